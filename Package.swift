@@ -1,0 +1,121 @@
+// swift-tools-version: 6.2
+// The targets and their arrows are those of docs/architecture.md; Scripts/check-layers holds them against
+// Scripts/layers.txt, so that a new arrow is a decision and not an accident.
+import PackageDescription
+
+let argumentParser: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
+let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
+
+let package = Package(
+    name: "freshet",
+    products: [
+        .library(name: "FreshetSignals", targets: ["FreshetSignals"]),
+        .library(name: "FreshetEventLoop", targets: ["FreshetEventLoop"]),
+        .library(name: "FreshetSystemSignals", targets: ["FreshetSystemSignals"]),
+        .library(name: "FreshetSystemd", targets: ["FreshetSystemd"]),
+        .library(name: "FreshetVarlink", targets: ["FreshetVarlink"]),
+        .library(name: "FreshetTestKit", targets: ["FreshetTestKit"]),
+        .executable(name: "freshetd", targets: ["freshetd"]),
+        .executable(name: "freshetctl", targets: ["freshetctl"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+    ],
+    targets: [
+        // C libraries of the distribution: a module map each, and nothing else.
+        .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
+        .systemLibrary(name: "CNetlink", pkgConfig: "libnl-route-3.0", providers: [.apt(["libnl-route-3-dev"])]),
+        .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+        .systemLibrary(name: "CJQ", providers: [.apt(["libjq-dev"])]),
+        .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
+        .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CLinux"),
+
+        .target(name: "FreshetSignals"),
+        .target(name: "FreshetEventLoop", dependencies: ["CLinux"]),
+        .target(
+            name: "FreshetSystemSignals",
+            dependencies: ["FreshetSignals", "FreshetEventLoop", "CNetlink", "CSystemd"]),
+        .target(name: "FreshetSystemd", dependencies: ["CSystemd", logging]),
+        .target(name: "FreshetVarlink", dependencies: ["FreshetEventLoop"]),
+        .target(name: "FreshetPipelines", dependencies: ["FreshetSignals"]),
+        .target(name: "FreshetJQ", dependencies: ["CJQ"]),
+        .target(
+            name: "FreshetEmitters",
+            dependencies: ["FreshetPipelines", "FreshetJQ", "FreshetEventLoop", "CCurl"]),
+        .target(name: "FreshetCache", dependencies: ["FreshetSignals", "CSQLite", "CCrypto"]),
+        .target(name: "FreshetConfiguration", dependencies: ["FreshetPipelines", "CYAML"]),
+        .target(name: "FreshetControl", dependencies: ["FreshetVarlink"]),
+        .target(name: "FreshetRender"),
+        .target(
+            name: "FreshetDaemon",
+            dependencies: [
+                "FreshetSignals", "FreshetEventLoop", "FreshetSystemSignals", "FreshetSystemd", "FreshetVarlink",
+                "FreshetPipelines", "FreshetJQ", "FreshetEmitters", "FreshetCache", "FreshetConfiguration",
+                "FreshetControl", logging,
+            ]),
+        .target(name: "FreshetCommands", dependencies: ["FreshetControl", "FreshetRender", argumentParser]),
+        .executableTarget(name: "freshetd", dependencies: ["FreshetDaemon", "FreshetEventLoop", argumentParser]),
+        .executableTarget(name: "freshetctl", dependencies: ["FreshetCommands"]),
+        .target(name: "FreshetTestKit", dependencies: ["FreshetSignals"]),
+
+        // Tests: one folder a ring (CONTRIBUTING.md). The system ring is shell, below Tests/System.
+        .testTarget(
+            name: "FreshetSignalsTests", dependencies: ["FreshetSignals", "FreshetTestKit"],
+            path: "Tests/Unit/FreshetSignalsTests"),
+        .testTarget(
+            name: "FreshetEventLoopTests", dependencies: ["FreshetEventLoop", "CLinux"],
+            path: "Tests/Unit/FreshetEventLoopTests"),
+        .testTarget(
+            name: "FreshetSystemSignalsTests",
+            dependencies: ["FreshetSystemSignals", "FreshetSignals", "FreshetEventLoop", "FreshetTestKit"],
+            path: "Tests/Unit/FreshetSystemSignalsTests"),
+        .testTarget(
+            name: "FreshetSystemdTests", dependencies: ["FreshetSystemd", logging],
+            path: "Tests/Unit/FreshetSystemdTests"),
+        .testTarget(
+            name: "FreshetVarlinkTests", dependencies: ["FreshetVarlink", "FreshetEventLoop"],
+            path: "Tests/Unit/FreshetVarlinkTests"),
+        .testTarget(
+            name: "FreshetPipelinesTests", dependencies: ["FreshetPipelines", "FreshetSignals", "FreshetTestKit"],
+            path: "Tests/Unit/FreshetPipelinesTests"),
+        .testTarget(name: "FreshetJQTests", dependencies: ["FreshetJQ"], path: "Tests/Unit/FreshetJQTests"),
+        .testTarget(
+            name: "FreshetEmittersTests", dependencies: ["FreshetEmitters", "FreshetPipelines", "FreshetEventLoop"],
+            path: "Tests/Unit/FreshetEmittersTests"),
+        .testTarget(
+            name: "FreshetCacheTests", dependencies: ["FreshetCache", "FreshetSignals"],
+            path: "Tests/Unit/FreshetCacheTests"),
+        .testTarget(
+            name: "FreshetConfigurationTests", dependencies: ["FreshetConfiguration", "FreshetPipelines"],
+            path: "Tests/Unit/FreshetConfigurationTests"),
+        .testTarget(
+            name: "FreshetControlTests", dependencies: ["FreshetControl", "FreshetVarlink"],
+            path: "Tests/Unit/FreshetControlTests"),
+        .testTarget(name: "FreshetRenderTests", dependencies: ["FreshetRender"], path: "Tests/Unit/FreshetRenderTests"),
+        .testTarget(
+            name: "FreshetCommandsTests", dependencies: ["FreshetCommands", "FreshetControl"],
+            path: "Tests/Unit/FreshetCommandsTests"),
+        .testTarget(
+            name: "SignalMarbles", dependencies: ["FreshetSignals", "FreshetTestKit"], path: "Tests/Marbles"),
+        .testTarget(
+            name: "DaemonSimulation",
+            dependencies: [
+                "FreshetDaemon", "FreshetPipelines", "FreshetSignals", "FreshetTestKit", "FreshetConfiguration",
+            ],
+            path: "Tests/Simulation"),
+    ],
+    swiftLanguageModes: [.v6]
+)
+
+/// One place for the language settings of all targets.
+let languageSettings: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+]
+for target in package.targets where target.type != .system {
+    target.swiftSettings = (target.swiftSettings ?? []) + languageSettings
+}

@@ -1,0 +1,1 @@
+// Placeholder until the ring's first test lands.
