@@ -1,31 +1,38 @@
 #pragma once
-// What Linux offers and the Glibc module map leaves out.
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1
-#endif
+// What Linux offers and the Glibc module leaves out. Headers that the Glibc module has are not included here again:
+// the two modules would disagree about them. So what those headers hide behind _GNU_SOURCE is declared by hand.
 #include <malloc.h>
-#include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <spawn.h>
+#include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
-#include <sys/un.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-// pidfd_open(2) and pidfd_send_signal(2): Debian 12's glibc 2.36 wraps them, older ones do not.
-static inline int freshet_pidfd_open(pid_t pid, unsigned int flags) {
-    return (int)syscall(SYS_pidfd_open, pid, flags);
+// string.h (glibc 2.32): thread-safe and untranslated.
+const char *strerrordesc_np(int error);
+const char *strerrorname_np(int error);
+// spawn.h (glibc 2.34, 2.29)
+int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions, int from);
+int posix_spawn_file_actions_addchdir_np(posix_spawn_file_actions_t *actions, const char *path);
+// pthread.h
+int pthread_setname_np(unsigned long thread, const char *name);
+// sys/socket.h, unistd.h, fcntl.h
+struct freshet_ucred { int pid; unsigned int uid; unsigned int gid; };  // struct ucred, unix(7)
+int pipe2(int descriptors[2], int flags);
+static inline int freshet_accept4(int listener, int flags) {
+    extern int accept4(int, void *, unsigned int *, int);
+    return accept4(listener, 0, 0, flags);
 }
-// epoll_event is packed on x86-64; Swift reads the union through these.
+
+// pidfd_open(2), Linux 5.3; glibc wraps it since 2.36.
+long syscall(long number, ...);
+static inline int freshet_pidfd_open(int pid, unsigned int flags) { return (int)syscall(SYS_pidfd_open, pid, flags); }
+// prctl(2) is variadic, which Swift cannot call.
+static inline int freshet_prctl(int option, unsigned long argument) { return prctl(option, argument, 0, 0, 0); }
+// epoll_event's data is a union.
 static inline void freshet_epoll_set_data(struct epoll_event *event, uint64_t data) { event->data.u64 = data; }
 static inline uint64_t freshet_epoll_data(const struct epoll_event *event) { return event->data.u64; }

@@ -1,0 +1,184 @@
+import CLinux
+import Glibc
+import Synchronization
+
+/// A child process: spawned without a shell, in a process group of its own, awaited by a pidfd on the loop.
+///
+/// The child gets default signal handlers, an empty signal mask, and no descriptors but the three that it is given.
+public final class ChildProcess: Sendable {
+    /// How a process ended.
+    public enum Exit: Hashable, Sendable, CustomStringConvertible {
+        /// It called exit(3) with this status, 0 to 255.
+        case exited(status: Int32)
+        /// A signal ended it.
+        case signalled(Int32)
+
+        public var description: String {
+            switch self {
+            case .exited(let status): "exited with status \(status)"
+            case .signalled(let signal): "was ended by signal \(signal)"
+            }
+        }
+    }
+
+    /// What to run. There is no shell and no search of PATH: a command is a path and its arguments.
+    public struct Command: Hashable, Sendable {
+        /// The executable's absolute path.
+        public var path: String
+        /// The arguments after the name.
+        public var arguments: [String]
+        /// The whole environment of the child.
+        public var environment: [String: String]
+        /// Where it starts; nil: where the parent is.
+        public var directory: String?
+
+        public init(
+            path: String, arguments: [String] = [], environment: [String: String] = [:], directory: String? = nil
+        ) {
+            self.path = path
+            self.arguments = arguments
+            self.environment = environment
+            self.directory = directory
+        }
+    }
+
+    /// The process's id, which is its group's too.
+    public let identifier: Int32
+    private let exit: ExitState
+    private let watch: Mutex<DescriptorWatch?>
+
+    /// Starts a command.
+    ///
+    /// - Parameters:
+    ///   - input, output, error: the child's descriptors 0, 1 and 2; the caller keeps and closes its own.
+    public init(
+        _ loop: EventLoop, _ command: Command, input: Int32, output: Int32, error: Int32
+    ) throws(SystemCallError) {
+        let identifier = try Self.spawn(command, standard: [input, output, error])
+        self.identifier = identifier
+        let exit = ExitState()
+        self.exit = exit
+        watch = Mutex(nil)
+        let pidfd = freshet_pidfd_open(identifier, 0)
+        guard pidfd >= 0 else {
+            let reason = errno
+            // Without a pidfd it could never be awaited: end it and reap it here. It cannot ignore SIGKILL.
+            kill(-identifier, SIGKILL)
+            waitpid(identifier, nil, 0)
+            throw SystemCallError("pidfd_open", errno: reason, subject: command.path)
+        }
+        let descriptor = OwnedDescriptor(pidfd)
+        let watch = try loop.watch(pidfd, for: .read) { [weak self] _ in
+            guard let result = Self.reap(descriptor.rawValue) else { return }
+            exit.end(with: result)
+            self?.watch.withLock { $0 }?.cancel()
+        }
+        self.watch.withLock { $0 = watch }
+    }
+
+    /// Awaits the end. A cancelled caller still waits: use ``signal(_:)`` to end the process.
+    public func wait() async -> Exit {
+        await withCheckedContinuation { exit.add($0) }
+    }
+
+    /// How it ended, or nil while it runs.
+    public var result: Exit? { exit.result }
+
+    /// Sends a signal to the whole process group, so that what the command started goes too.
+    ///
+    /// After the child's end, members of its group that are left still get it; none left is no error.
+    public func signal(_ number: Int32) {
+        kill(-identifier, number)
+    }
+
+    // A released child that still runs would stay a zombie: who starts one awaits it.
+    deinit { watch.withLock { $0 }?.cancel() }
+
+    private static func reap(_ pidfd: Int32) -> Exit? {
+        var info = siginfo_t()
+        guard waitid(P_PIDFD, UInt32(pidfd), &info, WEXITED | WNOHANG) == 0 else {
+            // ECHILD: someone else reaped it (a parent that ignores SIGCHLD). It is gone all the same.
+            return errno == EINTR ? nil : .exited(status: 255)
+        }
+        guard info.si_signo == SIGCHLD else { return nil }
+        let status = info._sifields._sigchld.si_status
+        return info.si_code == Int32(CLD_EXITED) ? .exited(status: status) : .signalled(status)
+    }
+
+    private static func spawn(_ command: Command, standard: [Int32]) throws(SystemCallError) -> Int32 {
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        // dup2 onto itself would leave close-on-exec set; posix_spawn clears it in that case (POSIX.1-2017).
+        for (target, source) in standard.enumerated() {
+            posix_spawn_file_actions_adddup2(&actions, source, Int32(target))
+        }
+        posix_spawn_file_actions_addclosefrom_np(&actions, 3)
+        if let directory = command.directory { posix_spawn_file_actions_addchdir_np(&actions, directory) }
+
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        var none = sigset_t()
+        sigemptyset(&none)
+        var all = sigset_t()
+        sigfillset(&all)
+        posix_spawnattr_setsigmask(&attributes, &none)
+        posix_spawnattr_setsigdefault(&attributes, &all)
+        posix_spawnattr_setpgroup(&attributes, 0)
+        posix_spawnattr_setflags(
+            &attributes, Int16(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
+
+        let environment = command.environment.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
+        var child: pid_t = 0
+        let result = withCStrings([command.path] + command.arguments) { arguments in
+            withCStrings(environment) { environment in
+                posix_spawn(&child, command.path, &actions, &attributes, arguments, environment)
+            }
+        }
+        guard result == 0 else { throw SystemCallError("execve", errno: result, subject: command.path) }
+        return child
+    }
+
+    /// Calls `body` with a null-terminated array of C strings.
+    private static func withCStrings<Result>(
+        _ strings: [String], _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> Result
+    ) -> Result {
+        var pointers = strings.map { strdup($0) }
+        pointers.append(nil)
+        defer { for pointer in pointers { free(pointer) } }
+        return pointers.withUnsafeBufferPointer { buffer in
+            // safe: the array has at least its null, so it has an address.
+            guard let base = buffer.baseAddress else { preconditionFailure("an array with an element has an address") }
+            return body(base)
+        }
+    }
+}
+
+/// The end of a process, and those who wait for it.
+private final class ExitState: Sendable {
+    private struct State {
+        var result: ChildProcess.Exit?
+        var waiters: [CheckedContinuation<ChildProcess.Exit, Never>] = []
+    }
+    private let state = Mutex(State())
+
+    var result: ChildProcess.Exit? { state.withLock { $0.result } }
+
+    func add(_ waiter: CheckedContinuation<ChildProcess.Exit, Never>) {
+        let result = state.withLock { state in
+            if state.result == nil { state.waiters.append(waiter) }
+            return state.result
+        }
+        if let result { waiter.resume(returning: result) }
+    }
+
+    func end(with result: ChildProcess.Exit) {
+        let waiters = state.withLock { state in
+            state.result = result
+            defer { state.waiters = [] }
+            return state.waiters
+        }
+        for waiter in waiters { waiter.resume(returning: result) }
+    }
+}

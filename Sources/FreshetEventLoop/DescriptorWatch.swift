@@ -1,0 +1,25 @@
+/// A descriptor that an ``EventLoop`` watches. It ends when it is cancelled or released.
+public final class DescriptorWatch: Sendable {
+    private let loop: EventLoop
+    private let descriptor: Int32
+    private let generation: UInt32
+
+    init(loop: EventLoop, descriptor: Int32, generation: UInt32) {
+        self.loop = loop
+        self.descriptor = descriptor
+        self.generation = generation
+    }
+
+    /// Watches for something else from now on; `[]` still reports hang-up and errors, as epoll(7) does.
+    public func change(to interest: Interest) {
+        loop.change(descriptor, generation: generation, to: interest)
+    }
+
+    /// Ends the watch. Called on the loop's thread, the handler does not run again; from another thread, a call that
+    /// is under way may still end.
+    public func cancel() {
+        loop.unwatch(descriptor, generation: generation)
+    }
+
+    deinit { cancel() }
+}

@@ -1,0 +1,43 @@
+import Synchronization
+
+/// The loop as an executor: tasks with it as their preference, and actors with it as theirs, run on its thread.
+extension EventLoop: TaskExecutor, SerialExecutor {
+    public func enqueue(_ job: consuming ExecutorJob) {
+        enqueue(job: UnownedJob(job))
+    }
+
+    public func asUnownedSerialExecutor() -> UnownedSerialExecutor {
+        UnownedSerialExecutor(ordinary: self)
+    }
+
+    public func checkIsolated() {
+        precondition(isCurrent, "not on the event loop's thread")  // safe: the caller's programming error
+    }
+
+    /// Runs a job after a delay, as an executor that schedules has to. The delay counts from now, on the boot clock.
+    public func enqueue(_ job: consuming ExecutorJob, after delay: Duration) {
+        let job = UnownedJob(job)
+        let box = TimerBox()
+        let timer = LoopTimer(self) { [self] in
+            box.release()
+            enqueue(job: job)
+        }
+        box.hold(timer)
+        timer.arm(at: .now + delay)
+    }
+}
+
+/// Keeps a timer alive until it has expired.
+private final class TimerBox: Sendable {
+    private let timer = Mutex<LoopTimer?>(nil)
+
+    func hold(_ timer: LoopTimer) { self.timer.withLock { $0 = timer } }
+
+    func release() {
+        let timer = self.timer.withLock { held -> LoopTimer? in
+            defer { held = nil }
+            return held
+        }
+        withExtendedLifetime(timer) {}
+    }
+}

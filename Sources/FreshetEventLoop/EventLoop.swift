@@ -1,0 +1,320 @@
+import CLinux
+import Glibc
+import Synchronization
+
+/// What a descriptor is watched for.
+public struct Interest: OptionSet, Hashable, Sendable {
+    public let rawValue: UInt8
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    /// There is something to read, or to accept.
+    public static let read = Interest(rawValue: 1)
+    /// There is room to write.
+    public static let write = Interest(rawValue: 2)
+}
+
+/// What the kernel says of a descriptor: epoll(7)'s events under portable names.
+public struct Readiness: OptionSet, Hashable, Sendable {
+    public let rawValue: UInt8
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    /// A read will not block (data, end of file, or an error to be read).
+    public static let read = Readiness(rawValue: 1)
+    /// A write will not block.
+    public static let write = Readiness(rawValue: 2)
+    /// The peer closed its end (EPOLLHUP, EPOLLRDHUP). Data may still be there to read.
+    public static let hangup = Readiness(rawValue: 4)
+    /// An error is pending on the descriptor (EPOLLERR).
+    public static let error = Readiness(rawValue: 8)
+}
+
+/// One epoll(7) loop on one thread: it watches descriptors, keeps timers, and is an executor, so that what waits for
+/// a descriptor and the task that handles it run on the same thread without a hop.
+///
+/// A loop with nothing to do sleeps in `epoll_wait` without a timeout: it wakes for nothing.
+///
+/// ```swift
+/// let loop = try EventLoop()
+/// let task = Task(executorPreference: loop) { … ; loop.stop() }
+/// loop.run()                 // on this thread, until stop()
+/// ```
+///
+/// **Threading.** All methods may be called from any thread. Handlers of descriptors and timers, and jobs of tasks and
+/// actors that prefer the loop, run on the loop's thread, one at a time. A handler must not block; use a
+/// ``WorkerPool`` for work that does.
+public final class EventLoop: Sendable {
+    /// Events taken from the kernel by one `epoll_wait`. More wait for the next turn.
+    static let eventsPerTurn = 128
+
+    private struct Watch {
+        /// Distinguishes this watch from an earlier one of the same descriptor number, whose events may still be in
+        /// the batch at hand.
+        var generation: UInt32
+        var interest: Interest
+        var handler: @Sendable (Readiness) -> Void
+    }
+
+    private struct State {
+        var jobs: [UnownedJob] = []
+        var watches: [Int32: Watch] = [:]
+        var nextGeneration: UInt32 = 0
+        var timers = TimerQueue()
+        var timerHandlers: [TimerQueue.Identifier: @Sendable () -> Void] = [:]
+        var nextTimer: TimerQueue.Identifier = 0
+        /// What the timer descriptor was last set to.
+        var armed: ContinuousClock.Instant?
+        /// The loop sleeps or is about to: who adds work from another thread has to wake it, once.
+        var needsWake = false
+        var stopped = false
+
+        /// Whether the caller has to wake the loop; true once for each sleep.
+        mutating func takeWake() -> Bool {
+            defer { needsWake = false }
+            return needsWake
+        }
+    }
+
+    private let epoll: OwnedDescriptor
+    private let wakeUp: OwnedDescriptor
+    private let timer: OwnedDescriptor
+    private let state = Mutex(State())
+    /// `pthread_self()` of the running loop, 0 while it does not run.
+    private let thread = Atomic<UInt>(0)
+
+    /// Makes a loop that does not run yet.
+    public init() throws(SystemCallError) {
+        epoll = try OwnedDescriptor(epoll_create1(Int32(EPOLL_CLOEXEC)), of: "epoll_create1")
+        wakeUp = try OwnedDescriptor(
+            eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK)), of: "eventfd")
+        // CLOCK_BOOTTIME goes on while the machine sleeps, so that what was due in the meantime is due at resume.
+        timer = try OwnedDescriptor(
+            timerfd_create(CLOCK_BOOTTIME, Int32(TFD_CLOEXEC | TFD_NONBLOCK)), of: "timerfd_create")
+        for descriptor in [wakeUp, timer] {
+            try control(EPOLL_CTL_ADD, descriptor.rawValue, interest: .read, generation: 0)
+        }
+    }
+
+    /// The loop's clock: boot time, as ``ContinuousClock`` is on Linux; its sleeps are timers of this loop.
+    public var clock: LoopClock { LoopClock(loop: self) }
+
+    /// Whether the caller is on the loop's thread.
+    public var isCurrent: Bool { thread.load(ordering: .relaxed) == UInt(pthread_self()) }
+
+    // MARK: Running
+
+    /// Runs the loop on the calling thread until ``stop()``.
+    ///
+    /// Each turn runs the jobs that are ready, then asks the kernel, then runs expired timers before descriptors'
+    /// handlers. Jobs that jobs add wait for the next turn, so that descriptors are never starved.
+    public func run() {
+        thread.store(UInt(pthread_self()), ordering: .relaxed)
+        defer { thread.store(0, ordering: .relaxed) }
+        var events = [epoll_event](repeating: epoll_event(), count: Self.eventsPerTurn)
+        while runReadyJobs() {
+            let timeout = prepareToWait()
+            let count = epoll_wait(epoll.rawValue, &events, Int32(events.count), timeout)
+            state.withLock { $0.needsWake = false }
+            expireTimers()
+            // A negative count is EINTR (a debugger, a stop and its SIGCONT): nothing was delivered.
+            guard count > 0 else { continue }
+            for index in 0..<Int(count) { dispatch(events[index]) }
+        }
+    }
+
+    /// Makes ``run()`` return after the turn under way; once stopped, a loop does not run again.
+    public func stop() {
+        let wake = state.withLock { state in
+            state.stopped = true
+            return state.takeWake()
+        }
+        if wake { wakeFromOutside() }
+    }
+
+    /// Starts a thread that runs the loop until ``stop()``; for programs whose main thread has other work.
+    ///
+    /// - Parameter name: the thread's name, at most 15 bytes (pthread_setname_np(3)).
+    public func runInThread(named name: String = "event-loop") throws(SystemCallError) {
+        try Thread.start(named: name) { self.run() }
+    }
+
+    /// Returns false when the loop was stopped.
+    private func runReadyJobs() -> Bool {
+        let (jobs, stopped) = state.withLock { state in
+            let jobs = state.jobs
+            state.jobs.removeAll(keepingCapacity: jobs.count <= 1_024)
+            return (jobs, state.stopped)
+        }
+        for job in jobs { job.runSynchronously(on: asUnownedTaskExecutor()) }
+        return !stopped
+    }
+
+    /// Arms the timer for the earliest deadline and says how long `epoll_wait` may sleep.
+    private func prepareToWait() -> Int32 {
+        let (deadline, change, timeout) = state.withLock { state -> (ContinuousClock.Instant?, Bool, Int32) in
+            let earliest = state.timers.earliest
+            let change = earliest != state.armed
+            state.armed = earliest
+            let busy = !state.jobs.isEmpty || state.stopped
+            state.needsWake = !busy
+            return (earliest, change, busy ? 0 : -1)
+        }
+        if change { armTimer(at: deadline) }
+        return timeout
+    }
+
+    private func armTimer(at deadline: ContinuousClock.Instant?) {
+        var setting = itimerspec()
+        if let deadline {
+            // At least a nanosecond: zero would disarm.
+            let wait = max(deadline - .now, .nanoseconds(1)).components
+            setting.it_value = timespec(
+                tv_sec: Int(clamping: wait.seconds), tv_nsec: Int(wait.attoseconds / 1_000_000_000))
+            if setting.it_value.tv_sec == 0 && setting.it_value.tv_nsec == 0 { setting.it_value.tv_nsec = 1 }
+        }
+        timerfd_settime(timer.rawValue, 0, &setting, nil)
+    }
+
+    private func expireTimers() {
+        let now = ContinuousClock.Instant.now
+        while true {
+            let (handler, expired) = state.withLock { state -> ((@Sendable () -> Void)?, Bool) in
+                guard let identifier = state.timers.popExpired(at: now) else { return (nil, false) }
+                return (state.timerHandlers[identifier], true)
+            }
+            guard expired else { return }
+            handler?()
+        }
+    }
+
+    private func dispatch(_ event: epoll_event) {
+        let event = event
+        let data = withUnsafePointer(to: event) { freshet_epoll_data($0) }
+        let descriptor = Int32(truncatingIfNeeded: data)
+        if descriptor == wakeUp.rawValue || descriptor == timer.rawValue {
+            var count: UInt64 = 0
+            _ = read(descriptor, &count, MemoryLayout<UInt64>.size)
+            if descriptor == timer.rawValue { state.withLock { $0.armed = nil } }
+            return
+        }
+        let handler = state.withLock { state -> (@Sendable (Readiness) -> Void)? in
+            guard let watch = state.watches[descriptor], watch.generation == UInt32(data >> 32) else { return nil }
+            return watch.handler
+        }
+        handler?(Readiness(epoll: event.events))
+    }
+
+    // MARK: Descriptors
+
+    /// Watches a descriptor, level-triggered: the handler runs on the loop's thread as long as it is ready.
+    ///
+    /// The descriptor stays the caller's; cancel the watch before closing it. One watch for each descriptor: a second
+    /// one fails with EEXIST.
+    ///
+    /// - Returns: the watch, which ends when it is cancelled or released.
+    public func watch(
+        _ descriptor: Int32, for interest: Interest, _ handler: @escaping @Sendable (Readiness) -> Void
+    ) throws(SystemCallError) -> DescriptorWatch {
+        let generation = state.withLock { state in
+            state.nextGeneration &+= 1
+            return state.nextGeneration
+        }
+        try control(EPOLL_CTL_ADD, descriptor, interest: interest, generation: generation)
+        state.withLock {
+            $0.watches[descriptor] = Watch(generation: generation, interest: interest, handler: handler)
+        }
+        return DescriptorWatch(loop: self, descriptor: descriptor, generation: generation)
+    }
+
+    func change(_ descriptor: Int32, generation: UInt32, to interest: Interest) {
+        let changed = state.withLock { state -> Bool in
+            guard let watch = state.watches[descriptor], watch.generation == generation, watch.interest != interest
+            else { return false }
+            state.watches[descriptor]?.interest = interest
+            return true
+        }
+        // A failure means that the descriptor was closed behind our back: it is silent from then on.
+        if changed { try? control(EPOLL_CTL_MOD, descriptor, interest: interest, generation: generation) }
+    }
+
+    func unwatch(_ descriptor: Int32, generation: UInt32) {
+        let removed = state.withLock { state -> Watch? in
+            guard state.watches[descriptor]?.generation == generation else { return nil }
+            return state.watches.removeValue(forKey: descriptor)
+        }
+        // The handler's captures are released outside the lock: they may call the loop again.
+        if removed != nil { epoll_ctl(epoll.rawValue, EPOLL_CTL_DEL, descriptor, nil) }
+    }
+
+    private func control(
+        _ operation: Int32, _ descriptor: Int32, interest: Interest, generation: UInt32
+    ) throws(SystemCallError) {
+        var event = epoll_event()
+        event.events = interest.epoll
+        freshet_epoll_set_data(&event, UInt64(generation) << 32 | UInt64(UInt32(bitPattern: descriptor)))
+        guard epoll_ctl(epoll.rawValue, operation, descriptor, &event) == 0 else {
+            throw SystemCallError("epoll_ctl", errno: errno, subject: "descriptor \(descriptor)")
+        }
+    }
+
+    // MARK: Timers
+
+    func makeTimer(_ handler: @escaping @Sendable () -> Void) -> TimerQueue.Identifier {
+        state.withLock { state in
+            state.nextTimer += 1
+            state.timerHandlers[state.nextTimer] = handler
+            return state.nextTimer
+        }
+    }
+
+    func arm(_ timer: TimerQueue.Identifier, at deadline: ContinuousClock.Instant) {
+        let wake = state.withLock { state -> Bool in
+            state.timers.arm(timer, at: deadline)
+            return state.timers.earliest == state.armed ? false : state.takeWake()
+        }
+        if wake { wakeFromOutside() }
+    }
+
+    func disarm(_ timer: TimerQueue.Identifier) {
+        state.withLock { $0.timers.disarm(timer) }
+    }
+
+    func removeTimer(_ timer: TimerQueue.Identifier) {
+        let removed = state.withLock { state in
+            state.timers.disarm(timer)
+            return state.timerHandlers.removeValue(forKey: timer)
+        }
+        withExtendedLifetime(removed) {}
+    }
+
+    // MARK: Jobs
+
+    func enqueue(job: UnownedJob) {
+        let wake = state.withLock { state in
+            state.jobs.append(job)
+            return state.takeWake()
+        }
+        if wake { wakeFromOutside() }
+    }
+
+    private func wakeFromOutside() {
+        var one: UInt64 = 1
+        // It fails only when the counter is full, and then the loop is awake.
+        _ = write(wakeUp.rawValue, &one, MemoryLayout<UInt64>.size)
+    }
+}
+
+extension Interest {
+    var epoll: UInt32 {
+        (contains(.read) ? EPOLLIN.rawValue | EPOLLRDHUP.rawValue : 0) | (contains(.write) ? EPOLLOUT.rawValue : 0)
+    }
+}
+
+extension Readiness {
+    init(epoll events: UInt32) {
+        self = []
+        if events & (EPOLLIN.rawValue | EPOLLPRI.rawValue) != 0 { insert(.read) }
+        if events & EPOLLOUT.rawValue != 0 { insert(.write) }
+        if events & (EPOLLHUP.rawValue | EPOLLRDHUP.rawValue) != 0 { insert(.hangup) }
+        if events & EPOLLERR.rawValue != 0 { insert(.error) }
+    }
+}

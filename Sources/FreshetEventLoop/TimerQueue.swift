@@ -1,0 +1,92 @@
+/// The pending timers of a loop: an indexed binary heap, so that arming, moving and removing a timer cost
+/// O(log n) and a timer that is moved a thousand times still takes one entry.
+///
+/// Two timers of one deadline expire in the order in which they were armed.
+struct TimerQueue {
+    typealias Instant = ContinuousClock.Instant
+    typealias Identifier = UInt64
+
+    private struct Entry {
+        var deadline: Instant
+        /// Breaks ties between equal deadlines: first armed, first out.
+        var order: UInt64
+        var identifier: Identifier
+
+        static func < (left: Entry, right: Entry) -> Bool {
+            left.deadline == right.deadline ? left.order < right.order : left.deadline < right.deadline
+        }
+    }
+
+    private var heap: [Entry] = []
+    private var positions: [Identifier: Int] = [:]
+    private var nextOrder: UInt64 = 0
+
+    var count: Int { heap.count }
+    var earliest: Instant? { heap.first?.deadline }
+
+    /// Sets a timer's deadline, whether or not it was armed before.
+    mutating func arm(_ identifier: Identifier, at deadline: Instant) {
+        nextOrder += 1
+        let entry = Entry(deadline: deadline, order: nextOrder, identifier: identifier)
+        if let position = positions[identifier] {
+            heap[position] = entry
+            siftDown(siftUp(position))
+        } else {
+            heap.append(entry)
+            positions[identifier] = heap.count - 1
+            _ = siftUp(heap.count - 1)
+        }
+    }
+
+    /// Removes a timer; does nothing if it is not armed.
+    mutating func disarm(_ identifier: Identifier) {
+        if let position = positions[identifier] { remove(at: position) }
+    }
+
+    /// Takes the earliest timer whose deadline is not after `now`.
+    mutating func popExpired(at now: Instant) -> Identifier? {
+        guard let first = heap.first, first.deadline <= now else { return nil }
+        remove(at: 0)
+        return first.identifier
+    }
+
+    private mutating func remove(at position: Int) {
+        positions[heap[position].identifier] = nil
+        let last = heap.removeLast()
+        guard position < heap.count else { return }
+        heap[position] = last
+        positions[last.identifier] = position
+        siftDown(siftUp(position))
+    }
+
+    private mutating func siftUp(_ start: Int) -> Int {
+        var child = start
+        while child > 0 {
+            let parent = (child - 1) / 2
+            guard heap[child] < heap[parent] else { break }
+            exchange(child, parent)
+            child = parent
+        }
+        return child
+    }
+
+    private mutating func siftDown(_ start: Int) {
+        var parent = start
+        while true {
+            var least = parent
+            for child in [2 * parent + 1, 2 * parent + 2]
+            where child < heap.count && heap[child] < heap[least] {
+                least = child
+            }
+            guard least != parent else { return }
+            exchange(parent, least)
+            parent = least
+        }
+    }
+
+    private mutating func exchange(_ left: Int, _ right: Int) {
+        heap.swapAt(left, right)
+        positions[heap[left].identifier] = left
+        positions[heap[right].identifier] = right
+    }
+}

@@ -1,0 +1,125 @@
+/// A pipeline as its configuration declares it: where its data comes from, when it runs, what it must satisfy and what
+/// file it becomes. A value: two equal definitions behave alike, so that a reload can leave unchanged pipelines alone.
+package struct PipelineDefinition: Hashable, Sendable {
+    /// The pipeline's name: its file's, without `.yaml`. Letters, digits, `-`, `_` and `.`, at most 64 bytes.
+    package var name: String
+    /// One line for people.
+    package var description: String?
+    package var source: SourceDefinition
+    /// A jq program that makes the snapshot from the source's data; nil leaves it as it is.
+    package var transform: String?
+    package var refresh: RefreshPolicy
+    package var check: CheckRules
+    package var cache: CacheRules
+
+    package init(
+        name: String, description: String? = nil, source: SourceDefinition, transform: String? = nil,
+        refresh: RefreshPolicy = RefreshPolicy(), check: CheckRules = CheckRules(), cache: CacheRules
+    ) {
+        self.name = name
+        self.description = description
+        self.source = source
+        self.transform = transform
+        self.refresh = refresh
+        self.check = check
+        self.cache = cache
+    }
+}
+
+/// Where a pipeline's data comes from.
+package enum SourceDefinition: Hashable, Sendable {
+    /// An HTTP or HTTPS request.
+    case http(HTTPSource)
+    /// A command: an absolute path and its arguments; its standard output is the data.
+    case command([String])
+    /// A file of this machine, by its absolute path.
+    case file(String)
+
+    /// Whether data from here needs the network, unless the configuration says otherwise: a URL does whose host is not
+    /// this machine.
+    package var needsNetworkByDefault: Bool {
+        switch self {
+        case .http(let source): !source.isLocal
+        case .command, .file: false
+        }
+    }
+}
+
+/// A request for data over HTTP.
+package struct HTTPSource: Hashable, Sendable {
+    /// The absolute URL, `http` or `https`, checked when the configuration was read.
+    package var url: String
+    /// Request headers in the order of the configuration. They go to the URL's own origin only, never along with a
+    /// redirect to another one.
+    package var headers: [HTTPHeader]
+    /// The host of the URL as written, without port and without the brackets of an IPv6 address.
+    package var host: String
+
+    package init(url: String, headers: [HTTPHeader] = [], host: String) {
+        self.url = url
+        self.headers = headers
+        self.host = host
+    }
+
+    /// The host is this machine by its name or address (RFC 6761, 6.3; 127.0.0.0/8, ::1).
+    package var isLocal: Bool {
+        let host = host.lowercased()
+        return host == "localhost" || host.hasSuffix(".localhost") || host == "::1"
+            || (host.hasPrefix("127.") && host.allSatisfy { $0.isNumber || $0 == "." })
+    }
+}
+
+/// One header field of a request.
+package struct HTTPHeader: Hashable, Sendable {
+    package var name: String
+    package var value: String
+
+    package init(_ name: String, _ value: String) {
+        self.name = name
+        self.value = value
+    }
+}
+
+/// What a snapshot must satisfy before it replaces the one before it. A candidate that fails is refused, and the copy
+/// stays.
+package struct CheckRules: Hashable, Sendable {
+    /// A jq program whose last output must be neither `false` nor `null`.
+    package var jq: String?
+    /// The fewest bytes; 1 unless configured: an empty answer is never a good copy.
+    package var minBytes: UInt64
+    /// The most bytes, of the answer and of the snapshot.
+    package var maxBytes: UInt64
+    /// Media types of which the answer's must be one, such as `application/json`; empty: any.
+    package var types: [String]
+
+    /// The limit on size where none is configured: 64 MiB.
+    package static let defaultMaxBytes: UInt64 = 64 << 20
+
+    package init(
+        jq: String? = nil, minBytes: UInt64 = 1, maxBytes: UInt64 = CheckRules.defaultMaxBytes, types: [String] = []
+    ) {
+        self.jq = jq
+        self.minBytes = minBytes
+        self.maxBytes = maxBytes
+        self.types = types
+    }
+}
+
+/// Where and how a pipeline's snapshots are kept.
+package struct CacheRules: Hashable, Sendable {
+    /// The file's name below `current/`: one path component.
+    package var file: String
+    /// Permission bits; nil: 0644.
+    package var mode: UInt32?
+    /// How many generations are kept, the current one included; at least 1.
+    package var keep: Int
+
+    /// How many generations are kept where nothing is configured.
+    package static let defaultKeep = 5
+
+    package init(file: String, mode: UInt32? = nil, keep: Int = CacheRules.defaultKeep) {
+        self.file = file
+        self.mode = mode
+        self.keep = keep
+    }
+}

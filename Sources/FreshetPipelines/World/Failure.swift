@@ -1,0 +1,34 @@
+/// Why a run failed, as far as the refresh machine has to know.
+package struct RunFailure: Error, Hashable, Sendable, CustomStringConvertible {
+    /// What kind of failure it was; it decides when the next attempt comes (design: "When a pipeline runs").
+    package enum Kind: String, Hashable, Sendable {
+        /// The name could not be resolved or no connection was made. In the grace after `network` or `resume` it is not
+        /// a failure; an environment signal cuts its back-off.
+        case connection
+        /// The origin, or what lies between, failed for now: 5xx, 408, 425, 429, a time-out, a body cut short.
+        case transient
+        /// The origin refused: a 4xx other than those. Backs off to `every`, at least an hour.
+        case refused
+        /// The answer came and is not acceptable: a check, a limit, a transform.
+        case content
+        /// Something on this machine failed: a command, a file, the cache.
+        case local
+        /// The run's deadline passed.
+        case deadline
+    }
+
+    package var kind: Kind
+    /// A sentence for people that names what failed and, where there is one, the remedy. No secrets: no header values,
+    /// no user info, no query.
+    package var message: String
+    /// How long the origin asked not to be asked again (`Retry-After`), from the moment of the answer.
+    package var retryAfter: Duration?
+
+    package init(_ kind: Kind, _ message: String, retryAfter: Duration? = nil) {
+        self.kind = kind
+        self.message = message
+        self.retryAfter = retryAfter
+    }
+
+    package var description: String { message }
+}

@@ -1,0 +1,189 @@
+/// What a conditional request needs of the answer before (RFC 9110, 8.8).
+package struct Validators: Hashable, Sendable {
+    /// The `ETag` field as it came, with its quotes and `W/`.
+    package var entityTag: String?
+    /// The `Last-Modified` field as it came.
+    package var lastModified: String?
+
+    package init(entityTag: String? = nil, lastModified: String? = nil) {
+        self.entityTag = entityTag
+        self.lastModified = lastModified
+    }
+
+    package var isEmpty: Bool { entityTag == nil && lastModified == nil }
+}
+
+/// One request to a source on behalf of a run.
+package struct FetchRequest: Sendable {
+    package var source: SourceDefinition
+    /// What the copy at hand was, if it is whole: the request becomes conditional.
+    package var validators: Validators?
+    /// The most bytes that are taken.
+    package var maxBytes: UInt64
+    /// The network epoch of the run: only connections of this epoch are used.
+    package var epoch: UInt64
+    /// Bytes of the body received so far; called often, on the emitter's thread, and must not block.
+    package var progress: @Sendable (UInt64) -> Void
+
+    package init(
+        source: SourceDefinition, validators: Validators? = nil, maxBytes: UInt64 = CheckRules.defaultMaxBytes,
+        epoch: UInt64 = 0, progress: @escaping @Sendable (UInt64) -> Void = { _ in }
+    ) {
+        self.source = source
+        self.validators = validators
+        self.maxBytes = maxBytes
+        self.epoch = epoch
+        self.progress = progress
+    }
+}
+
+/// What a source answered.
+package enum FetchResult: Sendable {
+    /// The copy at hand is the present one (304). Validators that came along replace the ones before.
+    case notModified(Validators?)
+    case content(FetchedContent)
+}
+
+/// A body and what was said about it.
+package struct FetchedContent: Sendable {
+    package var bytes: [UInt8]
+    /// The media type without parameters, in lower case, such as `application/json`; nil: none was said.
+    package var mediaType: String?
+    package var validators: Validators
+
+    package init(bytes: [UInt8], mediaType: String? = nil, validators: Validators = Validators()) {
+        self.bytes = bytes
+        self.mediaType = mediaType
+        self.validators = validators
+    }
+}
+
+/// Asks sources for data: HTTP, commands, files.
+///
+/// Cancelling the task ends the request: when `fetch` has thrown, its socket is closed, its child process gone.
+package protocol Fetching: Sendable {
+    func fetch(_ request: FetchRequest) async throws(FetchError) -> FetchResult
+}
+
+/// Why a fetch ended without a result.
+package enum FetchError: Error, Hashable, Sendable {
+    case cancelled
+    case failed(RunFailure)
+}
+
+/// Runs jq programs over untrusted data, in a process of its own.
+package protocol Transforming: Sendable {
+    /// The outputs of a program, one after the other, each as JSON text followed by a newline.
+    ///
+    func transform(_ input: [UInt8], by program: String) async throws(FetchError) -> [UInt8]
+    /// Whether the program's last output is neither `false` nor `null`.
+    func holds(_ predicate: String, for input: [UInt8]) async throws(FetchError) -> Bool
+}
+
+/// A generation as readers see it.
+package struct OfferedGeneration: Hashable, Sendable {
+    /// Numbered per pipeline from 1.
+    package var number: UInt64
+    /// Bytes.
+    package var size: UInt64
+    /// SHA-256 in lower-case hexadecimal digits.
+    package var digest: String
+    /// Wall-clock time of the commit: microseconds since 1970-01-01 UTC.
+    package var committedAt: Int64
+    /// The path that people read.
+    package var path: String
+
+    package init(number: UInt64, size: UInt64, digest: String, committedAt: Int64, path: String) {
+        self.number = number
+        self.size = size
+        self.digest = digest
+        self.committedAt = committedAt
+        self.path = path
+    }
+}
+
+/// What is remembered of a pipeline across restarts of the daemon.
+package struct RememberedState: Hashable, Sendable {
+    package var generation: OfferedGeneration?
+    /// The last check that succeeded, a 304 included: wall-clock microseconds since 1970.
+    package var lastCheck: Int64?
+    /// Until when the origin asked to be left alone: wall-clock microseconds since 1970.
+    package var retryAfter: Int64?
+    /// The number of the last run.
+    package var lastRun: UInt64
+
+    package init(
+        generation: OfferedGeneration? = nil, lastCheck: Int64? = nil, retryAfter: Int64? = nil, lastRun: UInt64 = 0
+    ) {
+        self.generation = generation
+        self.lastCheck = lastCheck
+        self.retryAfter = retryAfter
+        self.lastRun = lastRun
+    }
+}
+
+/// What a run hands to the store.
+package struct Snapshot: Sendable {
+    package var bytes: [UInt8]
+    /// Bound to the URL and to the content: they are used again only while both still hold.
+    package var validators: Validators
+    /// What the validators are bound to besides the content: the URL, and the transform that made the snapshot.
+    package var binding: String
+
+    package init(bytes: [UInt8], validators: Validators, binding: String) {
+        self.bytes = bytes
+        self.validators = validators
+        self.binding = binding
+    }
+}
+
+/// What a commit came to.
+package enum CommitResult: Hashable, Sendable {
+    case changed(OfferedGeneration)
+    /// The same content as before: no generation, no rename.
+    case unchanged(OfferedGeneration)
+}
+
+/// A line of a pipeline's memory: one run.
+package struct RunRecord: Hashable, Sendable {
+    package var pipeline: String
+    package var run: UInt64
+    /// The causes as text, such as `network (2), timer`.
+    package var causes: String
+    /// Wall-clock microseconds since 1970.
+    package var started: Int64
+    /// Wall-clock microseconds since 1970.
+    package var ended: Int64
+    /// `changed`, `unchanged`, `failed`, `superseded`, `cancelled`.
+    package var outcome: String
+    package var error: String?
+    package var generation: UInt64?
+
+    package init(
+        pipeline: String, run: UInt64, causes: String, started: Int64, ended: Int64, outcome: String,
+        error: String? = nil, generation: UInt64? = nil
+    ) {
+        self.pipeline = pipeline
+        self.run = run
+        self.causes = causes
+        self.started = started
+        self.ended = ended
+        self.outcome = outcome
+        self.error = error
+        self.generation = generation
+    }
+}
+
+/// The local cache, as the engine sees it. Its methods may take as long as a disk does; they suspend and never block.
+package protocol SnapshotStore: Sendable {
+    func remembered(_ pipeline: String) async -> RememberedState
+    /// The validators for a conditional request, if the copy at hand is whole and belongs to this binding.
+    func validators(_ pipeline: String, binding: String) async -> Validators?
+    /// Makes the snapshot the copy that readers see, or throws and leaves the one before.
+    func commit(_ snapshot: Snapshot, of definition: PipelineDefinition) async throws(RunFailure) -> CommitResult
+    /// Notes a successful check that brought nothing new, and validators if the origin sent newer ones.
+    func recordUnchanged(_ pipeline: String, validators: Validators?) async
+    /// Remembers until when the origin wants to be left alone (nil: no longer). Wall-clock microseconds since 1970.
+    func rememberRetryAfter(_ pipeline: String, until: Int64?) async
+    func record(_ run: RunRecord) async
+}
