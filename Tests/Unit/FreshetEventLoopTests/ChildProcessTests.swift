@@ -1,0 +1,91 @@
+import FreshetEventLoop
+import Glibc
+import Testing
+
+@Suite("A child process")
+struct ChildProcessTests {
+    private func shell(
+        _ script: String, environment: [String: String] = [:], on loop: EventLoop
+    ) async throws -> (exit: ChildProcess.Exit, output: String) {
+        let output = try Pipe()
+        let null = try OwnedDescriptor(open("/dev/null", O_RDWR | O_CLOEXEC), of: "open")
+        let child = try ChildProcess(
+            loop, ChildProcess.Command(path: "/bin/sh", arguments: ["-c", script], environment: environment),
+            input: null.rawValue, output: output.writing.rawValue, error: null.rawValue)
+        let exit = await child.wait()
+        return (exit, output.read())
+    }
+
+    @Test("tells its exit status or the signal that ended it")
+    func status() async throws {
+        try await withLoop { loop in
+            for (script, expected) in [
+                ("exit 0", ChildProcess.Exit.exited(status: 0)), ("exit 7", .exited(status: 7)),
+                ("kill -TERM $$", .signalled(SIGTERM)),
+            ] {
+                let ended = try await shell(script, on: loop)
+                #expect(ended.exit == expected)
+            }
+        }
+    }
+
+    @Test("has the environment that it was given and no other, and only three descriptors")
+    func clean() async throws {
+        try await withLoop { loop in
+            let extra = try OwnedDescriptor(open("/dev/null", O_RDONLY), of: "open")
+            let (_, environment) = try await shell("/usr/bin/env", environment: ["A": "b c"], on: loop)
+            #expect(environment.split(separator: "\n").contains("A=b c"))
+            #expect(!environment.contains("HOME="))
+            let list = "for n in 3 4 5 6 7 8 9; do test -e /proc/$$/fd/$n && echo $n; done"
+            let (_, descriptors) = try await shell(list, on: loop)
+            #expect(descriptors == "")
+            withExtendedLifetime(extra) {}
+        }
+    }
+
+    @Test("heeds signals that its parent blocks or ignores")
+    func signals() async throws {
+        try await withLoop { loop in
+            let (_, text) = try await shell("exec grep -E '^Sig(Blk|Ign)' /proc/self/status", on: loop)
+            let masks = text.split(separator: "\n").compactMap { line in
+                line.split(separator: "\t").last.flatMap { UInt64($0, radix: 16) }
+            }
+            // glibc's posix_spawn ignores its own two signals, 32 and 33, in every child.
+            #expect(masks.map { $0 & ~(3 << 31) } == [0, 0], "\(text)")
+        }
+    }
+
+    @Test("is signalled as a group, with what it started")
+    func group() async throws {
+        try await withLoop { loop in
+            let output = try Pipe()
+            let null = try OwnedDescriptor(open("/dev/null", O_RDWR | O_CLOEXEC), of: "open")
+            let child = try ChildProcess(
+                loop,
+                ChildProcess.Command(path: "/bin/sh", arguments: ["-c", "/bin/sleep 1000 & echo started; wait"]),
+                input: null.rawValue, output: output.writing.rawValue, error: null.rawValue)
+            let (heard, continuation) = AsyncStream.makeStream(of: Void.self)
+            let watch = try loop.watch(output.reading.rawValue, for: .read) { _ in
+                if output.read() != "" { continuation.yield() }
+            }
+            for await _ in heard { break }
+            watch.cancel()
+            child.signal(SIGKILL)
+            #expect(await child.wait() == .signalled(SIGKILL))
+            // The group has gone when nobody in it can be signalled: poll, the kernel reaps in its own time.
+            let deadline = ContinuousClock.now + .seconds(5)
+            while kill(-child.identifier, 0) == 0, ContinuousClock.now < deadline { await Task.yield() }
+            #expect(kill(-child.identifier, 0) == -1)
+        }
+    }
+
+    @Test("that does not exist is an error that names it")
+    func missing() async throws {
+        let loop = try EventLoop()
+        let error = try #require(throws: SystemCallError.self) {
+            _ = try ChildProcess(
+                loop, ChildProcess.Command(path: "/nonexistent/command"), input: 0, output: 1, error: 2)
+        }
+        #expect(error.description == "execve '/nonexistent/command': No such file or directory (ENOENT)")
+    }
+}
