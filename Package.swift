@@ -111,11 +111,15 @@ let package = Package(
 )
 
 /// One place for the language settings of all targets.
-let languageSettings: [SwiftSetting] = [
+var languageSettings: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("MemberImportVisibility"),
     .enableUpcomingFeature("InternalImportsByDefault"),
 ]
+// `make test` and CI set it: there a warning is an error.
+if Context.environment["FRESHET_STRICT"] != nil {
+    languageSettings.append(.treatAllWarnings(as: .error))
+}
 for target in package.targets where target.type != .system {
     target.swiftSettings = (target.swiftSettings ?? []) + languageSettings
 }

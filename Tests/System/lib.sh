@@ -1,0 +1,98 @@
+# What the tests of the system ring share. Sourced by each; runs in the test's own name spaces.
+# shellcheck shell=bash
+set -euo pipefail
+export LC_ALL=C.UTF-8
+work=$FRESHET_WORK
+config=$work/etc origin_root=$work/origin
+mkdir -p "$config/pipelines" "$origin_root"
+export FRESHET_SOCKET=$work/runtime/io.freshet.Control
+daemon_pid='' origin_pid=''
+
+fail() {
+    echo "FAILED: $*" >&2
+    echo "--- status" >&2
+    ctl status >&2 2>&1 || true
+    echo "--- the daemon's log" >&2
+    tail -n 60 "$work/log" >&2 2>/dev/null || true
+    echo "--- the origin's log" >&2
+    tail -n 20 "$work/requests" >&2 2>/dev/null || true
+    exit 1
+}
+skip() { echo "$*"; exit 77; }
+
+# wait_until SECONDS WHAT COMMAND…: polls until the command succeeds, or fails naming what was awaited.
+wait_until() {
+    local limit=$1 what=$2 deadline
+    shift 2
+    deadline=$(($(date +%s%N) + limit * 1000000000))
+    until "$@" >/dev/null 2>&1; do
+        [ "$(date +%s%N)" -lt $deadline ] || fail "waited $limit s for: $what"
+        sleep 0.02
+    done
+}
+equal() { [ "$2" = "$3" ] || fail "$1: expected '$3', got '$2'"; }
+
+# --- the network: this name space is the machine; `origin` is the world.
+network() {
+    mount -t tmpfs tmpfs /run
+    mkdir -p /run/netns
+    ip link set lo up
+    ip netns add origin
+    ip -n origin link set lo up
+    ip link add wan0 type veth peer name wan1 netns origin
+    ip addr add 192.0.2.2/24 dev wan0
+    ip -n origin addr add 192.0.2.1/24 dev wan1
+    ip -n origin addr add 198.51.100.10/32 dev lo
+    ip -n origin link set wan1 up
+    ip link set wan0 up
+    wait_until 5 'carrier of wan0' link_runs
+    ip route add default via 192.0.2.1
+}
+link_runs() { [ "$(ip -json link show wan0 | jq -r '.[0].operstate')" = UP ]; }
+link_is_down() { ! link_runs; }
+cable() { # cable in|out
+    case $1 in in) ip -n origin link set wan1 up ;; out) ip -n origin link set wan1 down ;; esac
+}
+
+# --- the origin
+origin() { # origin [COMMAND…]: with a prefix such as `ip netns exec origin`
+    "$@" "$FRESHET_SOURCE/Scripts/origin" --root "$origin_root" --listen "${origin_address:-127.0.0.1}" \
+        --port 8480 --log "$work/requests" 2>"$work/origin.err" &
+    # shellcheck disable=SC2034  # tests stop the origin by it
+    origin_pid=$!
+    wait_until 10 'the origin to listen' "$@" bash -c "exec 3<>/dev/tcp/${origin_address:-127.0.0.1}/8480"
+}
+requests() { # requests [PATH]: how many were made
+    [ -e "$work/requests" ] || { echo 0; return; }
+    jq -s --arg path "${1:-}" '[.[] | select($path == "" or .path == $path)] | length' "$work/requests"
+}
+last_request() { # last_request FILTER
+    tail -n 1 "$work/requests" | jq -r "$1"
+}
+requests_reach() { [ "$(requests "${2:-}")" -ge "$1" ]; }
+
+# --- the daemon
+daemon() { # daemon [FLAG…]
+    "$FRESHET_BIN/freshetd" --config-dir "$config" --state-dir "$work/state" --cache-dir "$work/cache" \
+        --runtime-dir "$work/runtime" "$@" </dev/null >>"$work/log" 2>&1 &
+    daemon_pid=$!
+    wait_until 10 'the daemon to answer' answers
+}
+answers() { ctl list; }
+stop_daemon() {
+    [ -n "$daemon_pid" ] || return 0
+    kill -TERM "$daemon_pid"
+    wait "$daemon_pid" || true
+    daemon_pid=''
+}
+ctl() { "$FRESHET_BIN/freshetctl" "$@"; }
+pipeline() { # pipeline NAME: its file from standard input
+    cat >"$config/pipelines/$1.yaml"
+}
+status() { # status NAME FILTER: a value of the pipeline's status
+    ctl status "$1" --json | jq -r "$2"
+}
+state_is() { [ "$(status "$1" .state)" = "$2" ]; }
+current() { echo "$work/cache/current/$1"; }
+content_is() { [ "$(cat "$(current "$1")")" = "$2" ]; }
+logged() { grep -qE -- "$1" "$work/log"; }
