@@ -123,3 +123,8 @@ if Context.environment["FRESHET_STRICT"] != nil {
 for target in package.targets where target.type != .system {
     target.swiftSettings = (target.swiftSettings ?? []) + languageSettings
 }
+
+// `make docs` sets it: nobody else needs the plug-in.
+if Context.environment["FRESHET_DOCS"] != nil {
+    package.dependencies.append(.package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0"))
+}
