@@ -1,0 +1,67 @@
+/// Why the cache did not do what it was asked. `description` is one sentence for people, with the remedy.
+package enum CacheError: Error, Hashable, Sendable {
+    /// A pipeline's or a file's name that cannot be a file's name here.
+    case invalidName(String, reason: CacheName.Fault)
+    /// Two pipelines want the same `cache.file`.
+    case fileOwned(file: String, owner: String, claimant: String)
+    /// Another process uses the state directory.
+    case stateLocked(directory: String, holder: Int32?)
+    /// A newer Freshet wrote the index.
+    case indexNewer(path: String, found: Int64, known: Int64)
+    /// SQLite failed.
+    case index(SQLiteError)
+    /// The system refused.
+    case fileSystem(SystemCallError)
+    /// No room: writing it would have used (or has used) what must stay free.
+    case noSpace(path: String, available: UInt64, reserve: UInt64)
+    /// The candidate has no content.
+    case empty
+    /// The candidate is smaller than `check.min-bytes`.
+    case tooSmall(bytes: Int64, minimum: Int64)
+    /// The candidate is larger than `check.max-bytes`.
+    case tooLarge(maximum: Int64)
+    /// The writer was committed or discarded before, or gave up after an earlier error.
+    case finished
+    /// A key or value of the small state is over its limit, or there are too many keys.
+    case stateLimit(key: String)
+    /// libcrypto offers no SHA-256.
+    case digestUnavailable
+}
+
+extension CacheError: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .invalidName(let name, let reason):
+            "\(String(reflecting: name)) cannot be a file's name in the cache: \(reason)"
+        case .fileOwned(let file, let owner, let claimant):
+            "the pipelines \(owner) and \(claimant) both have the cache file \(file); give one of them another cache.file"
+        case .stateLocked(let directory, let holder):
+            "the state directory \(directory) is in use by \(holder.map { "process \($0)" } ?? "another process"); "
+                + "stop it, or give this one another state directory"
+        case .indexNewer(let path, let found, let known):
+            "\(path) has format \(found), and this version knows up to \(known): install the newer version again, or "
+                + "move the file away, which makes the next request of each pipeline unconditional"
+        case .index(let error) where error.isFull:
+            "no room for the index (\(error.message)): free some on the state directory's file system"
+        case .index(let error):
+            "the index failed: \(error.message) (\(error.code)) at \(error.during); if it persists, stop the daemon and "
+                + "move the index away: it is rebuilt from the files"
+        case .fileSystem(let error):
+            error.description
+        case .noSpace(let path, let available, let reserve):
+            "only \(available) bytes are free at \(path), and \(reserve) must stay free: make room or lower cache.min-free"
+        case .empty:
+            "the new content is empty; the copy stays (check.min-bytes: 0 allows it)"
+        case .tooSmall(let bytes, let minimum):
+            "the new content has \(bytes) bytes, and check.min-bytes is \(minimum); the copy stays"
+        case .tooLarge(let maximum):
+            "the new content has more than the \(maximum) bytes of check.max-bytes; the copy stays"
+        case .finished:
+            "this content was committed or discarded before"
+        case .stateLimit(let key):
+            "the state \(String(reflecting: key)) of a pipeline is over the limit"
+        case .digestUnavailable:
+            "the system's crypto library offers no SHA-256: check the system's crypto policy"
+        }
+    }
+}

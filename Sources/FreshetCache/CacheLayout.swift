@@ -1,0 +1,66 @@
+/// Where everything is. Only this file composes paths and the names of generations and temporaries.
+///
+///     CACHE_DIRECTORY/current/FILE                          0755, what people read
+///     CACHE_DIRECTORY/generations/PIPELINE/NUMBER-SHA256    0700, the same inodes, and older ones
+///     CACHE_DIRECTORY/generations/PIPELINE/.new-TOKEN       being written
+///     CACHE_DIRECTORY/current/.new-TOKEN                    for an instant of each commit
+///     STATE_DIRECTORY/index.sqlite, lock                    0600
+///
+/// A generation's name carries its digest, so that the content proves itself when the index is lost.
+package struct CacheLayout: Hashable, Sendable {
+    let cacheDirectory: String
+    let stateDirectory: String
+
+    static let currentMode: UInt32 = 0o755
+    static let generationsMode: UInt32 = 0o700
+    /// For a cache or state directory that is made here; one that exists keeps its mode.
+    static let cacheDirectoryMode: UInt32 = 0o755
+    static let stateDirectoryMode: UInt32 = 0o700
+
+    var current: String { cacheDirectory + "/current" }
+    var generations: String { cacheDirectory + "/generations" }
+    /// The cache directory itself may be a symbolic link; the dot goes through it.
+    var cacheDirectoryItself: String { cacheDirectory + "/." }
+    var index: String { stateDirectory + "/index.sqlite" }
+    var lock: String { stateDirectory + "/lock" }
+    /// A damaged index is kept for whoever wants to look; the next one replaces it.
+    var damagedIndex: String { stateDirectory + "/index.sqlite.damaged" }
+
+    func reader(_ file: String) -> String { current + "/" + file }
+    func readerTemporary(_ token: UInt64) -> String { current + "/" + Self.temporary(token) }
+    func generations(of pipeline: String) -> String { generations + "/" + pipeline }
+    func generation(_ content: StoredContent, of pipeline: String) -> String {
+        generations(of: pipeline) + "/" + content.name
+    }
+    func candidate(_ token: UInt64, of pipeline: String) -> String {
+        generations(of: pipeline) + "/" + Self.temporary(token)
+    }
+
+    private static let temporaryPrefix = ".new-"
+    /// Unique within the process; only one process uses a cache, and it removes what an earlier one left.
+    private static func temporary(_ token: UInt64) -> String { temporaryPrefix + String(token) }
+    static func isTemporary(_ name: String) -> Bool { name.hasPrefix(temporaryPrefix) }
+}
+
+/// A generation's content as the file system knows it: its name says number and digest.
+package struct StoredContent: Hashable, Sendable {
+    package var number: Int64
+    package var digest: ContentDigest
+
+    package init(number: Int64, digest: ContentDigest) {
+        self.number = number
+        self.digest = digest
+    }
+
+    /// Parses a name; nil if it is none of ours.
+    init?(name: String) {
+        guard let dash = name.firstIndex(of: "-"), let number = Int64(name[..<dash]), number > 0,
+            let digest = ContentDigest(hexadecimal: name[name.index(after: dash)...])
+        else { return nil }
+        self.init(number: number, digest: digest)
+        // "+1-…" and "01-…" parse as numbers too, but are not the names that we make.
+        guard self.name == name else { return nil }
+    }
+
+    var name: String { "\(number)-\(digest)" }
+}

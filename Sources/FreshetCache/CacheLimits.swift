@@ -1,0 +1,28 @@
+/// What bounds the cache's own bookkeeping.
+package enum CacheLimits {
+    /// Bytes of a pipeline's or a file's name: NAME_MAX of every file system that Linux knows.
+    package static let nameBytes = 255
+    /// Runs remembered for each pipeline; older ones are forgotten.
+    package static let runsPerPipeline = 100
+    /// Bytes of each text of a run (causes, error); longer ones are cut.
+    package static let runTextBytes = 4096
+    /// URLs of one pipeline whose validators are remembered (pages, branches); the oldest go first.
+    package static let validatorsPerPipeline = 1024
+    /// Bytes of a URL and of each validator. A longer one is not kept: the next request is unconditional then.
+    package static let validatorBytes = 8192
+    /// Keys of one pipeline's small state.
+    package static let stateKeysPerPipeline = 64
+    /// Bytes of a key of the small state.
+    package static let stateKeyBytes = 64
+    /// Bytes of a value of the small state.
+    package static let stateValueBytes = 65_536
+    /// Milliseconds to wait while another process (an administrator's `sqlite3`, a backup) holds the index.
+    package static let indexBusyMilliseconds: Int32 = 5000
+    /// An index up to this many bytes is checked page by page at start, which takes about a millisecond per MiB; damage
+    /// in a larger one is found when the damaged page is read.
+    package static let indexCheckBytes: Int64 = 8 << 20
+    /// Run numbers that are reserved with one write.
+    package static let runNumberBlock: Int64 = 1000
+    /// Bytes read at once when a file's digest is computed.
+    package static let copyBuffer = 128 << 10
+}

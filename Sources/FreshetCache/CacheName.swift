@@ -1,0 +1,55 @@
+/// The rule for names of pipelines and of their files: each is one component of a path.
+package enum CacheName {
+    /// What is wrong with a name; `description` completes a sentence.
+    package enum Fault: Hashable, Sendable, CustomStringConvertible {
+        case empty
+        case tooLong
+        case leadingDot
+        case slash
+        case controlCharacter
+
+        package var description: String {
+            switch self {
+            case .empty: "it is empty"
+            case .tooLong: "it has more than \(CacheLimits.nameBytes) bytes"
+            case .leadingDot: "it begins with a dot"
+            case .slash: "it contains a slash"
+            case .controlCharacter: "it contains a control character"
+            }
+        }
+    }
+
+    /// What is wrong with `name` as the name of a pipeline or as `cache.file`; nil if nothing is.
+    ///
+    /// The leading dot is kept for the cache's temporary names. Control characters would be legal file names, but such
+    /// a name is printed to terminals.
+    package static func fault(in name: String) -> Fault? {
+        if name.isEmpty { return .empty }
+        if name.utf8.count > CacheLimits.nameBytes { return .tooLong }
+        if name.utf8.first == UInt8(ascii: ".") { return .leadingDot }
+        for byte in name.utf8 {
+            if byte == UInt8(ascii: "/") { return .slash }
+            if byte < 0x20 || byte == 0x7f { return .controlCharacter }
+        }
+        return nil
+    }
+
+    /// Throws ``CacheError/invalidName(_:reason:)`` for a name with a fault.
+    package static func check(_ name: String) throws(CacheError) {
+        if let fault = fault(in: name) { throw .invalidName(name, reason: fault) }
+    }
+
+    /// Checks the names of a whole configuration: each by itself, and that no file has two owners.
+    ///
+    /// - Parameter files: the `cache.file` of each pipeline.
+    package static func check(_ files: [(pipeline: String, file: String)]) throws(CacheError) {
+        var owners: [String: String] = [:]
+        for (pipeline, file) in files {
+            try check(pipeline)
+            try check(file)
+            if let owner = owners.updateValue(pipeline, forKey: file), owner != pipeline {
+                throw .fileOwned(file: file, owner: owner, claimant: pipeline)
+            }
+        }
+    }
+}

@@ -1,0 +1,155 @@
+import Glibc
+
+/// The real file system.
+package struct LinuxFileSystem: FileSystem {
+    package init() {}
+
+    package func makeDirectory(_ path: String, mode: UInt32) throws(SystemCallError) -> Bool {
+        let made = mkdir(path, mode) == 0
+        if !made, errno != EEXIST { throw SystemCallError(call: "mkdir", path: path, errno: errno) }
+        // The umask has its part in mkdir: the mode is set on the descriptor.
+        let descriptor = try openDirectory(path)
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else {
+            throw SystemCallError(call: "fstat", path: path, errno: errno)
+        }
+        if status.st_mode & 0o7777 != mode { try setMode(mode, of: descriptor, path: path) }
+        return made
+    }
+
+    package func createFile(_ path: String) throws(SystemCallError) -> Int32 {
+        try open(path, O_WRONLY | O_CREAT | O_EXCL)
+    }
+
+    package func openFile(_ path: String) throws(SystemCallError) -> Int32 {
+        try open(path, O_RDONLY | O_NONBLOCK)
+    }
+
+    package func openDirectory(_ path: String) throws(SystemCallError) -> Int32 {
+        try open(path, O_RDONLY | O_DIRECTORY)
+    }
+
+    private func open(_ path: String, _ flags: Int32) throws(SystemCallError) -> Int32 {
+        while true {
+            let descriptor = Glibc.open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0o600)
+            if descriptor >= 0 { return descriptor }
+            if errno != EINTR { throw SystemCallError(call: "open", path: path, errno: errno) }
+        }
+    }
+
+    package func write(
+        _ bytes: UnsafeRawBufferPointer, to descriptor: Int32, path: String
+    ) throws(SystemCallError) {
+        var rest = bytes
+        while !rest.isEmpty {
+            let written = Glibc.write(descriptor, rest.baseAddress, rest.count)
+            if written >= 0 {
+                rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(written))
+            } else if errno != EINTR {
+                throw SystemCallError(call: "write", path: path, errno: errno)
+            }
+        }
+    }
+
+    package func read(
+        into buffer: UnsafeMutableRawBufferPointer, from descriptor: Int32, path: String
+    ) throws(SystemCallError) -> Int {
+        while true {
+            let count = Glibc.read(descriptor, buffer.baseAddress, buffer.count)
+            if count >= 0 { return count }
+            if errno != EINTR { throw SystemCallError(call: "read", path: path, errno: errno) }
+        }
+    }
+
+    package func setMode(_ mode: UInt32, of descriptor: Int32, path: String) throws(SystemCallError) {
+        guard fchmod(descriptor, mode) == 0 else {
+            throw SystemCallError(call: "fchmod", path: path, errno: errno)
+        }
+    }
+
+    package func setGroup(_ group: UInt32, of descriptor: Int32, path: String) throws(SystemCallError) {
+        guard fchown(descriptor, uid_t.max, group) == 0 else {
+            throw SystemCallError(call: "fchown", path: path, errno: errno)
+        }
+    }
+
+    package func synchronize(_ descriptor: Int32, path: String) throws(SystemCallError) {
+        while fsync(descriptor) != 0 {
+            if errno != EINTR { throw SystemCallError(call: "fsync", path: path, errno: errno) }
+        }
+    }
+
+    package func close(_ descriptor: Int32) {
+        // Not tried again after EINTR: Linux has closed the descriptor by then, and another thread may own its number.
+        _ = Glibc.close(descriptor)
+    }
+
+    package func status(_ path: String) throws(SystemCallError) -> FileStatus? {
+        var status = stat()
+        guard lstat(path, &status) == 0 else {
+            if errno == ENOENT || errno == ENOTDIR { return nil }
+            throw SystemCallError(call: "lstat", path: path, errno: errno)
+        }
+        return FileStatus(
+            identity: FileIdentity(
+                inode: UInt64(status.st_ino), size: Int64(status.st_size),
+                modified: Self.nanoseconds(status.st_mtim), changed: Self.nanoseconds(status.st_ctim)),
+            mode: status.st_mode & 0o7777,
+            group: status.st_gid,
+            links: UInt64(status.st_nlink),
+            isRegularFile: status.st_mode & S_IFMT == S_IFREG)
+    }
+
+    package func link(_ path: String, to newPath: String) throws(SystemCallError) {
+        guard Glibc.link(path, newPath) == 0 else {
+            throw SystemCallError(call: "link", path: newPath, errno: errno)
+        }
+    }
+
+    package func rename(_ path: String, to newPath: String) throws(SystemCallError) {
+        guard Glibc.rename(path, newPath) == 0 else {
+            throw SystemCallError(call: "rename", path: newPath, errno: errno)
+        }
+    }
+
+    package func unlink(_ path: String) throws(SystemCallError) {
+        guard Glibc.unlink(path) == 0 || errno == ENOENT || errno == ENOTDIR else {
+            throw SystemCallError(call: "unlink", path: path, errno: errno)
+        }
+    }
+
+    package func list(_ path: String) throws(SystemCallError) -> [DirectoryEntry] {
+        guard let directory = opendir(path) else {
+            if errno == ENOENT || errno == ENOTDIR { return [] }
+            throw SystemCallError(call: "opendir", path: path, errno: errno)
+        }
+        defer { closedir(directory) }
+        var entries: [DirectoryEntry] = []
+        while true {
+            errno = 0
+            guard let entry = readdir(directory) else {
+                if errno != 0 { throw SystemCallError(call: "readdir", path: path, errno: errno) }
+                return entries
+            }
+            // The record is as long as its name, so the field is not read as the array that C declares.
+            guard let offset = MemoryLayout<dirent>.offset(of: \.d_name) else { continue }
+            let start = UnsafeRawPointer(entry).advanced(by: offset).assumingMemoryBound(to: CChar.self)
+            guard let name = String(validatingCString: start), name != ".", name != ".." else { continue }
+            entries.append(DirectoryEntry(name: name, inode: UInt64(entry.pointee.d_ino)))
+        }
+    }
+
+    package func space(_ path: String) throws(SystemCallError) -> FileSystemSpace {
+        var status = statvfs()
+        guard statvfs(path, &status) == 0 else {
+            throw SystemCallError(call: "statvfs", path: path, errno: errno)
+        }
+        let unit = UInt64(status.f_frsize)
+        return FileSystemSpace(total: UInt64(status.f_blocks) * unit, available: UInt64(status.f_bavail) * unit)
+    }
+
+    private static func nanoseconds(_ time: timespec) -> Int64 {
+        Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    }
+}

@@ -1,0 +1,35 @@
+import Glibc
+
+extension SystemCallError: CustomStringConvertible {
+    /// One sentence, with the remedy where the error number tells one.
+    package var description: String {
+        var buffer = [CChar](repeating: 0, count: 256)
+        // strerror would share one buffer between threads. It fails only for an unknown number, and then still writes.
+        _ = strerror_r(errno, &buffer, buffer.count)
+        let text = String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return "\(call) \(path): \(text)\(remedy)"
+    }
+
+    private var remedy: String {
+        switch errno {
+        case EACCES, EROFS: "; the service's user must be able to write there"
+        case EXDEV: "; the whole cache directory must be one file system"
+        case EPERM where call == "link": "; the cache directory needs a file system with hard links"
+        case EPERM where call == "fchown": "; cache.group must be a group of the service's user"
+        case ENOENT: "; the cache directory went away, the next attempt makes it again"
+        case EMFILE, ENFILE: "; raise LimitNOFILE"
+        case ELOOP: "; a symbolic link stands where the cache has a directory or file of its own"
+        default: ""
+        }
+    }
+
+    /// No room, or none left of a quota.
+    var isFull: Bool { errno == ENOSPC || errno == EDQUOT }
+
+    /// What was to be used is not there.
+    var isMissing: Bool { errno == ENOENT }
+}
+
+extension SystemCallError {
+    static var missing: Int32 { ENOENT }
+}

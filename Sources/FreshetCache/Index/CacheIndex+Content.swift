@@ -1,0 +1,139 @@
+/// A pipeline's row.
+struct IndexedPipeline: Hashable, Sendable {
+    var id: Int64
+    var name: String
+    /// The file that it owns below `current/`.
+    var file: String?
+    /// The number of the current generation.
+    var current: Int64?
+    /// The highest number that a generation of it ever had.
+    var lastNumber: Int64
+}
+
+/// A generation's row.
+struct IndexedGeneration: Hashable, Sendable {
+    var content: StoredContent
+    var committedAt: WallTime
+    var run: Int64?
+    /// The reader's file as it was when this generation was committed or last verified.
+    var identity: FileIdentity
+
+    func generation(path: String) -> Generation {
+        Generation(
+            number: content.number, digest: content.digest, size: identity.size, committedAt: committedAt, run: run,
+            path: path)
+    }
+}
+
+/// What a pipeline offers, as far as the index knows.
+struct IndexedOffer: Hashable, Sendable {
+    var pipeline: IndexedPipeline
+    var file: String
+    var generation: IndexedGeneration
+}
+
+extension CacheIndex {
+    mutating func pipelines() throws(SQLiteError) -> [IndexedPipeline] {
+        try database.rows("SELECT id, name, file, current, last_number FROM pipelines", read: Self.pipeline)
+    }
+
+    mutating func pipeline(_ name: String) throws(SQLiteError) -> IndexedPipeline? {
+        try database.row(
+            "SELECT id, name, file, current, last_number FROM pipelines WHERE name = ?", .text(name),
+            read: Self.pipeline)
+    }
+
+    /// The pipeline's row, made if need be.
+    mutating func ensurePipeline(_ name: String) throws(SQLiteError) -> IndexedPipeline {
+        if let known = try pipeline(name) { return known }
+        try database.run("INSERT INTO pipelines (name) VALUES (?)", .text(name))
+        return IndexedPipeline(id: database.lastInsertedRow, name: name, file: nil, current: nil, lastNumber: 0)
+    }
+
+    mutating func owner(of file: String) throws(SQLiteError) -> String? {
+        try database.row("SELECT name FROM pipelines WHERE file = ?", .text(file)) { $0.text(0) }
+    }
+
+    mutating func setFile(_ file: String?, of pipeline: Int64) throws(SQLiteError) {
+        try database.run("UPDATE pipelines SET file = ? WHERE id = ?", SQLiteValue(file), .integer(pipeline))
+    }
+
+    mutating func offer(of name: String) throws(SQLiteError) -> IndexedOffer? {
+        guard let pipeline = try pipeline(name), let file = pipeline.file, let current = pipeline.current,
+            let generation = try generation(current, of: pipeline.id)
+        else { return nil }
+        return IndexedOffer(pipeline: pipeline, file: file, generation: generation)
+    }
+
+    mutating func generations(of pipeline: Int64) throws(SQLiteError) -> [IndexedGeneration] {
+        try database.rows(
+            """
+            SELECT number, digest, size, committed_at, run, inode, modified, changed FROM generations
+            WHERE pipeline = ? ORDER BY number
+            """, .integer(pipeline), read: Self.generation
+        ).compactMap { $0 }
+    }
+
+    mutating func generation(_ number: Int64, of pipeline: Int64) throws(SQLiteError) -> IndexedGeneration? {
+        try database.row(
+            """
+            SELECT number, digest, size, committed_at, run, inode, modified, changed FROM generations
+            WHERE pipeline = ? AND number = ?
+            """, .integer(pipeline), .integer(number), read: Self.generation
+        ) ?? nil
+    }
+
+    mutating func put(_ generation: IndexedGeneration, of pipeline: Int64) throws(SQLiteError) {
+        try database.run(
+            """
+            INSERT OR REPLACE INTO generations
+                (pipeline, number, digest, size, committed_at, run, inode, modified, changed)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            .integer(pipeline), .integer(generation.content.number), .blob(generation.content.digest.bytes),
+            .integer(generation.identity.size), .integer(generation.committedAt.nanoseconds),
+            SQLiteValue(generation.run), .integer(Int64(bitPattern: generation.identity.inode)),
+            .integer(generation.identity.modified), .integer(generation.identity.changed))
+        try database.run(
+            "UPDATE pipelines SET last_number = max(last_number, ?) WHERE id = ?",
+            .integer(generation.content.number), .integer(pipeline))
+    }
+
+    mutating func forget(generation number: Int64, of pipeline: Int64) throws(SQLiteError) {
+        try database.run(
+            "DELETE FROM generations WHERE pipeline = ? AND number = ?", .integer(pipeline), .integer(number))
+    }
+
+    /// Makes a generation the current one, or none. Validators that belong to other content go; without content the
+    /// last success says nothing any more.
+    mutating func setCurrent(_ content: StoredContent?, of pipeline: Int64) throws(SQLiteError) {
+        try database.run(
+            "UPDATE pipelines SET current = ? WHERE id = ?", SQLiteValue(content?.number), .integer(pipeline))
+        if let content {
+            try database.run(
+                "DELETE FROM validators WHERE pipeline = ? AND digest <> ?", .integer(pipeline),
+                .blob(content.digest.bytes))
+        } else {
+            try database.run("DELETE FROM validators WHERE pipeline = ?", .integer(pipeline))
+            try database.run("UPDATE pipelines SET last_success = NULL WHERE id = ?", .integer(pipeline))
+        }
+    }
+
+    private static func pipeline(_ row: borrowing SQLiteRow) -> IndexedPipeline {
+        IndexedPipeline(
+            id: row.integer(0), name: row.text(1), file: row.optionalText(2), current: row.optionalInteger(3),
+            lastNumber: row.integer(4))
+    }
+
+    /// Nil for a row whose digest is none: such a row counts as absent.
+    private static func generation(_ row: borrowing SQLiteRow) -> IndexedGeneration? {
+        guard let digest = ContentDigest(bytes: row.blob(1)) else { return nil }
+        return IndexedGeneration(
+            content: StoredContent(number: row.integer(0), digest: digest),
+            committedAt: WallTime(nanoseconds: row.integer(3)),
+            run: row.optionalInteger(4),
+            identity: FileIdentity(
+                inode: UInt64(bitPattern: row.integer(5)), size: row.integer(2), modified: row.integer(6),
+                changed: row.integer(7)))
+    }
+}

@@ -1,0 +1,138 @@
+/// Validators, attempts, runs and small state.
+extension CacheIndex {
+    /// Remembers validators for content that is or is about to become current. Those for the same URL and other
+    /// content stay until ``setCurrent(_:of:)``: until then they are the ones that hold.
+    mutating func put(
+        _ validators: [Validators], for digest: ContentDigest, of pipeline: Int64
+    ) throws(SQLiteError) {
+        for entry in validators {
+            let bytes = [entry.url, entry.entityTag ?? "", entry.lastModified ?? ""].map(\.utf8.count).max() ?? 0
+            if bytes > CacheLimits.validatorBytes || (entry.entityTag == nil && entry.lastModified == nil) {
+                try database.run(
+                    "DELETE FROM validators WHERE pipeline = ? AND url = ? AND digest = ?", .integer(pipeline),
+                    .text(entry.url), .blob(digest.bytes))
+                continue
+            }
+            try database.run(
+                """
+                INSERT OR REPLACE INTO validators (pipeline, url, digest, entity_tag, last_modified)
+                VALUES (?, ?, ?, ?, ?)
+                """, .integer(pipeline), .text(entry.url), .blob(digest.bytes), SQLiteValue(entry.entityTag),
+                SQLiteValue(entry.lastModified))
+        }
+        if !validators.isEmpty {
+            try database.run(
+                """
+                DELETE FROM validators WHERE pipeline = ?1 AND digest = ?2 AND id <= (
+                    SELECT id FROM validators WHERE pipeline = ?1 AND digest = ?2 ORDER BY id DESC LIMIT 1 OFFSET ?3)
+                """, .integer(pipeline), .blob(digest.bytes), .integer(Int64(CacheLimits.validatorsPerPipeline)))
+        }
+    }
+
+    mutating func validators(
+        url: String, for digest: ContentDigest, of pipeline: Int64
+    ) throws(SQLiteError) -> Validators? {
+        try database.row(
+            "SELECT entity_tag, last_modified FROM validators WHERE pipeline = ? AND url = ? AND digest = ?",
+            .integer(pipeline), .text(url), .blob(digest.bytes)
+        ) { Validators(url: url, entityTag: $0.optionalText(0), lastModified: $0.optionalText(1)) }
+    }
+
+    /// The origin confirmed or delivered the content.
+    mutating func recordSuccess(of pipeline: Int64, at now: WallTime) throws(SQLiteError) {
+        try database.run(
+            "UPDATE pipelines SET last_attempt = ?1, last_success = ?1, retry_after = NULL WHERE id = ?2",
+            .integer(now.nanoseconds), .integer(pipeline))
+    }
+
+    mutating func recordFailure(
+        of pipeline: Int64, at now: WallTime, retryAfter: WallTime?
+    ) throws(SQLiteError) {
+        try database.run(
+            "UPDATE pipelines SET last_attempt = ?, retry_after = ? WHERE id = ?", .integer(now.nanoseconds),
+            SQLiteValue(retryAfter?.nanoseconds), .integer(pipeline))
+    }
+
+    mutating func refreshState(of name: String) throws(SQLiteError) -> RefreshState? {
+        try database.row(
+            "SELECT last_attempt, last_success, retry_after FROM pipelines WHERE name = ?", .text(name)
+        ) {
+            RefreshState(
+                lastAttempt: $0.optionalInteger(0).map(WallTime.init(nanoseconds:)),
+                lastSuccess: $0.optionalInteger(1).map(WallTime.init(nanoseconds:)),
+                retryAfter: $0.optionalInteger(2).map(WallTime.init(nanoseconds:)))
+        }
+    }
+
+    mutating func put(_ run: RunRecord, of pipeline: Int64) throws(SQLiteError) {
+        try database.run(
+            """
+            INSERT OR REPLACE INTO runs (id, pipeline, causes, started, finished, outcome, error, generation)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            """, .integer(run.id), .integer(pipeline), .text(run.causes.cut(to: CacheLimits.runTextBytes)),
+            .integer(run.started.nanoseconds), .integer(run.finished.nanoseconds), .text(run.outcome.rawValue),
+            SQLiteValue(run.error?.cut(to: CacheLimits.runTextBytes)), SQLiteValue(run.generation))
+        try database.run(
+            """
+            DELETE FROM runs WHERE pipeline = ?1 AND id <= (
+                SELECT id FROM runs WHERE pipeline = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)
+            """, .integer(pipeline), .integer(Int64(CacheLimits.runsPerPipeline)))
+    }
+
+    mutating func runs(of name: String, limit: Int) throws(SQLiteError) -> [RunRecord] {
+        try database.rows(
+            """
+            SELECT r.id, r.causes, r.started, r.finished, r.outcome, r.error, r.generation
+            FROM runs r JOIN pipelines p ON p.id = r.pipeline WHERE p.name = ? ORDER BY r.id DESC LIMIT ?
+            """, .text(name), .integer(Int64(limit))
+        ) { row in
+            RunRecord.Outcome(rawValue: row.text(4)).map {
+                RunRecord(
+                    id: row.integer(0), pipeline: name, causes: row.text(1),
+                    started: WallTime(nanoseconds: row.integer(2)), finished: WallTime(nanoseconds: row.integer(3)),
+                    outcome: $0, error: row.optionalText(5), generation: row.optionalInteger(6))
+            }
+        }.compactMap { $0 }
+    }
+
+    /// Reserves numbers: the first of a block that nobody else gets, also after a restart.
+    mutating func reserveRunNumbers(_ count: Int64) throws(SQLiteError) -> Int64 {
+        try transaction { (index) throws(SQLiteError) in
+            let next = try index.database.row("SELECT value FROM meta WHERE key = 'next_run'") { $0.integer(0) } ?? 1
+            try index.database.run("INSERT OR REPLACE INTO meta VALUES ('next_run', ?)", .integer(next + count))
+            return next
+        }
+    }
+
+    mutating func state(_ key: String, of name: String) throws(SQLiteError) -> [UInt8]? {
+        try database.row(
+            "SELECT s.value FROM state s JOIN pipelines p ON p.id = s.pipeline WHERE p.name = ? AND s.key = ?",
+            .text(name), .text(key)
+        ) { $0.blob(0) }
+    }
+
+    /// Sets or removes a value; false if that would be one key too many.
+    mutating func setState(_ value: [UInt8]?, for key: String, of pipeline: Int64) throws(SQLiteError) -> Bool {
+        guard let value else {
+            try database.run("DELETE FROM state WHERE pipeline = ? AND key = ?", .integer(pipeline), .text(key))
+            return true
+        }
+        let others =
+            try database.row(
+                "SELECT count(*) FROM state WHERE pipeline = ? AND key <> ?", .integer(pipeline), .text(key)
+            ) { $0.integer(0) } ?? 0
+        guard others < CacheLimits.stateKeysPerPipeline else { return false }
+        try database.run("INSERT OR REPLACE INTO state VALUES (?, ?, ?)", .integer(pipeline), .text(key), .blob(value))
+        return true
+    }
+}
+
+extension String {
+    /// The longest beginning that has at most `limit` bytes of UTF-8 and cuts no character.
+    fileprivate func cut(to limit: Int) -> String {
+        guard utf8.count > limit else { return self }
+        var end = utf8.index(startIndex, offsetBy: limit)
+        while end > startIndex, end.samePosition(in: self) == nil { utf8.formIndex(before: &end) }
+        return String(self[..<end])
+    }
+}

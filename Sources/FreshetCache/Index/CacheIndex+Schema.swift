@@ -1,0 +1,69 @@
+/// The index's format. `PRAGMA user_version` says how many of the steps a file has had.
+///
+/// Tables for pins, budgets, parameters, hook debts and candidates are further steps, when their time comes. A step
+/// that was released is never edited.
+extension CacheIndex {
+    /// In the file's header ("Frsh"): another program's database is not taken for ours.
+    static let applicationID: Int64 = 0x4672_7368
+
+    static let migrations: [String] = [
+        // 1. Times are nanoseconds since 1970, digests 32 bytes, inodes the bit pattern of an unsigned number.
+        """
+        CREATE TABLE meta (
+            key TEXT PRIMARY KEY NOT NULL,
+            value INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE pipelines (
+            id INTEGER PRIMARY KEY,
+            name TEXT NOT NULL UNIQUE,
+            file TEXT UNIQUE,
+            current INTEGER,
+            last_number INTEGER NOT NULL DEFAULT 0,
+            last_attempt INTEGER,
+            last_success INTEGER,
+            retry_after INTEGER
+        ) STRICT;
+        CREATE TABLE generations (
+            pipeline INTEGER NOT NULL REFERENCES pipelines(id) ON DELETE CASCADE,
+            number INTEGER NOT NULL,
+            digest BLOB NOT NULL,
+            size INTEGER NOT NULL,
+            committed_at INTEGER NOT NULL,
+            run INTEGER,
+            inode INTEGER NOT NULL,
+            modified INTEGER NOT NULL,
+            changed INTEGER NOT NULL,
+            PRIMARY KEY (pipeline, number)
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE validators (
+            id INTEGER PRIMARY KEY,
+            pipeline INTEGER NOT NULL REFERENCES pipelines(id) ON DELETE CASCADE,
+            url TEXT NOT NULL,
+            digest BLOB NOT NULL,
+            entity_tag TEXT,
+            last_modified TEXT,
+            UNIQUE (pipeline, url, digest)
+        ) STRICT;
+        CREATE TABLE runs (
+            id INTEGER PRIMARY KEY,
+            pipeline INTEGER NOT NULL REFERENCES pipelines(id) ON DELETE CASCADE,
+            causes TEXT NOT NULL,
+            started INTEGER NOT NULL,
+            finished INTEGER NOT NULL,
+            outcome TEXT NOT NULL,
+            error TEXT,
+            generation INTEGER
+        ) STRICT;
+        CREATE INDEX runs_by_pipeline ON runs (pipeline, id);
+        CREATE TABLE state (
+            pipeline INTEGER NOT NULL REFERENCES pipelines(id) ON DELETE CASCADE,
+            key TEXT NOT NULL,
+            value BLOB NOT NULL,
+            PRIMARY KEY (pipeline, key)
+        ) STRICT, WITHOUT ROWID;
+        """
+    ]
+
+    /// The newest format that this version knows.
+    static var knownVersion: Int64 { Int64(migrations.count) }
+}

@@ -1,0 +1,42 @@
+import Synchronization
+
+extension LocalCache {
+    /// The current generation, if the reader's file holds it.
+    ///
+    /// The common case costs a look into the index and one `lstat`. Only a difference takes the pipeline's lock, and so
+    /// waits for a commit that is under way: between its rename and the index's transaction the two differ.
+    func offer(of pipeline: String) throws(CacheError) -> IndexedOffer? {
+        let known = try withIndex { (index) throws(SQLiteError) in try index.offer(of: pipeline) }
+        if let known, try status(of: known)?.identity == known.generation.identity { return known }
+        return try entry(pipeline).state.withLock { (state) throws(CacheError) in
+            try verifiedOffer(of: pipeline, &state)
+        }
+    }
+
+    /// The same, for a caller that holds the pipeline's lock.
+    func verifiedOffer(
+        of pipeline: String, _ state: inout PipelineEntry.State
+    ) throws(CacheError) -> IndexedOffer? {
+        if state.isSuspect {
+            _ = try reconcile(pipeline, verifiesAll: false)
+            state.isSuspect = false
+        }
+        guard var known = try withIndex({ (index) throws(SQLiteError) in try index.offer(of: pipeline) }),
+            let status = try status(of: known), status.isRegularFile
+        else { return nil }
+        if status.identity == known.generation.identity { return known }
+        if status.identity == state.refuted { return nil }
+        guard try fileSystem.digest(of: layout.reader(known.file)) == known.generation.content.digest else {
+            state.refuted = status.identity
+            return nil
+        }
+        known.generation.identity = status.identity
+        let (generation, id) = (known.generation, known.pipeline.id)
+        try withIndex { (index) throws(SQLiteError) in try index.put(generation, of: id) }
+        return known
+    }
+
+    private func status(of offer: IndexedOffer) throws(CacheError) -> FileStatus? {
+        try onFiles { (files) throws(SystemCallError) in try files.status(layout.reader(offer.file)) }
+    }
+}

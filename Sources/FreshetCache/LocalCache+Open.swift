@@ -1,0 +1,116 @@
+import Synchronization
+
+extension LocalCache {
+    /// Opens the cache: takes the lock, opens or rebuilds the index, and makes index and files agree.
+    ///
+    /// - Parameters:
+    ///   - cacheDirectory: absolute; made if it is missing, and may be removed at any time.
+    ///   - stateDirectory: absolute; made if it is missing.
+    ///   - reserve: what commits must leave free.
+    ///   - verifiesAll: read all content and compare digests, not only what is another file than the one committed.
+    ///   - fileSystem: the calls for the cache directory.
+    /// - Throws: ``CacheError/stateLocked(directory:holder:)``, ``CacheError/indexNewer(path:found:known:)``, and what
+    ///   the system refuses. A damaged index or damaged content is no error: see the report.
+    package static func open(
+        cacheDirectory: String, stateDirectory: String, reserve: FreeSpaceReserve = .standard,
+        verifiesAll: Bool = false, fileSystem: any FileSystem = LinuxFileSystem()
+    ) throws(CacheError) -> (cache: LocalCache, report: RecoveryReport) {
+        let layout = CacheLayout(cacheDirectory: cacheDirectory, stateDirectory: stateDirectory)
+        do throws(SystemCallError) {
+            if try fileSystem.status(stateDirectory) == nil {
+                _ = try fileSystem.makeDirectory(stateDirectory, mode: CacheLayout.stateDirectoryMode)
+            }
+        } catch {
+            throw .fileSystem(error)
+        }
+        let lock = try StateLock(layout)
+        let opened = try openIndex(layout)
+        let state = opened.state
+        let cache = LocalCache(
+            layout: layout, fileSystem: fileSystem, reserve: reserve, index: opened.index, lock: lock)
+        return (cache, try cache.recover(state, verifiesAll: verifiesAll))
+    }
+
+    private func recover(
+        _ state: RecoveryReport.Index, verifiesAll: Bool
+    ) throws(CacheError) -> RecoveryReport {
+        var report = RecoveryReport(index: state)
+        let (readers, directories) = try onFiles { (files) throws(SystemCallError) in
+            try self.makeDirectories(for: nil, files)
+            return (try files.list(self.layout.current), try files.list(self.layout.generations))
+        }
+        var names = Set(directories.map(\.name).filter { CacheName.fault(in: $0) == nil })
+        names.formUnion(try withIndex { (index) throws(SQLiteError) in try index.pipelines() }.map(\.name))
+        for name in names.sorted() {
+            do throws(CacheError) {
+                if let recovery = try reconcile(name, readers: readers, verifiesAll: verifiesAll) {
+                    report.pipelines.append(recovery)
+                }
+            } catch {
+                // One pipeline's trouble keeps no other from starting.
+                entry(name).state.withLock { $0.isSuspect = true }
+                report.pipelines.append(PipelineRecovery(pipeline: name, repairs: [.failed(error)]))
+            }
+        }
+        for entry in readers where CacheLayout.isTemporary(entry.name) {
+            try onFiles { (files) throws(SystemCallError) in try files.unlink(self.layout.current + "/" + entry.name) }
+            report.temporaries += 1
+        }
+        return report
+    }
+
+    /// Makes the directories with their modes, and their names durable.
+    func makeDirectories(for pipeline: String?, _ files: any FileSystem) throws(SystemCallError) {
+        if try files.status(layout.cacheDirectory) == nil {
+            _ = try files.makeDirectory(layout.cacheDirectory, mode: CacheLayout.cacheDirectoryMode)
+        }
+        let madeCurrent = try files.makeDirectory(layout.current, mode: CacheLayout.currentMode)
+        let madeGenerations = try files.makeDirectory(layout.generations, mode: CacheLayout.generationsMode)
+        if madeCurrent || madeGenerations { try files.synchronizeDirectory(layout.cacheDirectoryItself) }
+        if let pipeline {
+            let made = try files.makeDirectory(layout.generations(of: pipeline), mode: CacheLayout.generationsMode)
+            if made { try files.synchronizeDirectory(layout.generations) }
+        }
+    }
+
+    // MARK: The index
+
+    private struct OpenedIndex: ~Copyable {
+        var index: CacheIndex
+        let state: RecoveryReport.Index
+    }
+
+    private static func openIndex(_ layout: CacheLayout) throws(CacheError) -> OpenedIndex {
+        let size = try prepareIndexFile(layout)
+        do throws(CacheIndex.OpenFailure) {
+            let checksPages = size <= CacheLimits.indexCheckBytes
+            var index = try CacheIndex(path: layout.index, checksPages: checksPages)
+            // Else at least what the start needs must be readable.
+            if !checksPages, let damage = index.firstDamage() { throw .sqlite(damage) }
+            let state: RecoveryReport.Index =
+                switch index.opened {
+                case .made: .made
+                case .found: .opened
+                case .migrated(let from): .migrated(from: from)
+                }
+            return OpenedIndex(index: index, state: state)
+        } catch {
+            let reason: String
+            switch error {
+            case .newer(let found):
+                throw .indexNewer(path: layout.index, found: found, known: CacheIndex.knownVersion)
+            case .foreign: reason = "it is another program's database"
+            case .sqlite(let error) where error.isDamage: reason = error.message
+            case .sqlite(let error): throw .index(error)
+            }
+            let state = try setAside(layout, reason: reason)
+            _ = try prepareIndexFile(layout)
+            do throws(CacheIndex.OpenFailure) {
+                return OpenedIndex(index: try CacheIndex(path: layout.index, checksPages: false), state: state)
+            } catch {
+                if case .sqlite(let error) = error { throw .index(error) }
+                throw .index(.damage("the new index is not empty", during: "open"))
+            }
+        }
+    }
+}

@@ -1,0 +1,71 @@
+extension LocalCache {
+    /// The origin confirmed the content (a 304, or a command or file that had nothing new).
+    ///
+    /// - Parameter validators: what came with the answer; they replace those of the same URLs.
+    /// - Returns: the generation that was confirmed. Nil, and nothing is recorded, if it has gone meanwhile: the next
+    ///   request is unconditional.
+    package func recordUnchanged(
+        _ pipeline: String, validators: [Validators] = [], at now: WallTime
+    ) throws(CacheError) -> Generation? {
+        guard let offer = try offer(of: pipeline) else { return nil }
+        try transaction { (index) throws(SQLiteError) in
+            try index.put(validators, for: offer.generation.content.digest, of: offer.pipeline.id)
+            try index.recordSuccess(of: offer.pipeline.id, at: now)
+        }
+        return offer.generation.generation(path: layout.reader(offer.file))
+    }
+
+    /// An attempt that brought nothing.
+    ///
+    /// - Parameter retryAfter: until when the origin wants no further request; it outlasts a power cut.
+    package func recordFailure(
+        _ pipeline: String, at now: WallTime, retryAfter: WallTime? = nil
+    ) throws(CacheError) {
+        try CacheName.check(pipeline)
+        try transaction(isDurable: retryAfter != nil) { (index) throws(SQLiteError) in
+            let id = try index.ensurePipeline(pipeline).id
+            try index.recordFailure(of: id, at: now, retryAfter: retryAfter)
+        }
+    }
+
+    /// What was remembered of attempts. The last success counts only while its content is still there.
+    package func refreshState(_ pipeline: String) throws(CacheError) -> RefreshState {
+        var state = try withIndex { (index) throws(SQLiteError) in try index.refreshState(of: pipeline) }
+        if state?.lastSuccess != nil, try offer(of: pipeline) == nil { state?.lastSuccess = nil }
+        return state ?? RefreshState()
+    }
+
+    /// Remembers a run; the oldest beyond ``CacheLimits/runsPerPipeline`` is forgotten.
+    package func record(_ run: RunRecord) throws(CacheError) {
+        try CacheName.check(run.pipeline)
+        try transaction { (index) throws(SQLiteError) in
+            try index.put(run, of: try index.ensurePipeline(run.pipeline).id)
+        }
+    }
+
+    /// The newest runs, newest first.
+    package func runs(
+        _ pipeline: String, limit: Int = CacheLimits.runsPerPipeline
+    ) throws(CacheError) -> [RunRecord] {
+        try withIndex { (index) throws(SQLiteError) in try index.runs(of: pipeline, limit: max(0, limit)) }
+    }
+
+    /// A small value that the pipeline keeps across restarts; nil if it has none of that name.
+    package func state(_ pipeline: String, key: String) throws(CacheError) -> [UInt8]? {
+        try withIndex { (index) throws(SQLiteError) in try index.state(key, of: pipeline) }
+    }
+
+    /// Sets a small value, or removes it with nil.
+    ///
+    /// - Throws: ``CacheError/stateLimit(key:)`` beyond the limits in ``CacheLimits``.
+    package func setState(_ pipeline: String, key: String, to value: [UInt8]?) throws(CacheError) {
+        try CacheName.check(pipeline)
+        guard !key.isEmpty, key.utf8.count <= CacheLimits.stateKeyBytes,
+            value?.count ?? 0 <= CacheLimits.stateValueBytes
+        else { throw .stateLimit(key: key) }
+        let isStored = try transaction { (index) throws(SQLiteError) in
+            try index.setState(value, for: key, of: try index.ensurePipeline(pipeline).id)
+        }
+        if !isStored { throw .stateLimit(key: key) }
+    }
+}

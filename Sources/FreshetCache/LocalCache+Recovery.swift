@@ -1,0 +1,167 @@
+extension LocalCache {
+    /// Makes the pipeline's row and its files agree. Returns what was done; nil if nothing was to do.
+    ///
+    /// The caller holds the pipeline's lock, or is the start.
+    ///
+    /// - Parameter readers: the names in `current/`, if they were listed already.
+    func reconcile(
+        _ pipeline: String, readers: [DirectoryEntry]? = nil, verifiesAll: Bool
+    ) throws(CacheError) -> PipelineRecovery? {
+        let row = try withIndex { (index) throws(SQLiteError) in try index.pipeline(pipeline) }
+        var indexed = PipelineInIndex(current: row?.current, lastNumber: row?.lastNumber ?? 0)
+        if let row {
+            indexed.generations = try withIndex { (index) throws(SQLiteError) in try index.generations(of: row.id) }
+        }
+        var disk = try contents(of: pipeline)
+        let file: String? = if let known = row?.file { known } else { try findFile(of: disk, among: readers) }
+        let reader = file.map(layout.reader)
+        if let reader {
+            disk.reader = try onFiles { (files) throws(SystemCallError) in try files.status(reader) }
+        }
+        let plan = try Reconciliation(
+            index: indexed, disk: disk, hasFile: file != nil, verifiesAll: verifiesAll,
+            readerDigest: { () throws(CacheError) in
+                guard let reader else { return nil }
+                return try self.fileSystem.digest(of: reader)
+            },
+            canRestore: { (content) throws(CacheError) in
+                let path = self.layout.generation(content, of: pipeline)
+                // A second name means that it is live elsewhere (a former cache.file): a further link would look like
+                // a change there.
+                let status = try self.onFiles { (files) throws(SystemCallError) in try files.status(path) }
+                guard status?.links == 1 else { return false }
+                return try self.fileSystem.digest(of: path) == content.digest
+            })
+        if plan.isEmpty { return nil }
+        try apply(plan, to: pipeline, file: file, indexed)
+        return PipelineRecovery(pipeline: pipeline, repairs: plan.repairs)
+    }
+
+    private func contents(of pipeline: String) throws(CacheError) -> PipelineOnDisk {
+        var disk = PipelineOnDisk()
+        let directory = layout.generations(of: pipeline)
+        for entry in try onFiles({ (files) throws(SystemCallError) in try files.list(directory) }) {
+            if CacheLayout.isTemporary(entry.name) {
+                disk.temporaries.append(entry)
+            } else if let content = StoredContent(name: entry.name) {
+                disk.generations.append(PipelineOnDisk.Content(content: content, inode: entry.inode))
+            }
+        }
+        return disk
+    }
+
+    /// Which file a pipeline has that the index does not know: the one that is an inode of its generations. One that
+    /// belongs to another pipeline by now is not it.
+    private func findFile(
+        of disk: PipelineOnDisk, among readers: [DirectoryEntry]?
+    ) throws(CacheError) -> String? {
+        let names: [DirectoryEntry] =
+            if let readers { readers } else {
+                try onFiles { (files) throws(SystemCallError) in try files.list(layout.current) }
+            }
+        let inodes = Set(disk.generations.map(\.inode) + disk.temporaries.map(\.inode))
+        for entry in names where inodes.contains(entry.inode) && CacheName.fault(in: entry.name) == nil {
+            let owner = try withIndex { (index) throws(SQLiteError) in try index.owner(of: entry.name) }
+            if owner == nil { return entry.name }
+        }
+        return nil
+    }
+
+    private func apply(
+        _ plan: Reconciliation, to pipeline: String, file: String?, _ indexed: PipelineInIndex
+    ) throws(CacheError) {
+        var current: IndexedGeneration?
+        if let content = plan.shown, let file {
+            let identity = try onFiles { (files) throws(SystemCallError) in
+                try self.show(plan.current, of: pipeline, file, files)
+            }
+            let known = indexed.generations.first { $0.content == content }
+            current = IndexedGeneration(
+                content: content, committedAt: known?.committedAt ?? WallTime(nanoseconds: identity.modified),
+                run: known?.run, identity: identity)
+        }
+        var adopted: [IndexedGeneration] = []
+        for content in plan.adopted {
+            let path = layout.generation(content, of: pipeline)
+            guard let status = try onFiles({ (files) throws(SystemCallError) in try files.status(path) }) else {
+                continue
+            }
+            adopted.append(
+                IndexedGeneration(
+                    content: content, committedAt: WallTime(nanoseconds: status.identity.modified), run: nil,
+                    identity: status.identity))
+        }
+        let (rows, shown) = (adopted, current)
+        try transaction { (index) throws(SQLiteError) in
+            let row = try index.ensurePipeline(pipeline)
+            if let file, row.file == nil { try index.setFile(file, of: row.id) }
+            for number in plan.forgotten { try index.forget(generation: number, of: row.id) }
+            for generation in rows { try index.put(generation, of: row.id) }
+            if let shown {
+                try index.put(shown, of: row.id)
+                try index.setCurrent(shown.content, of: row.id)
+            } else if plan.current == .lost {
+                try index.setCurrent(nil, of: row.id)
+            }
+        }
+        try onFiles { (files) throws(SystemCallError) in
+            for content in plan.unpublished { try files.unlink(self.layout.generation(content, of: pipeline)) }
+            for name in plan.temporaries { try files.unlink(self.layout.generations(of: pipeline) + "/" + name) }
+        }
+    }
+
+    /// Brings the reader's file to what the plan wants; returns what it is then.
+    private func show(
+        _ current: Reconciliation.Current, of pipeline: String, _ file: String, _ files: any FileSystem
+    ) throws(SystemCallError) -> FileIdentity {
+        let reader = layout.reader(file)
+        switch current {
+        case .promoted(let content, let temporary):
+            try files.rename(
+                layout.generations(of: pipeline) + "/" + temporary, to: layout.generation(content, of: pipeline))
+            try files.synchronizeDirectory(layout.generations(of: pipeline))
+        case .restored(let content):
+            try files.replace(
+                reader, withLinkTo: layout.generation(content, of: pipeline), by: layout.readerTemporary(makeToken()))
+            try files.synchronizeDirectory(layout.current)
+        case .followed:
+            // Readers see it, but its names may not have reached the disk before the process ended.
+            try files.synchronizeDirectory(layout.generations(of: pipeline))
+            try files.synchronizeDirectory(layout.current)
+        case .asIndexed, .verified, .lost:
+            break  // the names are right, or there are none
+        }
+        guard let status = try files.status(reader) else {
+            throw SystemCallError(call: "lstat", path: reader, errno: SystemCallError.missing)
+        }
+        return status.identity
+    }
+}
+
+extension Reconciliation {
+    /// The generation whose row must be written; nil if the index has it right, or none is left.
+    fileprivate var shown: StoredContent? {
+        switch current {
+        case .verified(let content), .followed(let content), .promoted(let content, _), .restored(let content): content
+        case .asIndexed, .lost: nil
+        }
+    }
+
+    fileprivate var repairs: [PipelineRecovery.Repair] {
+        var repairs: [PipelineRecovery.Repair] = []
+        switch current {
+        case .asIndexed: break  // nothing to tell
+        case .verified(let content): repairs.append(.verified(content.number))
+        case .followed(let content), .promoted(let content, _): repairs.append(.followed(content.number))
+        case .restored(let content): repairs.append(.restored(content.number))
+        case .lost: repairs.append(.lost)
+        }
+        repairs += adopted.map { .adopted($0.number) }
+        if current != .lost {
+            repairs += forgotten.map { .forgotten($0) }
+            repairs += unpublished.map { .removedUnpublished($0.number) }
+        }
+        if !temporaries.isEmpty { repairs.append(.removedCandidates(temporaries.count)) }
+        return repairs
+    }
+}

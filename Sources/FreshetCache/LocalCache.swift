@@ -1,0 +1,211 @@
+import Synchronization
+
+/// The local cache: plain files that anything can read, and an index of what the files cannot say.
+///
+/// All methods block on the file system or on SQLite, and so belong on a worker thread. All are safe to call from any
+/// thread; commits of one pipeline are done one after another, those of different pipelines side by side. The state
+/// directory's lock is held as long as this object, or a ``PendingGeneration`` of it, lives.
+///
+/// What is checked when: at the start, and each time before an offer or validators are handed out, the reader's file
+/// must be the one that was committed (inode, size, times of modification and status change). If it is not, its digest
+/// decides. `verifiesAll` at the start computes every digest. The directory may vanish at any time: what is gone is
+/// not offered, has no validators, and the next commit makes the directories again.
+package final class LocalCache: Sendable {
+    let layout: CacheLayout
+    let fileSystem: any FileSystem
+    let reserve: FreeSpaceReserve
+    let index: Mutex<CacheIndex>
+    private let lock: StateLock
+    private let pipelines = Mutex<[String: PipelineEntry]>([:])
+    private let tokens = Atomic<UInt64>(0)
+    private let runNumbers = Mutex<Range<Int64>>(1..<1)
+
+    init(
+        layout: CacheLayout, fileSystem: any FileSystem, reserve: FreeSpaceReserve, index: consuming CacheIndex,
+        lock: consuming StateLock
+    ) {
+        self.layout = layout
+        self.fileSystem = fileSystem
+        self.reserve = reserve
+        self.index = Mutex(index)
+        self.lock = lock
+    }
+
+    // MARK: Ownership
+
+    /// Gives each pipeline of a configuration its file. Call it when a configuration was read, before its first run.
+    ///
+    /// A pipeline that is not listed loses a file that a listed one wants, and keeps everything else. Nothing is
+    /// removed, and a pipeline whose file changed offers nothing until its next commit.
+    ///
+    /// - Throws: ``CacheError/fileOwned(file:owner:claimant:)`` and ``CacheError/invalidName(_:reason:)`` before
+    ///   anything is changed.
+    package func assign(_ files: [(pipeline: String, file: String)]) throws(CacheError) {
+        try CacheName.check(files)
+        try transaction { (index) throws(SQLiteError) in
+            var changed: [(pipeline: IndexedPipeline, file: String)] = []
+            for (name, file) in files {
+                let pipeline = try index.ensurePipeline(name)
+                if pipeline.file != file { changed.append((pipeline, file)) }
+            }
+            // All let go before any takes, so that two pipelines may exchange their files.
+            for (pipeline, file) in changed {
+                try index.setFile(nil, of: pipeline.id)
+                if let owner = try index.owner(of: file), let other = try index.pipeline(owner) {
+                    try index.setFile(nil, of: other.id)
+                    try index.setCurrent(nil, of: other.id)
+                }
+            }
+            for (pipeline, file) in changed { try index.setFile(file, of: pipeline.id) }
+        }
+    }
+
+    // MARK: Writing
+
+    /// Starts a candidate: an empty file aside, on the same file system.
+    ///
+    /// - Throws: among others ``CacheError/fileOwned(file:owner:claimant:)`` and ``CacheError/noSpace(path:available:reserve:)``.
+    package func begin(_ destination: CacheDestination) throws(CacheError) -> PendingGeneration {
+        try CacheName.check(destination.pipeline)
+        try CacheName.check(destination.file)
+        try claim(destination)
+        let token = makeToken()
+        let path = layout.candidate(token, of: destination.pipeline)
+        let descriptor: Int32
+        do throws(SystemCallError) {
+            descriptor = try fileSystem.createFile(path)
+        } catch  where error.isMissing {
+            try onFiles { (files) throws(SystemCallError) in try self.makeDirectories(for: destination.pipeline, files)
+            }
+            descriptor = try onFiles { (files) throws(SystemCallError) in try files.createFile(path) }
+        } catch {
+            throw .fileSystem(error)
+        }
+        do throws(CacheError) {
+            try checkSpace()
+            return PendingGeneration(
+                cache: self, destination: destination, token: token, path: path,
+                writer: CandidateWriter(descriptor: descriptor, hasher: try SHA256Hasher()))
+        } catch {
+            fileSystem.close(descriptor)
+            try? fileSystem.unlink(path)
+            throw error
+        }
+    }
+
+    /// The destination's pipeline owns the destination's file from now on, or somebody else does.
+    func claim(_ destination: CacheDestination) throws(CacheError) {
+        let owned = try withIndex { (index) throws(SQLiteError) in try index.pipeline(destination.pipeline)?.file }
+        if owned == destination.file { return }
+        let owner: String? = try transaction { (index) throws(SQLiteError) in
+            if let owner = try index.owner(of: destination.file), owner != destination.pipeline { return owner }
+            let pipeline = try index.ensurePipeline(destination.pipeline)
+            try index.setFile(destination.file, of: pipeline.id)
+            return nil
+        }
+        if let owner {
+            throw .fileOwned(file: destination.file, owner: owner, claimant: destination.pipeline)
+        }
+    }
+
+    /// Refuses by name if less is free than must stay free.
+    func checkSpace() throws(CacheError) {
+        if reserve == .none { return }
+        let space = try onFiles { (files) throws(SystemCallError) in try files.space(layout.cacheDirectory) }
+        let needed = reserve.bytes(of: space.total)
+        if space.available < needed {
+            throw .noSpace(path: layout.cacheDirectory, available: space.available, reserve: needed)
+        }
+    }
+
+    // MARK: Reading
+
+    /// What the pipeline offers now; nil if it has nothing, or if that is gone or damaged.
+    package func current(_ pipeline: String) throws(CacheError) -> Generation? {
+        try offer(of: pipeline).map { $0.generation.generation(path: layout.reader($0.file)) }
+    }
+
+    /// What a request for `url` may be made conditional with: nil unless they belong to this URL and to exactly the
+    /// content that is offered now.
+    package func validators(_ pipeline: String, url: String) throws(CacheError) -> Validators? {
+        guard let offer = try offer(of: pipeline) else { return nil }
+        return try withIndex { (index) throws(SQLiteError) in
+            try index.validators(url: url, for: offer.generation.content.digest, of: offer.pipeline.id)
+        }
+    }
+
+    // MARK: Inside
+
+    func makeToken() -> UInt64 { tokens.wrappingAdd(1, ordering: .relaxed).newValue }
+
+    func entry(_ pipeline: String) -> PipelineEntry {
+        pipelines.withLock { entries in
+            if let known = entries[pipeline] { return known }
+            let made = PipelineEntry()
+            entries[pipeline] = made
+            return made
+        }
+    }
+
+    func withIndex<Value: Sendable>(
+        _ body: (inout CacheIndex) throws(SQLiteError) -> Value
+    ) throws(CacheError) -> Value {
+        do throws(SQLiteError) {
+            return try index.withLock { (index) throws(SQLiteError) in try body(&index) }
+        } catch {
+            throw .index(error)
+        }
+    }
+
+    func transaction<Value: Sendable>(
+        isDurable: Bool = false, _ body: (inout CacheIndex) throws(SQLiteError) -> Value
+    ) throws(CacheError) -> Value {
+        try withIndex { (index) throws(SQLiteError) in try index.transaction(isDurable: isDurable, body) }
+    }
+
+    /// Maps what the system refused; no room has a name of its own.
+    func onFiles<Value>(
+        _ body: (any FileSystem) throws(SystemCallError) -> Value
+    ) throws(CacheError) -> Value {
+        do throws(SystemCallError) {
+            return try body(fileSystem)
+        } catch {
+            throw refusal(error)
+        }
+    }
+
+    func refusal(_ error: SystemCallError) -> CacheError {
+        guard error.isFull else { return .fileSystem(error) }
+        let space = try? fileSystem.space(layout.cacheDirectory)
+        return .noSpace(
+            path: error.path, available: space?.available ?? 0, reserve: space.map { reserve.bytes(of: $0.total) } ?? 0)
+    }
+
+    /// A number that no other run has, also after a restart. Numbers grow; after a restart some are skipped.
+    package func makeRunNumber() throws(CacheError) -> Int64 {
+        try runNumbers.withLock { (numbers) throws(CacheError) in
+            if numbers.isEmpty {
+                let first = try withIndex { (index) throws(SQLiteError) in
+                    try index.reserveRunNumbers(CacheLimits.runNumberBlock)
+                }
+                numbers = first..<(first + CacheLimits.runNumberBlock)
+            }
+            let number = numbers.lowerBound
+            numbers = (number + 1)..<numbers.upperBound
+            return number
+        }
+    }
+}
+
+/// What this process knows of a pipeline beside the index. Its lock makes commits and checks of one pipeline take
+/// turns; it is taken before the index's.
+final class PipelineEntry: Sendable {
+    struct State: Sendable {
+        /// A commit failed between its first rename and its end: the index must be compared with the files first.
+        var isSuspect = false
+        /// A reader's file whose digest was found wrong: it is not read again to learn the same.
+        var refuted: FileIdentity?
+    }
+
+    let state = Mutex(State())
+}

@@ -1,0 +1,131 @@
+import Synchronization
+
+/// A candidate that is being written aside. It ends by `commit` or `discard`; if it is dropped it discards itself, and
+/// what a killed process left is removed at the next start.
+///
+/// All methods block. They may be called from any thread, one call at a time taking effect.
+package final class PendingGeneration: Sendable {
+    let cache: LocalCache
+    let destination: CacheDestination
+    let token: UInt64
+    let path: String
+    private let writer: Mutex<CandidateWriter?>
+
+    init(
+        cache: LocalCache, destination: CacheDestination, token: UInt64, path: String,
+        writer: consuming CandidateWriter
+    ) {
+        self.cache = cache
+        self.destination = destination
+        self.token = token
+        self.path = path
+        self.writer = Mutex(writer)
+    }
+
+    deinit { discard() }
+
+    /// Appends, hashing on the way. After an error the candidate is discarded.
+    ///
+    /// - Throws: ``CacheError/tooLarge(maximum:)`` as soon as the limit is passed.
+    package func write(_ bytes: UnsafeRawBufferPointer) throws(CacheError) {
+        do throws(CacheError) {
+            try writer.withLock { (writer) throws(CacheError) in
+                guard writer != nil else { throw .finished }
+                try writer?.append(bytes, self)
+            }
+        } catch {
+            discard()
+            throw error
+        }
+    }
+
+    /// Appends, hashing on the way. After an error the candidate is discarded.
+    package func write(_ bytes: [UInt8]) throws(CacheError) {
+        // withUnsafeBytes does not pass typed errors through.
+        let result = bytes.withUnsafeBytes { buffer in
+            Result { () throws(CacheError) in try write(buffer) }
+        }
+        try result.get()
+    }
+
+    /// Bytes written so far; nil once it has ended.
+    package var size: Int64? {
+        writer.withLock { writer in
+            switch writer {
+            case .some(let open): open.size
+            case nil: nil
+            }
+        }
+    }
+
+    /// Makes the candidate the current generation, or finds that it is the current one already.
+    ///
+    /// Whatever happens, the candidate has ended afterwards, and readers see a whole generation: if it throws, the one
+    /// from before, or (if the failure came after the rename) the new one, and then the index says so too.
+    ///
+    /// - Parameters:
+    ///   - validators: what the origin said about the pages that went into the content.
+    ///   - run: the run's number.
+    ///   - now: the time of the check.
+    package func commit(
+        validators: [Validators] = [], run: Int64? = nil, at now: WallTime
+    ) throws(CacheError) -> CommitOutcome {
+        // The writer is taken out: who comes second finds it finished.
+        guard let taken = writer.withLock({ $0.take() }) else { throw .finished }
+        let (descriptor, size) = (taken.descriptor, taken.size)
+        defer { cache.fileSystem.close(descriptor) }
+        let digest: ContentDigest
+        do throws(CacheError) {
+            digest = try taken.finalize()
+        } catch {
+            try? cache.fileSystem.unlink(path)
+            throw error
+        }
+        let candidate = Candidate(descriptor: descriptor, path: path, token: token, digest: digest, size: size)
+        return try cache.commit(candidate, to: destination, validators: validators, run: run, at: now)
+    }
+
+    /// Ends the candidate without a trace. A second call does nothing.
+    package func discard() {
+        guard let taken = writer.withLock({ $0.take() }) else { return }
+        cache.fileSystem.close(taken.descriptor)
+        // What cannot be removed now is removed at the next start.
+        try? cache.fileSystem.unlink(path)
+    }
+}
+
+/// The open end of a candidate.
+struct CandidateWriter: ~Copyable, Sendable {
+    let descriptor: Int32
+    private var hasher: SHA256Hasher
+    private(set) var size: Int64 = 0
+
+    init(descriptor: Int32, hasher: consuming SHA256Hasher) {
+        self.descriptor = descriptor
+        self.hasher = hasher
+    }
+
+    mutating func append(_ bytes: UnsafeRawBufferPointer, _ pending: PendingGeneration) throws(CacheError) {
+        guard Int64(bytes.count) <= pending.destination.maximumBytes - size else {
+            throw .tooLarge(maximum: pending.destination.maximumBytes)
+        }
+        do throws(SystemCallError) {
+            try pending.cache.fileSystem.write(bytes, to: descriptor, path: pending.path)
+        } catch {
+            throw pending.cache.refusal(error)
+        }
+        hasher.update(bytes)
+        size += Int64(bytes.count)
+    }
+
+    consuming func finalize() throws(CacheError) -> ContentDigest { try hasher.finalize() }
+}
+
+/// A candidate whose bytes are all there.
+struct Candidate: Sendable {
+    var descriptor: Int32
+    var path: String
+    var token: UInt64
+    var digest: ContentDigest
+    var size: Int64
+}

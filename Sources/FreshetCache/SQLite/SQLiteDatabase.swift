@@ -1,0 +1,162 @@
+import CSQLite
+
+/// A value that goes into a statement.
+enum SQLiteValue: Sendable {
+    case null
+    case integer(Int64)
+    case text(String)
+    case blob([UInt8])
+
+    init(_ value: Int64?) { self = value.map(SQLiteValue.integer) ?? .null }
+    init(_ value: String?) { self = value.map(SQLiteValue.text) ?? .null }
+}
+
+/// One connection to one database file, with its prepared statements.
+///
+/// Not copyable, and every use of it is `mutating`: whoever calls holds it alone. Each SQL text is prepared once and
+/// kept, so SQL texts must be constants; values are always bound.
+///
+/// `@unchecked Sendable` is safe: the handles below are reachable through this one value only, which cannot be
+/// copied, and SQLite lets a connection move between threads as long as one at a time uses it (it is opened with
+/// `SQLITE_OPEN_NOMUTEX`, that is in its "multi-thread" mode).
+struct SQLiteDatabase: ~Copyable, @unchecked Sendable {
+    private let connection: OpaquePointer
+    private var statements: [String: OpaquePointer] = [:]
+
+    /// Opens or creates the database at `path`.
+    ///
+    /// - Parameter busyTimeout: milliseconds to wait for a lock that another process holds (an administrator's
+    ///   `sqlite3`, a backup).
+    init(path: String, busyTimeout: Int32) throws(SQLiteError) {
+        var handle: OpaquePointer?
+        let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
+        let code = sqlite3_open_v2(path, &handle, flags, nil)
+        guard code == SQLITE_OK, let opened = handle else {
+            // SQLite hands out a handle even when opening failed: it carries the message and must be closed.
+            let error = Self.error(code, of: handle, during: "open \(path)")
+            sqlite3_close_v2(handle)
+            throw error
+        }
+        connection = opened
+        sqlite3_busy_timeout(opened, busyTimeout)
+    }
+
+    deinit {
+        for statement in statements.values { sqlite3_finalize(statement) }
+        sqlite3_close_v2(connection)
+    }
+
+    /// Runs a script without values: schema and pragmas.
+    mutating func execute(_ script: String) throws(SQLiteError) {
+        let code = sqlite3_exec(connection, script, nil, nil, nil)
+        guard code == SQLITE_OK else { throw Self.error(code, of: connection, during: script) }
+    }
+
+    /// Runs one statement that returns no rows.
+    mutating func run(_ sql: String, _ values: SQLiteValue...) throws(SQLiteError) {
+        let statement = try prepared(sql, values)
+        defer { sqlite3_reset(statement) }
+        var code = sqlite3_step(statement)
+        while code == SQLITE_ROW { code = sqlite3_step(statement) }
+        guard code == SQLITE_DONE else { throw Self.error(code, of: connection, during: sql) }
+    }
+
+    /// Runs one statement and makes a value of each of its rows.
+    mutating func rows<Value>(
+        _ sql: String, _ values: SQLiteValue..., read: (borrowing SQLiteRow) -> Value
+    ) throws(SQLiteError) -> [Value] {
+        let statement = try prepared(sql, values)
+        defer { sqlite3_reset(statement) }
+        var result: [Value] = []
+        var code = sqlite3_step(statement)
+        while code == SQLITE_ROW {
+            result.append(read(SQLiteRow(statement: statement)))
+            code = sqlite3_step(statement)
+        }
+        guard code == SQLITE_DONE else { throw Self.error(code, of: connection, during: sql) }
+        return result
+    }
+
+    /// Runs one statement that returns at most one row.
+    mutating func row<Value>(
+        _ sql: String, _ values: SQLiteValue..., read: (borrowing SQLiteRow) -> Value
+    ) throws(SQLiteError) -> Value? {
+        let statement = try prepared(sql, values)
+        defer { sqlite3_reset(statement) }
+        switch sqlite3_step(statement) {
+        case SQLITE_ROW: return read(SQLiteRow(statement: statement))
+        case SQLITE_DONE: return nil
+        case let code: throw Self.error(code, of: connection, during: sql)
+        }
+    }
+
+    /// The row that the last insertion made.
+    var lastInsertedRow: Int64 { sqlite3_last_insert_rowid(connection) }
+
+    /// Whether a transaction is open.
+    var isInTransaction: Bool { sqlite3_get_autocommit(connection) == 0 }
+
+    private mutating func prepared(
+        _ sql: String, _ values: [SQLiteValue]
+    ) throws(SQLiteError) -> OpaquePointer {
+        let statement: OpaquePointer
+        if let known = statements[sql] {
+            statement = known
+        } else {
+            var made: OpaquePointer?
+            let code = sqlite3_prepare_v3(connection, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &made, nil)
+            guard code == SQLITE_OK, let made else { throw Self.error(code, of: connection, during: sql) }
+            statements[sql] = made
+            statement = made
+        }
+        for (offset, value) in values.enumerated() {
+            let index = Int32(offset + 1)
+            let code: Int32
+            switch value {
+            case .null:
+                code = sqlite3_bind_null(statement, index)
+            case .integer(let integer):
+                code = sqlite3_bind_int64(statement, index, integer)
+            case .text(let text):
+                code = freshet_sqlite3_bind_text(statement, index, text, Int32(text.utf8.count))
+            case .blob(let bytes):
+                // An empty array may have no address, and SQLite makes NULL of a blob without one.
+                code =
+                    bytes.isEmpty
+                    ? sqlite3_bind_zeroblob(statement, index, 0)
+                    : freshet_sqlite3_bind_blob(statement, index, bytes, Int32(bytes.count))
+            }
+            guard code == SQLITE_OK else { throw Self.error(code, of: connection, during: sql) }
+        }
+        return statement
+    }
+
+    private static func error(_ code: Int32, of connection: OpaquePointer?, during: String) -> SQLiteError {
+        let text = connection.map { String(cString: sqlite3_errmsg($0)) } ?? String(cString: sqlite3_errstr(code))
+        return SQLiteError(code: code, message: text, during: during)
+    }
+}
+
+/// The row that a statement stands on; valid only inside the closure that got it.
+struct SQLiteRow: ~Copyable {
+    fileprivate let statement: OpaquePointer
+
+    func integer(_ column: Int32) -> Int64 { sqlite3_column_int64(statement, column) }
+
+    func text(_ column: Int32) -> String {
+        guard let start = sqlite3_column_text(statement, column) else { return "" }
+        return String(
+            decoding: UnsafeBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, column))),
+            as: UTF8.self)
+    }
+
+    func blob(_ column: Int32) -> [UInt8] {
+        guard let start = sqlite3_column_blob(statement, column) else { return [] }
+        return Array(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, column))))
+    }
+
+    func optionalInteger(_ column: Int32) -> Int64? { isNull(column) ? nil : integer(column) }
+    func optionalText(_ column: Int32) -> String? { isNull(column) ? nil : text(column) }
+
+    private func isNull(_ column: Int32) -> Bool { sqlite3_column_type(statement, column) == SQLITE_NULL }
+}

@@ -1,0 +1,18 @@
+/// What SQLite refused, with its own words.
+package struct SQLiteError: Error, Hashable, Sendable {
+    /// The extended result code (sqlite.org/rescode.html).
+    package let code: Int32
+    /// SQLite's message.
+    package let message: String
+    /// What was being done: a statement or "open".
+    package let during: String
+
+    package init(code: Int32, message: String, during: String) {
+        self.code = code
+        self.message = message
+        self.during = during
+    }
+
+    /// The primary result code: the lowest byte of the extended one.
+    package var primaryCode: Int32 { code & 0xff }
+}

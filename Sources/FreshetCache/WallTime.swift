@@ -1,0 +1,15 @@
+/// An instant of the wall clock: what must mean something after a restart. Nothing here reads a clock.
+package struct WallTime: Hashable, Comparable, Sendable {
+    /// Nanoseconds since 1970-01-01 00:00 UTC.
+    package var nanoseconds: Int64
+
+    package init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
+
+    /// From whole seconds since 1970-01-01 00:00 UTC; beyond the year 2262 it is the last instant that fits.
+    package init(seconds: Int64) {
+        let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+        nanoseconds = overflow ? (seconds < 0 ? .min : .max) : product
+    }
+
+    package static func < (left: Self, right: Self) -> Bool { left.nanoseconds < right.nanoseconds }
+}

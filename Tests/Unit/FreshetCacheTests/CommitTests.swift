@@ -1,0 +1,266 @@
+import Glibc
+import Testing
+
+@testable import FreshetCache
+
+@Suite("A commit")
+struct CommitTests {
+    @Test("makes the reader's file and the generation one inode, with the modes of the design")
+    func first() throws {
+        let fixture = try CacheFixture()
+        #expect(fixture.report == RecoveryReport(index: .made))
+        let outcome = try fixture.commit("one")
+        guard case .changed(let generation) = outcome else {
+            Issue.record("\(outcome)")
+            return
+        }
+        #expect(generation.number == 1)
+        #expect(generation.size == 3)
+        #expect(generation.run == 7)
+        #expect(generation.committedAt == WallTime(seconds: 1000))
+        #expect(
+            generation.digest.description == "7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed")
+        #expect(try fixture.cache.current("jwks") == generation)
+        #expect(try fixture.reader() == "one")
+        #expect(try fixture.names("current") == ["jwks.json"])
+        #expect(try fixture.names("generations/jwks") == ["1-\(generation.digest)"])
+        let system = LinuxFileSystem()
+        let root = fixture.directory.cache
+        let reader = try #require(try system.status(generation.path))
+        let stored = try #require(try system.status(root + "/generations/jwks/1-\(generation.digest)"))
+        #expect(reader.identity.inode == stored.identity.inode)
+        #expect(reader.links == 2)
+        #expect(reader.mode == 0o644)
+        #expect(try TemporaryDirectory.mode(root + "/current") == 0o755)
+        #expect(try TemporaryDirectory.mode(root + "/generations") == 0o700)
+        #expect(try TemporaryDirectory.mode(root + "/generations/jwks") == 0o700)
+        #expect(try TemporaryDirectory.mode(fixture.directory.state) == 0o700)
+        for name in ["index.sqlite", "index.sqlite-wal", "index.sqlite-shm", "lock"] {
+            #expect(try TemporaryDirectory.mode(fixture.directory.state + "/" + name) == 0o600)
+        }
+    }
+
+    @Test("of the same content makes no generation and touches no inode, but counts as a check")
+    func unchanged() throws {
+        let fixture = try CacheFixture()
+        let first = try fixture.commit("one", validators: [.tag("\"a\"")]).generation
+        let before = try LinuxFileSystem().status(first.path)
+        let outcome = try fixture.commit("one", validators: [.tag("\"b\"")], at: 2000)
+        #expect(outcome == .unchanged(first))
+        #expect(try LinuxFileSystem().status(first.path) == before)
+        #expect(try fixture.names("generations/jwks").count == 1)
+        #expect(try fixture.cache.validators("jwks", url: "https://example.com/jwks") == .tag("\"b\""))
+        #expect(try fixture.cache.refreshState("jwks").lastSuccess == WallTime(seconds: 2000))
+    }
+
+    @Test("sets the mode that it is told, whatever the umask is")
+    func mode() throws {
+        let fixture = try CacheFixture()
+        var destination = CacheDestination.jwks
+        for mode: UInt32 in [0o666, 0o640, 0o600] {
+            destination.mode = mode
+            let path = try fixture.commit("mode \(mode)", to: destination).generation.path
+            #expect(try TemporaryDirectory.mode(path) == mode)
+        }
+    }
+
+    @Test("of the same content gives the file a mode that was configured anew")
+    func newMode() throws {
+        let fixture = try CacheFixture()
+        try fixture.commit("one")
+        var destination = CacheDestination.jwks
+        destination.mode = 0o640
+        #expect(try fixture.commit("one", to: destination).generation.number == 1)
+        #expect(try TemporaryDirectory.mode(fixture.directory.cache + "/current/jwks.json") == 0o640)
+        #expect(try fixture.cache.current("jwks")?.number == 1)
+    }
+
+    @Test("leaves an open reader its old content")
+    func openReader() throws {
+        let fixture = try CacheFixture()
+        let path = try fixture.commit("one").generation.path
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        defer { close(descriptor) }
+        try fixture.commit("another")
+        var buffer = [UInt8](repeating: 0, count: 16)
+        let count = read(descriptor, &buffer, buffer.count)
+        #expect(String(decoding: buffer.prefix(count), as: UTF8.self) == "one")
+        #expect(try fixture.reader() == "another")
+    }
+
+    @Test("keeps as many generations as it is told")
+    func keep() throws {
+        let fixture = try CacheFixture()
+        for number in 1...5 { try fixture.commit("content \(number)") }
+        let names = try fixture.names("generations/jwks")
+        #expect(names.map { $0.prefix { $0 != "-" } } == ["4", "5"])
+        var destination = CacheDestination.jwks
+        destination.keep = 1
+        try fixture.commit("content 6", to: destination)
+        #expect(try fixture.names("generations/jwks").map { $0.prefix { $0 != "-" } } == ["6"])
+        #expect(try fixture.cache.current("jwks")?.number == 6)
+    }
+
+    @Test("is refused by name: empty, too small, too large, no room")
+    func refusals() throws {
+        let fixture = try CacheFixture()
+        let good = try fixture.commit("good").generation
+        #expect(throws: CacheError.empty) { try fixture.commit("") }
+        var strict = CacheDestination.jwks
+        strict.minimumBytes = 4
+        strict.maximumBytes = 6
+        #expect(throws: CacheError.tooSmall(bytes: 3, minimum: 4)) { try fixture.commit("abc", to: strict) }
+        #expect(throws: CacheError.tooLarge(maximum: 6)) { try fixture.commit("abcdefg", to: strict) }
+        #expect(try fixture.commit("abcd", to: strict).generation.number == good.number + 1)
+        #expect(try fixture.commit("abcdef", to: strict).generation.number == good.number + 2)
+        #expect(try fixture.reader() == "abcdef")
+        #expect(try fixture.names("generations/jwks").allSatisfy { !$0.hasPrefix(".") })
+
+        var lax = CacheDestination.jwks
+        lax.minimumBytes = 0
+        #expect(try fixture.commit("", to: lax).generation.size == 0)
+    }
+
+    @Test("is refused when less would be free than must stay free")
+    func reserve() throws {
+        let directory = try TemporaryDirectory()
+        let (cache, _) = try LocalCache.open(
+            cacheDirectory: directory.cache, stateDirectory: directory.state,
+            reserve: FreeSpaceReserve(percent: 1000, bytes: .max))
+        let error = #expect(throws: CacheError.self) { try cache.begin(.jwks) }
+        guard case .noSpace(_, let available, let reserve) = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(available < reserve)
+        #expect(try LinuxFileSystem().list(directory.cache + "/generations/jwks").isEmpty)
+    }
+
+    @Test("ends its writer: nothing can be written or committed afterwards")
+    func finished() throws {
+        let fixture = try CacheFixture()
+        let pending = try fixture.cache.begin(.jwks)
+        try pending.write(Array("one".utf8))
+        #expect(pending.size == 3)
+        _ = try pending.commit(at: WallTime(seconds: 1))
+        #expect(pending.size == nil)
+        #expect(throws: CacheError.finished) { try pending.write([1]) }
+        #expect(throws: CacheError.finished) { try pending.commit(at: WallTime(seconds: 1)) }
+        pending.discard()
+        #expect(try fixture.reader() == "one")
+    }
+
+    @Test("that is given up or dropped leaves nothing")
+    func discarded() throws {
+        let fixture = try CacheFixture()
+        let pending = try fixture.cache.begin(.jwks)
+        try pending.write([1])
+        #expect(try fixture.names("generations/jwks").count == 1)
+        pending.discard()
+        #expect(try fixture.names("generations/jwks").isEmpty)
+        var dropped: PendingGeneration? = try fixture.cache.begin(.jwks)
+        #expect(dropped?.size == 0)
+        dropped = nil
+        #expect(try fixture.names("generations/jwks").isEmpty)
+        #expect(try fixture.cache.current("jwks") == nil)
+    }
+
+    @Test("of several pipelines at once, and several of one, keeps each file and its generation together")
+    func concurrent() async throws {
+        let fixture = try CacheFixture()
+        let cache = fixture.cache
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for pipeline in 0..<4 {
+                for writer in 0..<2 {
+                    group.addTask {
+                        let destination = CacheDestination(pipeline: "p\(pipeline)", file: "f\(pipeline)", keep: 3)
+                        for round in 0..<10 {
+                            let pending = try cache.begin(destination)
+                            try pending.write(Array("\(writer) \(round)".utf8))
+                            _ = try pending.commit(at: WallTime(seconds: 1))
+                            let current = try #require(try cache.current(destination.pipeline))
+                            #expect(current.number > 0)
+                        }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        for pipeline in 0..<4 {
+            let current = try #require(try cache.current("p\(pipeline)"))
+            #expect(current.number == 20)
+            #expect(try LinuxFileSystem().digest(of: current.path) == current.digest)
+            #expect(try fixture.names("generations/p\(pipeline)").count == 3)
+        }
+    }
+}
+
+@Suite("Names and owners of files")
+struct CacheNameTests {
+    @Test("that are no single visible component are refused")
+    func faults() throws {
+        let fixture = try CacheFixture()
+        let cases: [(String, CacheName.Fault)] = [
+            ("", .empty), (".hidden", .leadingDot), ("..", .leadingDot), ("a/b", .slash),
+            ("a\0b", .controlCharacter), ("a\nb", .controlCharacter),
+            (String(repeating: "n", count: CacheLimits.nameBytes + 1), .tooLong),
+        ]
+        for (name, fault) in cases {
+            #expect(CacheName.fault(in: name) == fault)
+            let error = CacheError.invalidName(name, reason: fault)
+            #expect(throws: error) { try fixture.cache.begin(CacheDestination(pipeline: "p", file: name)) }
+            #expect(throws: error) { try fixture.cache.begin(CacheDestination(pipeline: name, file: "f")) }
+        }
+    }
+
+    @Test("of the longest length work")
+    func longest() throws {
+        let name = String(repeating: "n", count: CacheLimits.nameBytes)
+        #expect(CacheName.fault(in: name) == nil)
+        let fixture = try CacheFixture()
+        try fixture.commit("one", to: CacheDestination(pipeline: name, file: name))
+        #expect(try fixture.reader(name) == "one")
+    }
+
+    @Test("cannot be shared by two pipelines")
+    func shared() throws {
+        let fixture = try CacheFixture()
+        try fixture.commit("one")
+        let expected = CacheError.fileOwned(file: "jwks.json", owner: "jwks", claimant: "other")
+        #expect(throws: expected) {
+            try fixture.cache.begin(CacheDestination(pipeline: "other", file: "jwks.json"))
+        }
+        #expect(throws: expected) {
+            try fixture.cache.assign([("jwks", "jwks.json"), ("other", "jwks.json")])
+        }
+        #expect(try fixture.cache.current("jwks")?.number == 1)
+    }
+
+    @Test("can be exchanged by a new configuration; until the next commit nothing foreign is offered")
+    func exchanged() throws {
+        let fixture = try CacheFixture()
+        try fixture.commit("of a", to: CacheDestination(pipeline: "a", file: "x"))
+        try fixture.commit("of b", to: CacheDestination(pipeline: "b", file: "y"))
+        try fixture.cache.assign([("a", "y"), ("b", "x")])
+        #expect(try fixture.cache.current("a") == nil)
+        #expect(try fixture.cache.current("b") == nil)
+        try fixture.commit("of a", to: CacheDestination(pipeline: "a", file: "y"))
+        try fixture.commit("of b", to: CacheDestination(pipeline: "b", file: "x"))
+        #expect(try fixture.reader("y") == "of a")
+        #expect(try fixture.reader("x") == "of b")
+    }
+
+    @Test("move with a pipeline: the same content is put under the new name and keeps its number")
+    func moved() throws {
+        let fixture = try CacheFixture()
+        try fixture.commit("one", to: CacheDestination(pipeline: "a", file: "x"))
+        let outcome = try fixture.commit("one", to: CacheDestination(pipeline: "a", file: "y"))
+        guard case .restored(let generation) = outcome else {
+            Issue.record("\(outcome)")
+            return
+        }
+        #expect(generation.number == 1)
+        #expect(try fixture.reader("y") == "one")
+        #expect(try fixture.reader("x") == "one")
+    }
+}

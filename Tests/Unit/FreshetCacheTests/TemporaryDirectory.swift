@@ -1,0 +1,121 @@
+import Glibc
+import Testing
+
+@testable import FreshetCache
+
+/// A directory of a test, removed with the value.
+final class TemporaryDirectory: Sendable {
+    let path: String
+
+    init() throws {
+        var template = Array("/tmp/freshet-cache-XXXXXX".utf8CString)
+        _ = try #require(mkdtemp(&template))
+        path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    deinit { Self.remove(path) }
+
+    var cache: String { path + "/cache" }
+    var state: String { path + "/state" }
+
+    /// Removes a tree.
+    static func remove(_ path: String) {
+        for entry in (try? LinuxFileSystem().list(path)) ?? [] {
+            let child = path + "/" + entry.name
+            if unlink(child) != 0 { remove(child) }
+        }
+        rmdir(path)
+    }
+
+    /// Copies a tree as a crash would leave it: modes, times and hard links are kept.
+    static func copy(_ source: String, to destination: String, links: inout [UInt64: String]) throws {
+        var status = stat()
+        try #require(stat(source, &status) == 0)
+        try #require(mkdir(destination, status.st_mode & 0o7777) == 0)
+        for entry in try LinuxFileSystem().list(source) {
+            let (from, to) = (source + "/" + entry.name, destination + "/" + entry.name)
+            try #require(lstat(from, &status) == 0)
+            if status.st_mode & S_IFMT == S_IFDIR {
+                try copy(from, to: to, links: &links)
+            } else if let linked = links[UInt64(status.st_ino)] {
+                try #require(link(linked, to) == 0)
+            } else {
+                try write(read(from), to: to)
+                try #require(chmod(to, status.st_mode & 0o7777) == 0)
+                links[UInt64(status.st_ino)] = to
+            }
+        }
+    }
+
+    static func read(_ path: String) throws -> [UInt8] {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        try #require(descriptor >= 0, "\(path)")
+        defer { close(descriptor) }
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = Glibc.read(descriptor, &buffer, buffer.count)
+            try #require(count >= 0)
+            if count == 0 { return bytes }
+            bytes += buffer[..<count]
+        }
+    }
+
+    static func write(_ bytes: [UInt8], to path: String) throws {
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+        try #require(descriptor >= 0, "\(path)")
+        defer { close(descriptor) }
+        try #require(Glibc.write(descriptor, bytes, bytes.count) == bytes.count)
+    }
+
+    static func mode(_ path: String) throws -> UInt32 {
+        try #require(try LinuxFileSystem().status(path)).mode
+    }
+}
+
+/// What most tests do with a cache.
+struct CacheFixture {
+    let directory: TemporaryDirectory
+    var cache: LocalCache
+    let report: RecoveryReport
+
+    init(
+        _ directory: TemporaryDirectory? = nil, verifiesAll: Bool = false,
+        fileSystem: any FileSystem = LinuxFileSystem()
+    )
+        throws
+    {
+        self.directory = try directory ?? TemporaryDirectory()
+        (cache, report) = try LocalCache.open(
+            cacheDirectory: self.directory.cache, stateDirectory: self.directory.state, reserve: .none,
+            verifiesAll: verifiesAll, fileSystem: fileSystem)
+    }
+
+    @discardableResult
+    func commit(
+        _ text: String, to destination: CacheDestination = .jwks, validators: [Validators] = [],
+        at seconds: Int64 = 1000
+    ) throws -> CommitOutcome {
+        let pending = try cache.begin(destination)
+        try pending.write(Array(text.utf8))
+        return try pending.commit(validators: validators, run: 7, at: WallTime(seconds: seconds))
+    }
+
+    func reader(_ file: String = "jwks.json") throws -> String {
+        String(decoding: try TemporaryDirectory.read(directory.cache + "/current/" + file), as: UTF8.self)
+    }
+
+    func names(_ path: String) throws -> [String] {
+        try LinuxFileSystem().list(directory.cache + "/" + path).map(\.name).sorted()
+    }
+}
+
+extension CacheDestination {
+    static let jwks = CacheDestination(pipeline: "jwks", file: "jwks.json", keep: 2)
+}
+
+extension Validators {
+    static func tag(_ tag: String, url: String = "https://example.com/jwks") -> Validators {
+        Validators(url: url, entityTag: tag, lastModified: nil)
+    }
+}
