@@ -6,9 +6,6 @@
 static inline CURLcode freshet_curl_set_long(CURL *easy, CURLoption option, long value) {
     return curl_easy_setopt(easy, option, value);
 }
-static inline CURLcode freshet_curl_set_off(CURL *easy, CURLoption option, curl_off_t value) {
-    return curl_easy_setopt(easy, option, value);
-}
 static inline CURLcode freshet_curl_set_string(CURL *easy, CURLoption option, const char *value) {
     return curl_easy_setopt(easy, option, value);
 }
@@ -25,12 +22,6 @@ static inline CURLcode freshet_curl_get_long(CURL *easy, CURLINFO info, long *va
 static inline CURLcode freshet_curl_get_off(CURL *easy, CURLINFO info, curl_off_t *value) {
     return curl_easy_getinfo(easy, info, value);
 }
-static inline CURLcode freshet_curl_get_string(CURL *easy, CURLINFO info, char **value) {
-    return curl_easy_getinfo(easy, info, value);
-}
-static inline CURLcode freshet_curl_get_pointer(CURL *easy, CURLINFO info, void **value) {
-    return curl_easy_getinfo(easy, info, value);
-}
 static inline CURLMcode freshet_curl_multi_set_long(CURLM *multi, CURLMoption option, long value) {
     return curl_multi_setopt(multi, option, value);
 }
@@ -44,3 +35,5 @@ static inline CURLMcode freshet_curl_multi_set_socket_function(
 static inline CURLMcode freshet_curl_multi_set_timer_function(CURLM *multi, int (*value)(CURLM *, long, void *)) {
     return curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, value);
 }
+// The message's payload is a union whose meaning the message's kind gives; only this one exists.
+static inline CURLcode freshet_curl_message_result(const CURLMsg *message) { return message->data.result; }

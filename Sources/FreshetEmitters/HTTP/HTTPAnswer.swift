@@ -1,0 +1,117 @@
+import CCurl
+import FreshetPipelines
+
+/// What an origin said, but for the body: the fields that decide what becomes of it.
+struct HTTPAnswer: Hashable, Sendable {
+    var status: Int
+    /// The host that answered, for people.
+    var host: String
+    var contentType: String?
+    var entityTag: String?
+    var lastModified: String?
+    var retryAfter: String?
+    /// Whether the request was conditional.
+    var wasConditional: Bool
+
+    /// What it means.
+    enum Meaning: Hashable {
+        case content
+        case notModified
+        case failure(RunFailure)
+    }
+
+    /// - Parameter now: wall-clock time in seconds since 1970, against which a date in `Retry-After` counts.
+    func meaning(now: Int64) -> Meaning {
+        let answered = "the origin answered \(status)\(Self.phrase(status).map { " \($0)" } ?? "") (\(host))"
+        let pause = retryAfter.flatMap { RetryAfter.parse($0, now: now) }
+        switch status {
+        case 202:
+            return .failure(RunFailure(.transient, "\(answered): it has no answer yet", retryAfter: pause))
+        case 206:
+            return .failure(RunFailure(.content, "\(answered), but it was not asked for a part"))
+        case 200..<300:
+            return .content
+        case 304 where wasConditional:
+            return .notModified
+        case 304:
+            return .failure(RunFailure(.content, "\(answered) to a request that was not conditional"))
+        case 401, 403:
+            let remedy = "check the headers of the source; a service reads a changed credential when it starts"
+            return .failure(RunFailure(.refused, "\(answered): \(remedy)", retryAfter: pause))
+        case 408, 425, 429:
+            return .failure(RunFailure(.transient, answered, retryAfter: pause))
+        case 300..<500:
+            return .failure(RunFailure(.refused, answered, retryAfter: pause))
+        default:
+            return .failure(RunFailure(.transient, answered, retryAfter: pause))
+        }
+    }
+
+    var validators: Validators { Validators(entityTag: entityTag, lastModified: lastModified) }
+
+    /// `Content-Type` without parameters, in lower case (RFC 9110, 8.3.1).
+    var mediaType: String? {
+        guard let contentType else { return nil }
+        let type = contentType.prefix { $0 != ";" }.filter { $0 != " " && $0 != "\t" }.lowercased()
+        return type.isEmpty ? nil : type
+    }
+
+    /// The redirects that are followed (RFC 9110, 15.4).
+    static func isRedirect(_ status: Int) -> Bool {
+        switch status {
+        case 301, 302, 303, 307, 308: true
+        default: false
+        }
+    }
+
+    /// The reason phrases of RFC 9110, 15 and RFC 6585 that an administrator is likely to see; HTTP/2 sends none.
+    private static func phrase(_ status: Int) -> String? {
+        switch status {
+        case 202: "Accepted"
+        case 206: "Partial Content"
+        case 300: "Multiple Choices"
+        case 304: "Not Modified"
+        case 400: "Bad Request"
+        case 401: "Unauthorized"
+        case 403: "Forbidden"
+        case 404: "Not Found"
+        case 405: "Method Not Allowed"
+        case 406: "Not Acceptable"
+        case 407: "Proxy Authentication Required"
+        case 408: "Request Timeout"
+        case 410: "Gone"
+        case 412: "Precondition Failed"
+        case 421: "Misdirected Request"
+        case 425: "Too Early"
+        case 426: "Upgrade Required"
+        case 429: "Too Many Requests"
+        case 431: "Request Header Fields Too Large"
+        case 451: "Unavailable For Legal Reasons"
+        case 500: "Internal Server Error"
+        case 501: "Not Implemented"
+        case 502: "Bad Gateway"
+        case 503: "Service Unavailable"
+        case 504: "Gateway Timeout"
+        default: nil
+        }
+    }
+}
+
+/// The `Retry-After` field (RFC 9110, 10.2.3): seconds, or a date.
+enum RetryAfter {
+    /// An origin cannot silence a pipeline for longer than a week, by mistake or on purpose.
+    static let longest: Duration = .seconds(7 * 24 * 60 * 60)
+
+    /// How long to wait from `now` (wall-clock seconds since 1970); nil if the field is neither of the two forms.
+    static func parse(_ field: String, now: Int64) -> Duration? {
+        let text = field.filter { $0 != " " && $0 != "\t" }
+        guard !text.isEmpty else { return nil }
+        if text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) {
+            // More digits than fit are more than a week.
+            return Int64(text).map { min(.seconds($0), longest) } ?? longest
+        }
+        let date = curl_getdate(field, nil)
+        guard date >= 0 else { return nil }
+        return min(max(.seconds(Int64(date) - now), .zero), longest)
+    }
+}

@@ -1,0 +1,271 @@
+import CCurl
+package import FreshetEventLoop
+package import FreshetPipelines
+import Glibc
+import Synchronization
+
+/// Asks origins over HTTP: libcurl, driven by the event loop.
+///
+/// It lives on its loop's thread; its methods may be called from anywhere. Connections are kept between requests of one
+/// network epoch (``beginEpoch(_:)``) and closed after ``Options/idleLifetime`` without any, so that an idle client
+/// holds no socket and no memory of libcurl's.
+///
+/// - Certificates are checked against the system's authorities. Proxies are taken from the environment
+///   (`http_proxy`, `https_proxy`, `no_proxy` …).
+/// - Redirects are followed within `http` and `https`, never from `https` to `http`; the configuration's header fields
+///   go to the configured origin only.
+package actor HTTPClient {
+    /// What is the same for all requests of a client.
+    package struct Options: Hashable, Sendable {
+        /// The `User-Agent` field.
+        package var userAgent: String
+        /// A file of PEM certificates that takes the place of the system's bundle; nil: the system's.
+        package var certificateAuthorities: String?
+        /// The longest that it may take to resolve the name, to connect and to shake hands.
+        package var connectTimeout: Duration
+        /// The longest that an origin may send nothing, in whole seconds.
+        package var stallLimit: Duration
+        /// How long connections are kept when no request is under way: long enough for a burst of pipelines.
+        package var idleLifetime: Duration
+
+        package static let defaultUserAgent = "freshet/0.1.0"
+
+        package init(
+            userAgent: String = Options.defaultUserAgent, certificateAuthorities: String? = nil,
+            connectTimeout: Duration = .seconds(10), stallLimit: Duration = .seconds(30),
+            idleLifetime: Duration = .seconds(60)
+        ) {
+            self.userAgent = userAgent
+            self.certificateAuthorities = certificateAuthorities
+            self.connectTimeout = connectTimeout
+            self.stallLimit = stallLimit
+            self.idleLifetime = idleLifetime
+        }
+    }
+
+    private let loop: EventLoop
+    private let options: Options
+    private let cancellations: CancellationBox
+    private var epoch: UInt64 = 0
+    /// By serial number: the present one, and those of earlier epochs whose requests have not ended.
+    private var pools: [UInt64: ConnectionPool] = [:]
+    private var present: UInt64?
+    private var lastSerial: UInt64 = 0
+    private var exchanges: [UInt64: HTTPExchange] = [:]
+    private var lastExchange: UInt64 = 0
+    private var idleTimer: LoopTimer?
+
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+
+    package init(_ loop: EventLoop, options: Options = Options()) {
+        initializeCurl()
+        self.loop = loop
+        self.options = options
+        cancellations = CancellationBox()
+        cancellations.connect(loop) { [weak self] identifiers in
+            self?.assumeIsolated { client in
+                for identifier in identifiers { client.cancel(identifier) }
+            }
+        }
+    }
+
+    // MARK: Epochs
+
+    /// Begins a network epoch: idle connections and name-service answers from before are dropped. Requests under way
+    /// end on the connections that they have. An epoch that is not newer than the present one changes nothing.
+    package func beginEpoch(_ number: UInt64) {
+        guard number > epoch else { return }
+        epoch = number
+        guard let old = present else { return }
+        present = nil
+        closeIfIdle(old)
+    }
+
+    /// Pools that exist, for tests: the present one and those that still have requests under way.
+    var poolCount: Int { pools.count }
+    /// Requests that have begun and not ended, for tests.
+    var openRequests: Int { exchanges.count }
+
+    // MARK: Requests
+
+    /// Asks a source once, follows its redirects, and answers when all is there.
+    ///
+    /// A request whose epoch is newer than the client's begins that epoch; one that is older uses the present
+    /// connections, which are at least as fresh. Cancelling the task ends the request: when this has thrown, its
+    /// connection is closed.
+    package func fetch(
+        _ source: HTTPSource, for request: FetchRequest
+    ) async throws(FetchError) -> FetchResult {
+        guard !Task.isCancelled else { throw .cancelled }
+        guard let location = Location(source.url) else {
+            throw .failed(RunFailure(.local, "the source's URL at \(source.host) is not an http or https URL"))
+        }
+        for header in source.headers where !header.isFitToSend {
+            throw .failed(
+                RunFailure(.local, "a header field of the source at \(source.host) has a character that none may have"))
+        }
+        guard let easy = EasyHandle() else { throw .failed(Self.noMemory) }
+        beginEpoch(request.epoch)
+        lastExchange += 1
+        let identifier = lastExchange
+        exchanges[identifier] = HTTPExchange(easy, request, source, at: location, options: options)
+        let cancellations = cancellations
+        let result = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                start(identifier, continuation)
+            }
+        } onCancel: {
+            cancellations.add(identifier)
+        }
+        exchanges[identifier] = nil
+        return try result.get()
+    }
+
+    private func start(_ identifier: UInt64, _ waiter: CheckedContinuation<Result<FetchResult, FetchError>, Never>) {
+        // safe: `fetch` has just put it there, and takes it away after the waiter was resumed.
+        guard let exchange = exchanges[identifier] else { preconditionFailure("a request without its exchange") }
+        exchange.waiter = waiter
+        switch exchange.machine.start() {
+        case .request(let hop): send(exchange, hop)
+        case .answerCancelled: answer(exchange, .failure(.cancelled))
+        }
+    }
+
+    private func cancel(_ identifier: UInt64) {
+        guard let exchange = exchanges[identifier] else { return }
+        switch exchange.machine.cancel() {
+        case .abandonAndAnswerCancelled:
+            pools[exchange.pool]?.remove(exchange)
+            answer(exchange, .failure(.cancelled))
+            closeIfIdle(exchange.pool)
+        case .none:  // it ended first, or has not begun and will see it
+            break
+        }
+    }
+
+    private func send(_ exchange: HTTPExchange, _ hop: TransferStateMachine.Hop) {
+        exchange.prepare(hop)
+        guard let (serial, pool) = presentPool() else { return answer(exchange, .failure(.failed(Self.noMemory))) }
+        exchange.pool = serial
+        let code = pool.start(exchange)
+        guard code == CURLM_OK else {
+            // The machine has to know that the hop is over, whatever it would do next.
+            _ = exchange.machine.hopEnded(.final)
+            let reason = String(cString: curl_multi_strerror(code))
+            let failure = RunFailure(.local, "libcurl does not take the request to \(exchange.source.host): \(reason)")
+            return answer(exchange, .failure(.failed(failure)))
+        }
+    }
+
+    private func answer(_ exchange: HTTPExchange, _ result: Result<FetchResult, FetchError>) {
+        let waiter = exchange.waiter
+        exchange.waiter = nil
+        waiter?.resume(returning: result)
+    }
+
+    /// Handles all requests of a pool that have ended.
+    private func harvest(_ serial: UInt64, _ pool: ConnectionPool) {
+        while let (exchange, code) = pool.takeEnded() {
+            switch exchange.machine.hopEnded(exchange.hopEnd(code)) {
+            case .request(let hop): send(exchange, hop)
+            case .answer: answer(exchange, exchange.outcome(code, now: Int64(time(nil))))
+            case .fail(let failure): answer(exchange, .failure(.failed(failure)))
+            }
+        }
+        closeIfIdle(serial)
+    }
+
+    // MARK: Pools
+
+    private func presentPool() -> (UInt64, ConnectionPool)? {
+        if let present, let pool = pools[present] { return (present, pool) }
+        lastSerial += 1
+        let serial = lastSerial
+        let pool = ConnectionPool(loop) { [weak self] descriptor, readiness in
+            self?.assumeIsolated { client in
+                guard let pool = client.pools[serial] else { return }
+                pool.socket(descriptor, is: readiness)
+                client.harvest(serial, pool)
+            }
+        } onTimer: { [weak self] in
+            self?.assumeIsolated { client in
+                guard let pool = client.pools[serial] else { return }
+                pool.timeIsUp()
+                client.harvest(serial, pool)
+            }
+        }
+        guard let pool else { return nil }
+        pools[serial] = pool
+        present = serial
+        return (serial, pool)
+    }
+
+    /// Closes an idle pool: at once if its epoch is over, else when nobody has used it for a while.
+    private func closeIfIdle(_ serial: UInt64) {
+        guard let pool = pools[serial], pool.isIdle else { return }
+        guard serial == present else {
+            pools[serial] = nil
+            return
+        }
+        let timer: LoopTimer
+        if let idleTimer {
+            timer = idleTimer
+        } else {
+            timer = LoopTimer(loop) { [weak self] in
+                self?.assumeIsolated { $0.closePresentPoolIfIdle() }
+            }
+            idleTimer = timer
+        }
+        timer.arm(at: .now + options.idleLifetime)
+    }
+
+    private func closePresentPoolIfIdle() {
+        guard let serial = present, pools[serial]?.isIdle == true else { return }
+        pools[serial] = nil
+        present = nil
+    }
+
+    private static let noMemory = RunFailure(.local, "memory has run out")
+}
+
+extension HTTPHeader {
+    /// No control character, so that a value cannot end the field, and a name that is one (RFC 9110, 5.1 and 5.5).
+    var isFitToSend: Bool {
+        !name.isEmpty && !name.utf8.contains { $0 <= 0x20 || $0 == 0x7F || $0 == UInt8(ascii: ":") }
+            && !value.utf8.contains { ($0 < 0x20 && $0 != 0x09) || $0 == 0x7F }
+    }
+}
+
+/// Cancelled requests on their way to the loop: a task may be cancelled on any thread, also within a callback of
+/// libcurl's, where no request can be taken away.
+private final class CancellationBox: Sendable {
+    private struct State {
+        var identifiers: [UInt64] = []
+        var timer: LoopTimer?
+    }
+    private let state = Mutex(State())
+
+    func connect(_ loop: EventLoop, _ handler: @escaping @Sendable ([UInt64]) -> Void) {
+        let timer = LoopTimer(loop) { [weak self] in
+            guard let self else { return }
+            handler(take())
+        }
+        state.withLock { $0.timer = timer }
+    }
+
+    func add(_ identifier: UInt64) {
+        let timer = state.withLock { state in
+            state.identifiers.append(identifier)
+            return state.timer
+        }
+        // One that is due already comes on the loop's next turn.
+        timer?.arm(at: .now)
+    }
+
+    private func take() -> [UInt64] {
+        state.withLock { state in
+            defer { state.identifiers.removeAll() }
+            return state.identifiers
+        }
+    }
+}

@@ -1,0 +1,201 @@
+import CCurl
+import FreshetPipelines
+import Glibc
+
+/// One request to a source with all its hops: libcurl's handle, the body so far, and who waits for the answer.
+///
+/// Not `Sendable`: it belongs to its ``HTTPClient`` and is touched on the loop's thread only, by libcurl's callbacks too.
+final class HTTPExchange {
+    /// What the write callback found that ends the request; libcurl itself knows only that it was told to stop.
+    private enum Stop {
+        case tooLarge(announced: UInt64?)
+        /// The body is that of a redirect or of an error, and long: the connection is dearer than worth.
+        case uninteresting
+    }
+
+    /// So much of a body that nobody will see is read, so that its connection can be used again.
+    static let ignoredBodyLimit = 64 << 10
+    /// The most memory that is set aside for a body because of what the origin announces.
+    static let reserveLimit: UInt64 = 8 << 20
+
+    let easy: EasyHandle
+    let source: HTTPSource
+    let validators: Validators?
+    let maxBytes: UInt64
+    let options: HTTPClient.Options
+    private let configured: Location
+    private let progress: @Sendable (UInt64) -> Void
+
+    var machine: TransferStateMachine
+    /// Set while the request is under way; resumed once.
+    var waiter: CheckedContinuation<Result<FetchResult, FetchError>, Never>?
+    /// The pool on which it runs.
+    var pool: UInt64 = 0
+
+    private var hop: TransferStateMachine.Hop?
+    private var body: [UInt8] = []
+    private var ignored = 0
+    private var hasBodyBegun = false
+    private var takesBody = false
+    private var stop: Stop?
+
+    init(
+        _ easy: EasyHandle, _ request: FetchRequest, _ source: HTTPSource, at location: Location,
+        options: HTTPClient.Options
+    ) {
+        self.easy = easy
+        self.source = source
+        self.options = options
+        validators = request.validators.flatMap { $0.isEmpty ? nil : $0 }
+        configured = location
+        maxBytes = request.maxBytes
+        progress = request.progress
+        machine = TransferStateMachine(location)
+        configure()
+    }
+
+    // MARK: The request
+
+    /// What is the same for all hops.
+    private func configure() {
+        easy.set(CURLOPT_PROTOCOLS_STR, "http,https")
+        easy.set(CURLOPT_FOLLOWLOCATION, 0)
+        easy.set(CURLOPT_USERAGENT, options.userAgent)
+        easy.set(CURLOPT_ACCEPT_ENCODING, "")
+        easy.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS))
+        easy.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+        easy.set(CURLOPT_CONNECTTIMEOUT_MS, options.connectTimeout.wholeMilliseconds)
+        easy.set(CURLOPT_LOW_SPEED_LIMIT, 1)
+        easy.set(CURLOPT_LOW_SPEED_TIME, max(1, options.stallLimit.wholeMilliseconds / 1_000))
+        // Signals belong to the program, and libcurl's time-outs work without.
+        easy.set(CURLOPT_NOSIGNAL, 1)
+        // A name look-up runs on a thread of libcurl's that nothing can interrupt; taking the request away does not
+        // wait for it. With a dead name server it would, for seconds.
+        easy.set(CURLOPT_QUICK_EXIT, 1)
+        if let file = options.certificateAuthorities { easy.set(CURLOPT_CAINFO, file) }
+        freshet_curl_set_pointer(easy.raw, CURLOPT_WRITEDATA, Unmanaged.passUnretained(self).toOpaque())
+        freshet_curl_set_data_function(easy.raw, CURLOPT_WRITEFUNCTION) { data, size, count, exchange in
+            guard let exchange, let data else { return 0 }
+            // The exchange outlives its request: the client holds it until the handle was taken out of the pool.
+            return Unmanaged<HTTPExchange>.fromOpaque(exchange).takeUnretainedValue()
+                .receive(UnsafeRawBufferPointer(start: data, count: size * count))
+        }
+    }
+
+    /// Sets the handle up for one hop.
+    func prepare(_ hop: TransferStateMachine.Hop) {
+        self.hop = hop
+        body.removeAll()
+        ignored = 0
+        hasBodyBegun = false
+        takesBody = false
+        stop = nil
+        easy.clearError()
+        easy.set(CURLOPT_URL, hop.location.url)
+        let own = hop.carriesCredentials
+        // Of the URL that is configured: a redirect within the origin keeps it.
+        easy.set(CURLOPT_USERNAME, own ? configured.user : nil)
+        easy.set(CURLOPT_PASSWORD, own ? configured.password : nil)
+        var lines: [String] = []
+        if own { lines = source.headers.map { $0.value.isEmpty ? "\($0.name);" : "\($0.name): \($0.value)" } }
+        if let tag = validators?.entityTag { lines.append("If-None-Match: \(tag)") }
+        if let date = validators?.lastModified { lines.append("If-Modified-Since: \(date)") }
+        easy.setHeaders(lines)
+    }
+
+    // MARK: The answer
+
+    /// libcurl's write callback: a piece of the decoded body. Anything but its length ends the request.
+    private func receive(_ piece: UnsafeRawBufferPointer) -> Int {
+        if !hasBodyBegun {
+            hasBodyBegun = true
+            takesBody = (200..<300).contains(easy.number(CURLINFO_RESPONSE_CODE))
+            if takesBody, let announced = easy.offset(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T) {
+                // The length of a compressed body says little about what it becomes.
+                if announced > maxBytes && easy.header("Content-Encoding") == nil {
+                    stop = .tooLarge(announced: announced)
+                    return 0
+                }
+                body.reserveCapacity(Int(min(announced, maxBytes, Self.reserveLimit)))
+            }
+        }
+        guard takesBody else {
+            ignored += piece.count
+            guard ignored <= Self.ignoredBodyLimit else {
+                stop = .uninteresting
+                return 0
+            }
+            return piece.count
+        }
+        guard UInt64(body.count) + UInt64(piece.count) <= maxBytes else {
+            stop = .tooLarge(announced: nil)
+            return 0
+        }
+        body.append(contentsOf: piece)
+        progress(UInt64(body.count))
+        return piece.count
+    }
+
+    /// How the hop that libcurl has just ended fits into the transfer.
+    func hopEnd(_ code: CURLcode) -> TransferStateMachine.HopEnd {
+        guard hasAnswer(code) else { return .final }
+        let status = easy.number(CURLINFO_RESPONSE_CODE)
+        guard HTTPAnswer.isRedirect(status), let reference = easy.header("Location"), !reference.isEmpty
+        else { return .final }
+        return .redirect(status: status, to: reference)
+    }
+
+    /// The outcome of the last hop.
+    ///
+    /// - Parameter now: wall-clock time in seconds since 1970.
+    func outcome(_ code: CURLcode, now: Int64) -> Result<FetchResult, FetchError> {
+        let host = hop?.location.origin.hostForPeople ?? source.host
+        guard hasAnswer(code) else {
+            switch stop {
+            case .tooLarge(let announced?):
+                return .failure(.failed(SizeLimit.exceeded(by: host, announcing: announced, limit: maxBytes)))
+            case .tooLarge(nil):
+                return .failure(.failed(SizeLimit.exceeded(by: host, limit: maxBytes)))
+            case .uninteresting, nil:
+                return .failure(.failed(failure(code, host: host)))
+            }
+        }
+        let answer = HTTPAnswer(
+            status: easy.number(CURLINFO_RESPONSE_CODE), host: host, contentType: easy.header("Content-Type"),
+            entityTag: easy.header("ETag"), lastModified: easy.header("Last-Modified"),
+            retryAfter: easy.header("Retry-After"), wasConditional: validators != nil)
+        switch answer.meaning(now: now) {
+        case .content:
+            defer { body = [] }
+            return .success(
+                .content(FetchedContent(bytes: body, mediaType: answer.mediaType, validators: answer.validators)))
+        case .notModified:
+            return .success(.notModified(answer.validators.isEmpty ? nil : answer.validators))
+        case .failure(let failure):
+            return .failure(.failed(failure))
+        }
+    }
+
+    /// Whether the answer as far as it matters is there: wholly, or its body was not worth the while.
+    private func hasAnswer(_ code: CURLcode) -> Bool {
+        if code == CURLE_OK { return true }
+        if code == CURLE_WRITE_ERROR, case .uninteresting = stop { return true }
+        return false
+    }
+
+    private func failure(_ code: CURLcode, host: String) -> RunFailure {
+        TransferFailure(
+            code: code, detail: easy.errorMessage, host: host,
+            received: easy.offset(CURLINFO_SIZE_DOWNLOAD_T) ?? 0,
+            announced: easy.offset(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T),
+            wasConnected: (easy.offset(CURLINFO_PRETRANSFER_TIME_T) ?? 0) > 0,
+            wasResolved: (easy.offset(CURLINFO_NAMELOOKUP_TIME_T) ?? 0) > 0, limits: options
+        ).failure
+    }
+}
+
+extension Duration {
+    var wholeMilliseconds: Int {
+        Int(clamping: components.seconds) * 1_000 + Int(components.attoseconds / 1_000_000_000_000_000)
+    }
+}

@@ -1,0 +1,89 @@
+import CCurl
+
+/// Scheme, host and port (RFC 6454): what credentials are bound to.
+struct Origin: Hashable, Sendable {
+    /// `http` or `https`.
+    var scheme: String
+    /// In lower case, an IPv6 address in brackets.
+    var host: String
+    var port: String
+
+    /// The host as people write it: without the brackets of an IPv6 address.
+    var hostForPeople: String {
+        host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host
+    }
+}
+
+/// An absolute `http` or `https` URL, as libcurl itself takes it apart: what is checked here and what is connected to
+/// there cannot differ.
+struct Location: Hashable, Sendable {
+    /// The URL without user information and fragment.
+    let url: String
+    let origin: Origin
+    /// The user information, decoded.
+    let user: String?
+    let password: String?
+
+    /// Returns nil if the text is no absolute URL of HTTP.
+    init?(_ url: String) {
+        guard let parts = URLParts(), parts.set(url) else { return nil }
+        self.init(parts)
+    }
+
+    /// The location that a `Location` field means, which may be relative to this one (RFC 9110, 10.2.2). Its user
+    /// information, if it has any, is dropped: an origin does not choose the credentials that others are sent.
+    func resolving(_ reference: String) -> Location? {
+        guard let parts = URLParts(), parts.set(url), parts.set(reference) else { return nil }
+        parts.removeUser()
+        return Location(parts)
+    }
+
+    private init?(_ parts: borrowing URLParts) {
+        guard let scheme = parts[CURLUPART_SCHEME]?.lowercased(), scheme == "http" || scheme == "https",
+            let host = parts[CURLUPART_HOST]?.lowercased(), !host.isEmpty, let port = parts[CURLUPART_PORT]
+        else { return nil }
+        origin = Origin(scheme: scheme, host: host, port: port)
+        user = parts.decoded(CURLUPART_USER)
+        password = parts.decoded(CURLUPART_PASSWORD)
+        parts.removeUser()
+        guard let url = parts[CURLUPART_URL] else { return nil }
+        self.url = url
+    }
+}
+
+/// The owner of libcurl's URL handle.
+private struct URLParts: ~Copyable {
+    private let raw: OpaquePointer
+
+    init?() {
+        guard let raw = curl_url() else { return nil }
+        self.raw = raw
+    }
+
+    deinit { curl_url_cleanup(raw) }
+
+    /// Sets the URL, or resolves a reference against the one that is set.
+    func set(_ url: String) -> Bool {
+        curl_url_set(raw, CURLUPART_URL, url, UInt32(CURLU_URLENCODE)) == CURLUE_OK
+    }
+
+    func removeUser() {
+        for part in [CURLUPART_USER, CURLUPART_PASSWORD, CURLUPART_OPTIONS, CURLUPART_FRAGMENT] {
+            curl_url_set(raw, part, nil, 0)
+        }
+    }
+
+    /// A part as it stands in the URL; the scheme's own port if there is none.
+    subscript(part: CURLUPart) -> String? {
+        text(of: part, flags: part == CURLUPART_PORT ? UInt32(CURLU_DEFAULT_PORT) : 0)
+    }
+
+    func decoded(_ part: CURLUPart) -> String? { text(of: part, flags: UInt32(CURLU_URLDECODE)) }
+
+    private func text(of part: CURLUPart, flags: UInt32) -> String? {
+        var text: UnsafeMutablePointer<CChar>?
+        guard curl_url_get(raw, part, &text, flags) == CURLUE_OK, let text else { return nil }
+        defer { curl_free(text) }
+        return String(cString: text)
+    }
+}

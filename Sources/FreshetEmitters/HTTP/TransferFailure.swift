@@ -1,0 +1,80 @@
+import CCurl
+import FreshetPipelines
+
+/// Why libcurl gave a request up, with what is needed to say so.
+///
+/// | libcurl's reason | kind |
+/// | --- | --- |
+/// | no address, no connection, no handshake, or none of them in time | connection |
+/// | a connection that broke, stalled or spoke nonsense; a certificate | transient |
+/// | a body that its own encoding contradicts | content |
+/// | memory, a CA file that cannot be read, a URL that libcurl refuses | local |
+struct TransferFailure {
+    var code: CURLcode
+    /// libcurl's words; they name hosts and addresses, no query and no user information.
+    var detail: String
+    var host: String
+    /// Bytes of the body that came, before decoding.
+    var received: UInt64
+    /// The body's length as announced.
+    var announced: UInt64?
+    /// Whether the connection stood (handshake included) and the request could be sent.
+    var wasConnected: Bool
+    /// Whether the name had been resolved.
+    var wasResolved: Bool
+    var limits: HTTPClient.Options
+
+    var failure: RunFailure {
+        switch code {
+        case CURLE_COULDNT_RESOLVE_HOST:
+            RunFailure(.connection, "could not resolve \(host)\(reason)")
+        case CURLE_COULDNT_RESOLVE_PROXY:
+            RunFailure(.connection, "could not resolve the proxy for \(host)\(reason)")
+        case CURLE_COULDNT_CONNECT:
+            RunFailure(.connection, "could not connect to \(host)\(reason)")
+        case CURLE_SSL_CONNECT_ERROR:
+            RunFailure(.connection, "no TLS connection to \(host)\(reason)")
+        case CURLE_OPERATION_TIMEDOUT where !wasResolved:
+            RunFailure(.connection, "could not resolve \(host): no answer within \(limits.connectTimeout)")
+        case CURLE_OPERATION_TIMEDOUT where !wasConnected:
+            RunFailure(.connection, "could not connect to \(host) within \(limits.connectTimeout)")
+        case CURLE_OPERATION_TIMEDOUT:
+            RunFailure(.transient, "\(host) sent nothing for \(limits.stallLimit)")
+        case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_CERTPROBLEM,
+            CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_PINNEDPUBKEYNOTMATCH:
+            RunFailure(
+                .transient,
+                "the certificate of \(host) is not trusted\(reason); check the clock and the authorities on this machine"
+            )
+        case CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CRL_BADFILE:
+            RunFailure(.local, "the file of certificate authorities cannot be used\(reason)")
+        case CURLE_PARTIAL_FILE:
+            if let announced {
+                RunFailure(
+                    .transient,
+                    "the body ended after \(Text.grouped(received)) of \(Text.grouped(announced)) bytes (\(host))")
+            } else {
+                RunFailure(.transient, "the body ended after \(Text.grouped(received)) bytes, before its end (\(host))")
+            }
+        case CURLE_GOT_NOTHING:
+            RunFailure(.transient, "\(host) closed the connection without an answer")
+        case CURLE_BAD_CONTENT_ENCODING:
+            RunFailure(.content, "the body's compression is broken or unknown (\(host))\(reason)")
+        case CURLE_OUT_OF_MEMORY:
+            RunFailure(.local, "memory has run out during the request to \(host)")
+        case CURLE_UNSUPPORTED_PROTOCOL where wasConnected:  // HTTP/0.9: whatever is no HTTP at all
+            RunFailure(.transient, "\(host) does not speak HTTP there\(reason)")
+        case CURLE_URL_MALFORMAT, CURLE_UNSUPPORTED_PROTOCOL:
+            RunFailure(.local, "the URL at \(host) cannot be used; check the source's URL")
+        case CURLE_FAILED_INIT, CURLE_NOT_BUILT_IN, CURLE_UNKNOWN_OPTION:
+            RunFailure(.local, "libcurl cannot do the request to \(host)\(reason)")
+        default:
+            RunFailure(.transient, "the request to \(host) failed\(reason)")
+        }
+    }
+
+    private var reason: String {
+        let words = detail.isEmpty ? String(cString: curl_easy_strerror(code)) : detail
+        return ": \(Text.escaped(words))"
+    }
+}

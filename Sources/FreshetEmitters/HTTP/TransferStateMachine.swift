@@ -1,0 +1,127 @@
+import FreshetPipelines
+
+/// What becomes of one request to a source: begin, follow redirects, end once. Cancellation and completion race; the
+/// first of them that arrives decides, and the other finds the end.
+///
+/// Redirects are followed here and not by libcurl, which sends most header fields that a program sets along to any host.
+struct TransferStateMachine {
+    /// One request on the way to the answer.
+    struct Hop: Hashable {
+        var location: Location
+        /// Whether the configuration's header fields and the URL's user information go along: until a redirect leaves
+        /// the configured origin. A way back does not bring them back, since it was not the origin that chose it.
+        var carriesCredentials: Bool
+    }
+
+    /// How a hop ended, if it was not cancelled.
+    enum HopEnd: Hashable {
+        /// The origin pointed elsewhere; the text of its `Location` field.
+        case redirect(status: Int, to: String)
+        /// An answer or a failure that is final.
+        case final
+    }
+
+    enum StartAction: Hashable {
+        case request(Hop)
+        /// It was cancelled before it began.
+        case answerCancelled
+    }
+
+    enum CancelAction: Hashable {
+        /// Take the request away, which closes its connection, then answer.
+        case abandonAndAnswerCancelled
+        case none
+    }
+
+    enum EndAction: Hashable {
+        case request(Hop)
+        /// The hop's own outcome is the transfer's.
+        case answer
+        case fail(RunFailure)
+    }
+
+    /// More redirects than this in a row are taken for a loop.
+    static let maxRedirects = 10
+
+    private enum State {
+        case idle
+        case requesting(Hop, redirects: Int)
+        case cancelledBeforeStart
+        case ended
+    }
+
+    private var state = State.idle
+    private let first: Hop
+
+    init(_ location: Location) {
+        first = Hop(location: location, carriesCredentials: true)
+    }
+
+    mutating func start() -> StartAction {
+        switch state {
+        case .idle:
+            state = .requesting(first, redirects: 0)
+            return .request(first)
+        case .cancelledBeforeStart:
+            state = .ended
+            return .answerCancelled
+        case .requesting, .ended:
+            preconditionFailure("a transfer starts once, not in \(state)")  // safe: our own programming error
+        }
+    }
+
+    mutating func cancel() -> CancelAction {
+        switch state {
+        case .idle:
+            state = .cancelledBeforeStart
+            return .none
+        case .requesting:
+            state = .ended
+            return .abandonAndAnswerCancelled
+        case .cancelledBeforeStart, .ended:  // the answer was quicker, or it is cancelled already
+            return .none
+        }
+    }
+
+    mutating func hopEnded(_ end: HopEnd) -> EndAction {
+        guard case .requesting(let hop, let redirects) = state else {
+            // safe: our own programming error; an abandoned request is taken away before it could end.
+            preconditionFailure("a hop ended that is not under way, in \(state)")
+        }
+        switch end {
+        case .final:
+            state = .ended
+            return .answer
+        case .redirect(let status, let reference):
+            do throws(RunFailure) {
+                let next = try follow(hop, status: status, to: reference, redirects: redirects)
+                state = .requesting(next, redirects: redirects + 1)
+                return .request(next)
+            } catch {
+                state = .ended
+                return .fail(error)
+            }
+        }
+    }
+
+    private func follow(
+        _ hop: Hop, status: Int, to reference: String, redirects: Int
+    ) throws(RunFailure) -> Hop {
+        let host = hop.location.origin.hostForPeople
+        guard redirects < Self.maxRedirects else {
+            throw RunFailure(
+                .refused, "more than \(Self.maxRedirects) redirects, the last from \(host); check the source's URL")
+        }
+        guard let next = hop.location.resolving(reference) else {
+            throw RunFailure(
+                .refused, "\(host) answered \(status) and redirects to what is no http or https URL; not followed")
+        }
+        // A copy that was to come authenticated and unread by others must not come in the clear.
+        guard hop.location.origin.scheme != "https" || next.origin.scheme == "https" else {
+            throw RunFailure(
+                .refused, "\(host) redirects from https to http at \(next.origin.hostForPeople); not followed")
+        }
+        return Hop(
+            location: next, carriesCredentials: hop.carriesCredentials && next.origin == first.location.origin)
+    }
+}

@@ -1,0 +1,77 @@
+import FreshetPipelines
+import Testing
+
+@testable import FreshetEmitters
+
+@Suite("What an answer means")
+struct HTTPAnswerTests {
+    /// Thu, 01 Jan 1970 00:16:40 GMT
+    let now: Int64 = 1_000
+
+    @Test(
+        "Retry-After is seconds or a date, never negative, never longer than a week",
+        arguments: [
+            ("120", Duration.seconds(120)), ("0", .zero), (" 5 ", .seconds(5)),
+            ("604800", RetryAfter.longest), ("604801", RetryAfter.longest),
+            ("99999999999999999999999", RetryAfter.longest),
+            ("Thu, 01 Jan 1970 00:17:40 GMT", .seconds(60)), ("Thu, 01 Jan 1970 00:16:39 GMT", .zero),
+            ("Thu Jan  1 00:17:40 1970", .seconds(60)),
+            ("Fri, 01 Jan 2100 00:00:00 GMT", RetryAfter.longest),
+        ])
+    func retryAfter(_ field: String, _ expected: Duration) {
+        #expect(RetryAfter.parse(field, now: now) == expected)
+    }
+
+    @Test("what is neither says nothing", arguments: ["", "soon", "-5", "1.5", "5s"])
+    func noRetryAfter(_ field: String) {
+        #expect(RetryAfter.parse(field, now: now) == nil)
+    }
+
+    @Test("a media type is without parameters and in lower case")
+    func mediaType() {
+        for (field, type) in [
+            ("Text/HTML; charset=utf-8", "text/html"), (" application/json ", "application/json"), (";", nil),
+            ("", nil),
+        ] as [(String, String?)] {
+            #expect(answer(200, contentType: field).mediaType == type)
+        }
+        #expect(answer(200).mediaType == nil)
+    }
+
+    @Test("every status has a meaning")
+    func meanings() {
+        for status in 100..<1_000 {
+            let meaning = answer(status).meaning(now: now)
+            switch status {
+            case 200..<300 where status != 202 && status != 206: #expect(meaning == .content)
+            case 304: #expect(meaning == .notModified)
+            default:
+                guard case .failure(let failure) = meaning else {
+                    Issue.record("\(status): \(meaning)")
+                    continue
+                }
+                #expect(failure.message.contains("\(status)"))
+            }
+        }
+    }
+
+    private func answer(_ status: Int, contentType: String? = nil) -> HTTPAnswer {
+        HTTPAnswer(status: status, host: "example.com", contentType: contentType, wasConditional: true)
+    }
+}
+
+@Suite("Text of messages")
+struct TextTests {
+    @Test(
+        "numbers have their thousands apart",
+        arguments: [(0, "0"), (999, "999"), (1_000, "1,000"), (12_345_678, "12,345,678")])
+    func grouped(_ number: UInt64, _ text: String) {
+        #expect(Text.grouped(number) == text)
+    }
+
+    @Test("control characters and changes of direction are escaped, letters of all languages are not")
+    func escaped() {
+        #expect(Text.escaped("a\u{1B}[2Jb\n\u{202E}é") == "a\\u{1b}[2Jb\\u{a}\\u{202e}é")
+        #expect(Text.escaped([0xFF, 0x41]) == "\u{FFFD}A")
+    }
+}

@@ -1,0 +1,478 @@
+import FreshetEventLoop
+import FreshetPipelines
+import Synchronization
+import Testing
+
+@testable import FreshetEmitters
+
+@Suite("HTTP client: conditional requests, redirects, limits, cancellation")
+struct HTTPClientTests {
+    let running: RunningLoop
+    let client: HTTPClient
+
+    init() throws {
+        running = try RunningLoop()
+        client = HTTPClient(running.loop)
+    }
+
+    func fetch(
+        _ url: String, headers: [HTTPHeader] = [], validators: Validators? = nil, maxBytes: UInt64 = 1 << 20,
+        epoch: UInt64 = 0, progress: @escaping @Sendable (UInt64) -> Void = { _ in }
+    ) async throws(FetchError) -> FetchResult {
+        let source = HTTPSource(url: url, headers: headers, host: "127.0.0.1")
+        return try await client.fetch(
+            source,
+            for: FetchRequest(
+                source: .http(source), validators: validators, maxBytes: maxBytes, epoch: epoch, progress: progress))
+    }
+
+    // MARK: Answers
+
+    @Test("a 200 brings body, media type and validators; progress ends at the body's size")
+    func content() async throws {
+        let origin = try ScriptedOrigin { _, connection in
+            connection.answer(
+                "200 OK",
+                headers: [
+                    "Content-Type: Application/JSON; charset=utf-8", "ETag: \"v1\"",
+                    "Last-Modified: Sat, 01 Jan 2022 00:00:00 GMT",
+                ], body: "[1]")
+        }
+        let box = ProgressBox()
+        let content = try #require(
+            try await fetch(origin.url("/a?b=c"), headers: [HTTPHeader("X-Own", "1")], progress: { box.note($0) })
+                .content)
+        #expect(content.bytes == Array("[1]".utf8))
+        #expect(content.mediaType == "application/json")
+        #expect(
+            content.validators
+                == Validators(entityTag: "\"v1\"", lastModified: "Sat, 01 Jan 2022 00:00:00 GMT"))
+        #expect(box.last == 3)
+        let request = try #require(origin.requests.first)
+        #expect(request.target == "/a?b=c")
+        #expect(request.headers["x-own"] == "1")
+        #expect(request.headers["user-agent"] == "freshet/0.1.0")
+        #expect(request.headers["accept-encoding"]?.contains("gzip") == true)
+        #expect(request.headers["if-none-match"] == nil)
+    }
+
+    @Test("validators make a request conditional, and a 304 is no content; validators that come along are handed on")
+    func notModified() async throws {
+        let origin = try ScriptedOrigin { request, connection in
+            let isSame = request.headers["if-none-match"] == "W/\"v1\""
+            connection.answer(isSame ? "304 Not Modified" : "200 OK", headers: ["ETag: W/\"v2\""])
+        }
+        let result = try await fetch(
+            origin.url(), validators: Validators(entityTag: "W/\"v1\"", lastModified: "Sat, 01 Jan 2022 00:00:00 GMT"))
+        guard case .notModified(let validators) = result else {
+            Issue.record("\(result)")
+            return
+        }
+        #expect(validators == Validators(entityTag: "W/\"v2\""))
+        #expect(origin.requests.first?.headers["if-modified-since"] == "Sat, 01 Jan 2022 00:00:00 GMT")
+    }
+
+    @Test("a 304 that nobody asked for is a failure")
+    func unaskedNotModified() async throws {
+        let origin = try ScriptedOrigin { _, connection in connection.answer("304 Not Modified") }
+        let failure = try await failureOf { () async throws(FetchError) in try await fetch(origin.url()) }
+        #expect(failure.kind == .content)
+    }
+
+    @Test(
+        "what the origin answers decides the kind of failure",
+        arguments: [
+            ("404 Not Found", RunFailure.Kind.refused), ("401 Unauthorized", .refused), ("408 X", .transient),
+            ("425 X", .transient), ("429 X", .transient), ("500 X", .transient), ("503 X", .transient),
+            ("206 X", .content), ("300 X", .refused),
+        ])
+    func statuses(_ status: String, _ kind: RunFailure.Kind) async throws {
+        let origin = try ScriptedOrigin { _, connection in
+            connection.answer(status, headers: ["Retry-After: 7"], body: "an error page")
+        }
+        let failure = try await failureOf { () async throws(FetchError) in try await fetch(origin.url("/?secret=1")) }
+        #expect(failure.kind == kind)
+        #expect(failure.message.contains("the origin answered \(status.prefix(3))"))
+        #expect(failure.message.contains("127.0.0.1"))
+        #expect(!failure.message.contains("secret"))
+        #expect(kind == .content || failure.retryAfter == .seconds(7))
+    }
+
+    @Test("a compressed body arrives decoded")
+    func compressed() async throws {
+        // gzip of "hello hello hello hello\n"
+        let packed: [UInt8] = [
+            0x1F, 0x8B, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x03, 0xCB, 0x48, 0xCD, 0xC9, 0xC9, 0x57, 0xC8, 0x40,
+            0x27, 0xB9, 0x00, 0x00, 0x88, 0x59, 0x0B, 0x18, 0x00, 0x00, 0x00,
+        ]
+        let origin = try ScriptedOrigin { request, connection in
+            let bytes = request.target == "/broken" ? [UInt8](repeating: 7, count: 40) : packed
+            connection.answer("200 OK", headers: ["Content-Encoding: gzip"], body: bytes)
+        }
+        #expect(try await fetch(origin.url()).text == "hello hello hello hello\n")
+        // The limit is that of the decoded body.
+        #expect(try await fetch(origin.url(), maxBytes: 24).content?.bytes.count == 24)
+        let limited = try await failureOf { () async throws(FetchError) in try await fetch(origin.url(), maxBytes: 23) }
+        #expect(limited.kind == .content && limited.message.contains("check.max-bytes"))
+        let broken = try await failureOf { () async throws(FetchError) in try await fetch(origin.url("/broken")) }
+        #expect(broken.kind == .content)
+    }
+
+    // MARK: Broken answers
+
+    @Test("a body that is cut short is no content, and the failure says how much came")
+    func cutShort() async throws {
+        let origin = try ScriptedOrigin { _, connection in
+            connection.send("HTTP/1.1 200 OK\r\nContent-Length: 20000\r\n\r\n")
+            connection.send([UInt8](repeating: 1, count: 12_345))
+            connection.close()
+        }
+        let failure = try await failureOf { () async throws(FetchError) in try await fetch(origin.url()) }
+        #expect(failure.kind == .transient)
+        #expect(failure.message.contains("the body ended after 12,345 of 20,000 bytes"))
+    }
+
+    @Test(
+        "chunks that end early or make no sense are no content",
+        arguments: ["5\r\nhello\r\n", "5\r\nhello\r\nzz\r\n", "5\r\nhel"])
+    func brokenChunks(_ chunks: String) async throws {
+        let origin = try ScriptedOrigin { _, connection in
+            connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\(chunks)")
+            connection.close()
+        }
+        let failure = try await failureOf { () async throws(FetchError) in try await fetch(origin.url()) }
+        #expect(failure.kind == .transient)
+    }
+
+    @Test("an origin that closes without a word, or speaks no HTTP, fails for now")
+    func nonsense() async throws {
+        let origin = try ScriptedOrigin { request, connection in
+            if request.target == "/smtp" { connection.send("220 mail ESMTP\r\n") }
+            connection.close()
+        }
+        for path in ["/", "/smtp"] {
+            let failure = try await failureOf { () async throws(FetchError) in try await fetch(origin.url(path)) }
+            #expect(failure.kind == .transient)
+        }
+    }
+
+    @Test("no listener and no such name are failures to connect, and name the host")
+    func noConnection() async throws {
+        let url = try ScriptedOrigin { _, _ in }.url()
+        // The listener closes on a thread of its own: until then a connection is reset.
+        let refused = await eventually {
+            let failure = try? await failureOf { () async throws(FetchError) in try await fetch(url) }
+            return failure?.kind == .connection && failure?.message.contains("could not connect to 127.0.0.1") == true
+        }
+        #expect(refused)
+        // RFC 6761, 6.4: a name below .invalid never resolves.
+        let failure = try await failureOf { () async throws(FetchError) in
+            try await fetch("http://user:secret@nowhere.invalid/?token=secret")
+        }
+        #expect(failure.kind == .connection)
+        #expect(failure.message.hasPrefix("could not resolve nowhere.invalid"))
+        #expect(!failure.message.contains("secret"))
+    }
+
+    @Test("an origin that sends nothing is given up after the stall limit")
+    func stall() async throws {
+        let impatient = HTTPClient(running.loop, options: .init(stallLimit: .seconds(1)))
+        let gate = Gate()
+        let origin = try ScriptedOrigin { _, connection in
+            connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12")
+            gate.pass()
+        }
+        defer { gate.open() }
+        let source = HTTPSource(url: origin.url(), host: "127.0.0.1")
+        let failure = try await failureOf { () async throws(FetchError) in
+            try await impatient.fetch(source, for: FetchRequest(source: .http(source)))
+        }
+        #expect(failure == RunFailure(.transient, "127.0.0.1 sent nothing for 1.0 seconds"))
+    }
+
+    // MARK: Limits
+
+    @Test("a body of exactly the limit passes, one byte more does not, announced or not")
+    func sizeLimit() async throws {
+        let origin = try ScriptedOrigin { request, connection in
+            let body = [UInt8](repeating: 120, count: 1_000)
+            if request.target == "/announced" {
+                connection.answer("200 OK", body: body)
+            } else {
+                connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3e8\r\n")
+                connection.send(body + Array("\r\n0\r\n\r\n".utf8))
+            }
+        }
+        for path in ["/announced", "/chunked"] {
+            #expect(try await fetch(origin.url(path), maxBytes: 1_000).content?.bytes.count == 1_000)
+            let failure = try await failureOf { () async throws(FetchError) in
+                try await fetch(origin.url(path), maxBytes: 999)
+            }
+            #expect(failure.kind == .content)
+            #expect(failure.message.contains("check.max-bytes") && failure.message.contains("999"))
+        }
+    }
+
+    @Test("an endless body is cut off at the limit, and its connection is closed")
+    func endlessBody() async throws {
+        let cut = Event()
+        let origin = try ScriptedOrigin { _, connection in
+            connection.send("HTTP/1.1 200 OK\r\n\r\n")
+            connection.send([UInt8](repeating: 0, count: 4 << 20))
+            if connection.clientCloses() { cut.happen() }
+        }
+        let failure = try await failureOf { () async throws(FetchError) in try await fetch(origin.url()) }
+        #expect(failure.kind == .content)
+        await cut.occurrence()
+    }
+
+    // MARK: Redirects
+
+    @Test("a redirect to another origin carries no header of the configuration and no user information")
+    func redirectElsewhere() async throws {
+        let other = try ScriptedOrigin { _, connection in
+            connection.answer("200 OK", headers: ["ETag: \"other\""], body: "there")
+        }
+        let target = other.url("/x").replacing("http://", with: "http://thief:word@")
+        let origin = try ScriptedOrigin { request, connection in
+            switch request.target {
+            case "/start": connection.answer("302 Found", headers: ["Location: next?a=b%20c#f", "ETag: \"no\""])
+            default: connection.answer("307 Temporary Redirect", headers: ["Location: \(target)"], body: "moved")
+            }
+        }
+        let url = origin.url("/start").replacing("http://", with: "http://me:pass@")
+        let headers = [
+            HTTPHeader("Authorization", "Bearer s3cret"), HTTPHeader("Cookie", "c=1"), HTTPHeader("X-Key", "k"),
+        ]
+        let content = try #require(try await fetch(url, headers: headers).content)
+        #expect(String(decoding: content.bytes, as: UTF8.self) == "there")
+        #expect(content.validators.entityTag == "\"other\"")
+
+        #expect(origin.requests.map(\.target) == ["/start", "/next?a=b%20c"])
+        for request in origin.requests {
+            #expect(request.headers["authorization"] == "Bearer s3cret")
+            #expect(request.headers["x-key"] == "k")
+        }
+        let request = try #require(other.requests.first)
+        for name in ["authorization", "cookie", "x-key"] { #expect(request.headers[name] == nil) }
+    }
+
+    @Test("user information of the URL is sent to its origin only")
+    func userInformation() async throws {
+        let other = try ScriptedOrigin { _, connection in connection.answer("200 OK", body: "there") }
+        let elsewhere = other.url()
+        let origin = try ScriptedOrigin { request, connection in
+            connection.answer("301 Moved", headers: ["Location: \(request.target == "/a" ? "/b" : elsewhere)"])
+        }
+        _ = try await fetch(origin.url("/a").replacing("http://", with: "http://me:p%40ss@"))
+        // me:p@ss
+        #expect(origin.requests.map { $0.headers["authorization"] } == ["Basic bWU6cEBzcw==", "Basic bWU6cEBzcw=="])
+        #expect(other.requests.map { $0.headers["authorization"] } == [nil])
+    }
+
+    @Test("ten redirects are followed, the eleventh is not")
+    func redirectLimit() async throws {
+        let origin = try ScriptedOrigin { request, connection in
+            let left = Int(request.target.dropFirst()) ?? 0
+            if left == 0 {
+                connection.answer("200 OK", body: "end")
+            } else {
+                connection.answer("302 Found", headers: ["Location: /\(left - 1)"])
+            }
+        }
+        #expect(try await fetch(origin.url("/10")).text == "end")
+        let failure = try await failureOf { () async throws(FetchError) in try await fetch(origin.url("/11")) }
+        #expect(failure.kind == .refused)
+    }
+
+    @Test(
+        "a redirect to another scheme is refused",
+        arguments: ["file:///etc/passwd", "ftp://127.0.0.1/", "gopher://127.0.0.1:1/", "javascript:1"])
+    func redirectScheme(_ target: String) async throws {
+        let origin = try ScriptedOrigin { _, connection in
+            connection.answer("302 Found", headers: ["Location: \(target)"])
+        }
+        let failure = try await failureOf { () async throws(FetchError) in try await fetch(origin.url()) }
+        #expect(failure.kind == .refused)
+    }
+
+    @Test("the long body of a redirect is not waited for")
+    func redirectBody() async throws {
+        let origin = try ScriptedOrigin { request, connection in
+            guard request.target == "/" else { return connection.answer("200 OK", body: "end") }
+            connection.send("HTTP/1.1 302 Found\r\nLocation: /x\r\n\r\n")
+            connection.send([UInt8](repeating: 0, count: HTTPExchange.ignoredBodyLimit + 1))
+            _ = connection.clientCloses()
+        }
+        #expect(try await fetch(origin.url()).text == "end")
+    }
+
+    // MARK: Cancellation
+
+    @Test("cancelling ends the request: its socket is closed when fetch has thrown")
+    func cancel() async throws {
+        let asked = Event()
+        let closed = Event()
+        let origin = try ScriptedOrigin { _, connection in
+            connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12")
+            asked.happen()
+            if connection.clientCloses() { closed.happen() }
+        }
+        let task = Task { () async throws(FetchError) in try await fetch(origin.url()) }
+        await asked.occurrence()
+        task.cancel()
+        let result = await task.result
+        #expect(throws: FetchError.cancelled) { try result.get() }
+        await closed.occurrence()
+        #expect(await client.openRequests == 0)
+    }
+
+    @Test("cancelled before it starts, nothing is asked")
+    func cancelBefore() async throws {
+        let origin = try ScriptedOrigin { _, connection in connection.answer("200 OK", body: "x") }
+        let gate = Event()
+        let task = Task { () async throws(FetchError) in
+            await gate.occurrence()
+            return try await fetch(origin.url())
+        }
+        task.cancel()
+        gate.happen()
+        let result = await task.result
+        #expect(throws: FetchError.cancelled) { try result.get() }
+        #expect(origin.requests.isEmpty)
+    }
+
+    @Test("a request may be cancelled from its own progress")
+    func cancelInProgress() async throws {
+        let origin = try ScriptedOrigin { _, connection in
+            connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12")
+            _ = connection.clientCloses()
+        }
+        let box = TaskBox()
+        let started = Task { () async throws -> FetchResult in
+            try await fetch(origin.url(), progress: { _ in box.cancel() })
+        }
+        box.hold(started)
+        let result = await started.result
+        #expect(throws: FetchError.cancelled) { try result.get() }
+    }
+
+    @Test("cancelling races with completion, and each request ends once", arguments: 0..<50)
+    func race(_ round: Int) async throws {
+        let origin = try ScriptedOrigin { _, connection in connection.answer("200 OK", body: "x") }
+        let task = Task { () async throws(FetchError) in try await fetch(origin.url()) }
+        for _ in 0..<(round * 20) { await Task.yield() }
+        task.cancel()
+        switch await task.result {
+        case .success(let result): #expect(result.text == "x")
+        case .failure(let error): #expect(error as? FetchError == .cancelled)
+        }
+        #expect(await client.openRequests == 0)
+    }
+
+    // MARK: Connections and epochs
+
+    @Test("requests at once do not wait for each other; one after the other share a connection")
+    func connections() async throws {
+        let gate = Gate()
+        let asked = Event()
+        let origin = try ScriptedOrigin { request, connection in
+            if request.target == "/slow" {
+                asked.happen()
+                gate.pass()
+            }
+            connection.answer("200 OK", body: request.target)
+        }
+        async let slow = fetch(origin.url("/slow"))
+        await asked.occurrence()
+        #expect(try await fetch(origin.url("/quick")).text == "/quick")
+        gate.open()
+        #expect(try await slow.text == "/slow")
+        for _ in 0..<3 { _ = try await fetch(origin.url("/again")) }
+        #expect(origin.requests.map(\.connection).max() == 2)
+    }
+
+    @Test("a new epoch uses new connections; requests under way end on theirs")
+    func epochs() async throws {
+        let gate = Gate()
+        let asked = Event()
+        let origin = try ScriptedOrigin { request, connection in
+            if request.target == "/slow" {
+                asked.happen()
+                gate.pass()
+            }
+            connection.answer("200 OK", body: request.target)
+        }
+        _ = try await fetch(origin.url("/1"), epoch: 1)
+        _ = try await fetch(origin.url("/2"), epoch: 1)
+        async let slow = fetch(origin.url("/slow"), epoch: 1)
+        await asked.occurrence()
+        await client.beginEpoch(2)
+        _ = try await fetch(origin.url("/3"), epoch: 2)
+        #expect(await client.poolCount == 2)
+        gate.open()
+        #expect(try await slow.text == "/slow")
+        #expect(await client.poolCount == 1)
+        // An older epoch's request takes the newer connection, a newer one's begins its epoch.
+        _ = try await fetch(origin.url("/4"), epoch: 1)
+        _ = try await fetch(origin.url("/5"), epoch: 3)
+        let connections = Dictionary(uniqueKeysWithValues: origin.requests.map { ($0.target, $0.connection) })
+        #expect(connections["/1"] == connections["/2"])
+        #expect(connections["/3"] != connections["/1"])
+        #expect(connections["/4"] == connections["/3"])
+        #expect(connections["/5"] != connections["/3"])
+        #expect(await client.poolCount == 1)
+    }
+
+    @Test("an idle client gives its connections up")
+    func idle() async throws {
+        let brief = HTTPClient(running.loop, options: .init(idleLifetime: .milliseconds(1)))
+        let origin = try ScriptedOrigin { _, connection in connection.answer("200 OK", body: "x") }
+        let source = HTTPSource(url: origin.url(), host: "127.0.0.1")
+        _ = try await brief.fetch(source, for: FetchRequest(source: .http(source)))
+        #expect(await eventually { await brief.poolCount == 0 })
+    }
+
+    // MARK: What is not sent
+
+    @Test("a header that would end its field, and a URL of another scheme, are refused before anything is sent")
+    func unfit() async throws {
+        let origin = try ScriptedOrigin { _, connection in connection.answer("200 OK") }
+        for header in [HTTPHeader("X", "a\r\nB: c"), HTTPHeader("X:", "a"), HTTPHeader("", "a")] {
+            let failure = try await failureOf { () async throws(FetchError) in
+                try await fetch(origin.url(), headers: [header])
+            }
+            #expect(failure.kind == .local)
+        }
+        let failure = try await failureOf { () async throws(FetchError) in try await fetch("file:///etc/passwd") }
+        #expect(failure.kind == .local)
+        #expect(origin.requests.isEmpty)
+    }
+}
+
+private final class ProgressBox: Sendable {
+    private let value = Mutex<UInt64>(0)
+    var last: UInt64 { value.withLock { $0 } }
+    func note(_ bytes: UInt64) { value.withLock { $0 = bytes } }
+}
+
+/// Lets a request's own callback reach its task, whichever of the two is there first.
+private final class TaskBox: Sendable {
+    private let state = Mutex<(task: Task<FetchResult, any Error>?, isCancelled: Bool)>((nil, false))
+
+    func hold(_ task: Task<FetchResult, any Error>) {
+        let cancels = state.withLock { state in
+            state.task = task
+            return state.isCancelled
+        }
+        if cancels { task.cancel() }
+    }
+
+    func cancel() {
+        let task = state.withLock { state in
+            state.isCancelled = true
+            return state.task
+        }
+        task?.cancel()
+    }
+}

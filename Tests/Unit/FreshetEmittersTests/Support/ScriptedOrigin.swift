@@ -1,0 +1,166 @@
+import Glibc
+import Synchronization
+
+/// An HTTP/1.1 origin on a free port of loopback that does what a test tells it, down to the byte. One thread accepts,
+/// one serves each connection; nothing in it waits for a time, but every wait has an end.
+final class ScriptedOrigin: Sendable {
+    struct Request: Hashable, Sendable {
+        var target: String
+        /// Names in lower case.
+        var headers: [String: String]
+        /// Which connection it came on, from 1.
+        var connection: Int
+    }
+
+    /// One connection, as a script sees it.
+    struct Connection: Sendable {
+        fileprivate let descriptor: Int32
+
+        func send(_ text: String) { send(Array(text.utf8)) }
+
+        func send(_ bytes: [UInt8]) {
+            var sent = 0
+            while sent < bytes.count {
+                let count = bytes.withUnsafeBytes { buffer in
+                    Glibc.send(
+                        descriptor, buffer.baseAddress?.advanced(by: sent), buffer.count - sent, Int32(MSG_NOSIGNAL))
+                }
+                guard count > 0 else { return }
+                sent += count
+            }
+        }
+
+        /// A whole answer with its length.
+        func answer(_ status: String, headers: [String] = [], body: [UInt8] = []) {
+            let fields = (headers + ["Content-Length: \(body.count)"]).map { "\($0)\r\n" }.joined()
+            send(Array("HTTP/1.1 \(status)\r\n\(fields)\r\n".utf8) + body)
+        }
+
+        func answer(_ status: String, headers: [String] = [], body: String) {
+            answer(status, headers: headers, body: Array(body.utf8))
+        }
+
+        /// Ends the connection.
+        func close() { shutdown(descriptor, Int32(SHUT_RDWR)) }
+
+        /// Blocks until the client has closed its end; false if it has not within a time that is only hit in failure.
+        func clientCloses() -> Bool {
+            var buffer = [UInt8](repeating: 0, count: 4_096)
+            while true {
+                var poller = pollfd(descriptor: descriptor)
+                guard poll(&poller, 1, ScriptedOrigin.patience) == 1 else { return false }
+                if recv(descriptor, &buffer, buffer.count, 0) <= 0 { return true }
+            }
+        }
+    }
+
+    typealias Script = @Sendable (Request, Connection) -> Void
+
+    /// Milliseconds after which a wait in the origin is given up.
+    static let patience: Int32 = 20_000
+
+    let port: UInt16
+    private let listener: Int32
+    private let log = Log()
+
+    private final class Log: Sendable {
+        let requests = Mutex<[Request]>([])
+    }
+
+    /// All requests so far.
+    var requests: [Request] { log.requests.withLock { $0 } }
+
+    init(_ script: @escaping Script) throws {
+        listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let (listener, log) = (listener, log)
+        let isListening = withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(listener, $0, length) == 0 && listen(listener, 64) == 0 && getsockname(listener, $0, &length) == 0
+            }
+        }
+        guard isListening else { throw NoListener(errno: errno) }
+        port = UInt16(bigEndian: address.sin_port)
+        startThread {
+            var number = 0
+            while true {
+                let descriptor = accept(listener, nil, nil)
+                guard descriptor >= 0 else { break }
+                number += 1
+                let connection = number
+                startThread {
+                    Self.serve(descriptor) { request in
+                        var request = request
+                        request.connection = connection
+                        log.requests.withLock { $0.append(request) }
+                        script(request, Connection(descriptor: descriptor))
+                    }
+                }
+            }
+            Glibc.close(listener)
+        }
+    }
+
+    struct NoListener: Error { var errno: Int32 }
+
+    /// Wakes the accepting thread, which then ends.
+    deinit { shutdown(listener, Int32(SHUT_RDWR)) }
+
+    func url(_ path: String = "/") -> String { "http://127.0.0.1:\(port)\(path)" }
+
+    private static func serve(_ descriptor: Int32, _ handle: (Request) -> Void) {
+        defer { Glibc.close(descriptor) }
+        var received: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 16_384)
+        let end = Array("\r\n\r\n".utf8)
+        while true {
+            if let head = received.firstRange(of: end) {
+                let text = String(decoding: received[..<head.lowerBound], as: UTF8.self)
+                received.removeSubrange(..<head.upperBound)
+                handle(parse(text))
+                continue
+            }
+            let count = recv(descriptor, &buffer, buffer.count, 0)
+            guard count > 0 else { return }
+            received += buffer[..<count]
+        }
+    }
+
+    private static func parse(_ head: String) -> Request {
+        // Character-wise "\r\n" is one.
+        let lines = head.split(separator: "\r\n")
+        let target = lines.first?.split(separator: " ").dropFirst().first.map { String($0) } ?? ""
+        var headers: [String: String] = [:]
+        for line in lines.dropFirst() {
+            let parts = line.split(separator: ":", maxSplits: 1)
+            headers[parts[0].lowercased()] = parts.count > 1 ? String(parts[1].drop { $0 == " " }) : ""
+        }
+        return Request(target: target, headers: headers, connection: 0)
+    }
+}
+
+extension pollfd {
+    init(descriptor: Int32) { self.init(fd: descriptor, events: Int16(POLLIN), revents: 0) }
+}
+
+private final class ThreadBody: Sendable {
+    let run: @Sendable () -> Void
+    init(_ run: @escaping @Sendable () -> Void) { self.run = run }
+}
+
+/// Runs blocking code of a test beside it.
+func startThread(_ body: @escaping @Sendable () -> Void) {
+    var thread = pthread_t()
+    let argument = Unmanaged.passRetained(ThreadBody(body)).toOpaque()
+    let result = pthread_create(
+        &thread, nil,
+        { argument in
+            guard let argument else { return nil }
+            Unmanaged<ThreadBody>.fromOpaque(argument).takeRetainedValue().run()
+            return nil
+        }, argument)
+    if result == 0 { pthread_detach(thread) }
+}

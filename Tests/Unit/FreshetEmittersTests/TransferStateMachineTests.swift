@@ -1,0 +1,131 @@
+import FreshetPipelines
+import Testing
+
+@testable import FreshetEmitters
+
+@Suite("One transfer as a dialogue")
+struct TransferStateMachineTests {
+    let start: Location
+
+    init() throws { start = try #require(Location("https://id.example.com/a/b?x=1")) }
+
+    func hop(_ url: String, credentials: Bool) throws -> TransferStateMachine.Hop {
+        TransferStateMachine.Hop(location: try #require(Location(url)), carriesCredentials: credentials)
+    }
+
+    @Test("begin, answer; what comes after finds the end")
+    func answer() throws {
+        var machine = TransferStateMachine(start)
+        #expect(machine.start() == .request(try hop("https://id.example.com/a/b?x=1", credentials: true)))
+        #expect(machine.hopEnded(.final) == .answer)
+        #expect(machine.cancel() == .none)
+    }
+
+    @Test("cancelled under way, the request is abandoned once")
+    func cancelled() {
+        var machine = TransferStateMachine(start)
+        _ = machine.start()
+        #expect(machine.cancel() == .abandonAndAnswerCancelled)
+        #expect(machine.cancel() == .none)
+    }
+
+    @Test("cancelled before it starts, it never asks")
+    func cancelledBefore() {
+        var machine = TransferStateMachine(start)
+        #expect(machine.cancel() == .none)
+        #expect(machine.cancel() == .none)
+        #expect(machine.start() == .answerCancelled)
+        #expect(machine.cancel() == .none)
+    }
+
+    @Test("credentials go along within the origin, are left behind when it is left, and do not come back")
+    func credentials() throws {
+        var machine = TransferStateMachine(start)
+        _ = machine.start()
+        #expect(
+            machine.hopEnded(.redirect(status: 302, to: "../c"))
+                == .request(try hop("https://id.example.com/c", credentials: true)))
+        #expect(
+            machine.hopEnded(.redirect(status: 302, to: "https://ID.example.com:443/d"))
+                == .request(try hop("https://ID.example.com:443/d", credentials: true)))
+        #expect(
+            machine.hopEnded(.redirect(status: 302, to: "//cdn.example.com/e"))
+                == .request(try hop("https://cdn.example.com/e", credentials: false)))
+        #expect(
+            machine.hopEnded(.redirect(status: 302, to: "https://id.example.com/f"))
+                == .request(try hop("https://id.example.com/f", credentials: false)))
+        #expect(machine.hopEnded(.final) == .answer)
+    }
+
+    @Test(
+        "another port, scheme or host is another origin",
+        arguments: ["https://id.example.com:8443/", "https://example.com/", "https://id.example.com.evil.test/"])
+    func otherOrigin(_ url: String) throws {
+        var machine = TransferStateMachine(start)
+        _ = machine.start()
+        #expect(machine.hopEnded(.redirect(status: 307, to: url)) == .request(try hop(url, credentials: false)))
+    }
+
+    @Test("from https to http is not followed; from http to https is, without credentials")
+    func schemes() throws {
+        var machine = TransferStateMachine(start)
+        _ = machine.start()
+        guard case .fail(let failure) = machine.hopEnded(.redirect(status: 302, to: "http://id.example.com/"))
+        else {
+            Issue.record("followed")
+            return
+        }
+        #expect(failure.kind == .refused)
+        #expect(machine.cancel() == .none)
+
+        var upgraded = TransferStateMachine(try #require(Location("http://id.example.com/")))
+        _ = upgraded.start()
+        #expect(
+            upgraded.hopEnded(.redirect(status: 302, to: "https://id.example.com/"))
+                == .request(try hop("https://id.example.com/", credentials: false)))
+    }
+
+    @Test("the limit on redirects holds exactly")
+    func limit() {
+        var machine = TransferStateMachine(start)
+        _ = machine.start()
+        for number in 0..<TransferStateMachine.maxRedirects {
+            guard case .request = machine.hopEnded(.redirect(status: 302, to: "/\(number)")) else {
+                Issue.record("redirect \(number) was not followed")
+                return
+            }
+        }
+        guard case .fail(let failure) = machine.hopEnded(.redirect(status: 302, to: "/on")) else {
+            Issue.record("followed")
+            return
+        }
+        #expect(failure.kind == .refused && failure.message.contains("10"))
+    }
+}
+
+@Suite("Locations")
+struct LocationTests {
+    @Test("an origin is scheme, host in lower case, and port, also where it is not written")
+    func origin() throws {
+        #expect(try #require(Location("http://Example.COM/x")).origin.port == "80")
+        let secure = try #require(Location("https://example.com:8443/x#f"))
+        #expect(secure.origin == Origin(scheme: "https", host: "example.com", port: "8443"))
+        #expect(secure.url == "https://example.com:8443/x")
+        #expect(try #require(Location("http://[::1]:81/")).origin.hostForPeople == "::1")
+    }
+
+    @Test("user information is taken out, decoded, and never taken from a redirect")
+    func userInformation() throws {
+        let location = try #require(Location("http://me:p%40ss@example.com/x?q=1"))
+        #expect(location.url == "http://example.com/x?q=1")
+        #expect(location.user == "me" && location.password == "p@ss")
+        let next = try #require(location.resolving("http://you:word@example.com/y"))
+        #expect(next.user == nil && next.password == nil && next.url == "http://example.com/y")
+    }
+
+    @Test(
+        "what is no absolute URL of HTTP is none", arguments: ["", "/x", "example", "file:///x", "http://", "ftp://a/"])
+    func invalid(_ url: String) {
+        #expect(Location(url) == nil)
+    }
+}
