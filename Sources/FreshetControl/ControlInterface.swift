@@ -1,0 +1,234 @@
+/// The description of `io.freshet.Control`, the same text as `varlink/io.freshet.Control.varlink`.
+///
+/// It is embedded because an installed program should need no resource beside it; a test holds the two together.
+package enum ControlInterface {
+    package static let name = "io.freshet.Control"
+
+    package static let description = """
+        # Ask freshetd what it does, and steer it.
+        #
+        # Instants are microseconds since 1970-01-01 00:00 UTC by the wall clock; durations, whose names end in USec, are
+        # microseconds; sizes are bytes. A field that is null or absent says: there is none. Fields may be added to types and
+        # replies; a client ignores those that it does not know.
+        #
+        # Whoever may connect may read. Refresh is for root, the group freshet, and the daemon's own user if that is an
+        # ordinary user; Reload is for these and for the daemon's own user always. All others get
+        # org.varlink.service.PermissionDenied.
+        interface io.freshet.Control
+
+        # What a pipeline is doing. What it offers to readers is another matter: see Pipeline.generation.
+        type State (idle, waiting, loading, loaded, failed, held)
+
+        # What a waiting pipeline waits for: that the network is reachable, that a storm of signals calms down, the time of
+        # the next attempt, that its budget of requests has room again, or its turn among other pipelines.
+        type WaitingFor (network, quiet, backoff, budget, slot)
+
+        # How old the offered copy is: stale when its next planned check has passed, expired when it is past its maximum age.
+        type Freshness (fresh, stale, expired)
+
+        # How a run ended. A failed, superseded or cancelled run leaves the copy as it was.
+        type Outcome (changed, unchanged, failed, superseded, cancelled)
+
+        # A committed copy. The file at path is readable with its own permissions; contents do not cross this socket.
+        type Generation (
+          number: int,
+          size: int,
+          digest: string,
+          committedAt: int,
+          path: string,
+          mediaType: ?string
+        )
+
+        # One signal's share in a run: how often it fired, when first and last, and what for in words.
+        type Cause (
+          signal: string,
+          count: int,
+          first: int,
+          last: int,
+          detail: ?string
+        )
+
+        # One execution of a pipeline. Without an outcome it is under way.
+        type Run (
+          number: int,
+          started: int,
+          causes: []Cause,
+          durationUSec: ?int,
+          outcome: ?Outcome,
+          generation: ?int,
+          failure: ?string
+        )
+
+        # When a pipeline runs next by itself, and why.
+        type NextRun (
+          at: int,
+          reason: string
+        )
+
+        # Why a pipeline fails, since when, and how often it was tried.
+        type Failure (
+          message: string,
+          since: int,
+          attempts: int
+        )
+
+        # A pipeline. Source has no secrets: user information and query are left out. Path says how the network leads to
+        # the source, or why it does not; it is null for a source that needs no network.
+        type Pipeline (
+          name: string,
+          description: ?string,
+          source: string,
+          state: State,
+          waitingFor: ?WaitingFor,
+          waitingUntil: ?int,
+          loadedBytes: ?int,
+          freshness: ?Freshness,
+          generation: ?Generation,
+          lastCheck: ?int,
+          lastRun: ?Run,
+          lastCauses: []Cause,
+          nextRun: ?NextRun,
+          failure: ?Failure,
+          needsNetwork: bool,
+          path: ?string
+        )
+
+        # How many pipelines there are, by state.
+        type Counts (
+          total: int,
+          idle: int,
+          waiting: int,
+          loading: int,
+          loaded: int,
+          failed: int,
+          held: int
+        )
+
+        # The daemon. Network says in words how it sees the way to elsewhere.
+        type Daemon (
+          version: string,
+          pid: int,
+          since: int,
+          network: string,
+          networkReachable: bool,
+          pipelines: Counts
+        )
+
+        # A source of signals: the fact behind it at present, how often it fired since the daemon started, and the last time.
+        # Where the machine lacks what it needs, unavailable says what.
+        type Signal (
+          name: string,
+          fact: string,
+          unavailable: ?string,
+          fired: int,
+          lastFired: ?int,
+          lastDetail: ?string
+        )
+
+        # What came of a request to refresh one pipeline. Without wait it has a name only, or tryLater. With wait it has the
+        # run's outcome; generation and size are those of the offered copy, if there is one.
+        type Refreshed (
+          name: string,
+          outcome: ?Outcome,
+          run: ?int,
+          generation: ?int,
+          size: ?int,
+          durationUSec: ?int,
+          failure: ?string,
+          tryLater: ?TryLaterHint
+        )
+
+        # Nothing was started, as the origin or a budget asks for patience. Until may be unknown.
+        type TryLaterHint (
+          reason: string,
+          until: ?int
+        )
+
+        type Severity (fault, warning)
+
+        # What is wrong with the configuration, and where. Lines and columns count from 1.
+        type Diagnostic (
+          severity: Severity,
+          file: string,
+          line: ?int,
+          column: ?int,
+          message: string,
+          excerpt: ?string
+        )
+
+        # What the daemon did with the configuration's pipelines when it read it again.
+        type ReloadSummary (
+          added: []string,
+          changed: []string,
+          removed: []string,
+          unchanged: int
+        )
+
+        type EventKind (signal, runStarted, runEnded, state, reloaded, skipped)
+
+        # Something happened. By kind:
+        #   signal      signal, number (its how-manieth firing) and detail; pipeline if one alone listens to it
+        #   runStarted  pipeline and run
+        #   runEnded    pipeline, run and, if one was committed, generation
+        #   state       pipeline and state, with waitingFor and waitingUntil
+        #   reloaded    the configuration was read again: detail says what changed
+        #   skipped     number of events that are missing here, as this client read too slowly
+        type Event (
+          at: int,
+          kind: EventKind,
+          pipeline: ?string,
+          signal: ?string,
+          number: ?int,
+          detail: ?string,
+          run: ?Run,
+          generation: ?Generation,
+          state: ?State,
+          waitingFor: ?WaitingFor,
+          waitingUntil: ?int
+        )
+
+        # The daemon itself.
+        method GetDaemon() -> (daemon: Daemon)
+
+        # The pipelines of these names, or all, in the order of their names. Called with more, the answer comes in several
+        # replies, each with some of them.
+        method List(names: ?[]string) -> (pipelines: []Pipeline)
+
+        # Runs pipelines now: those named, or all of them. At least one name, or all, must be given. Without wait, returns
+        # when the runs are requested; with wait, when the first run of each that started after the request has ended, or
+        # the one that superseded it. Called with more, each reply has the results that have come in since the last.
+        # Force passes the origin's Retry-After and budgets. If exactly one pipeline is named, its tryLater is the error
+        # TryLater.
+        method Refresh(names: ?[]string, all: ?bool, wait: ?bool, force: ?bool) -> (results: []Refreshed)
+
+        # Where the current content of a pipeline is. A client opens the file with its own rights.
+        method Get(name: string) -> (generation: Generation)
+
+        # What happens from now on, to the pipelines of these names or to all; signals are always reported. To be called
+        # with more. The first reply comes at once and has no event: from then on nothing is missed, or the loss is said.
+        method Monitor(names: ?[]string) -> (event: ?Event)
+
+        # The sources of signals and their present facts.
+        method Signals() -> (signals: []Signal)
+
+        # Reads the configuration again and applies what has changed; then, unless configurationOnly, the signal reload
+        # fires. The diagnostics of a reload that succeeds are warnings.
+        method Reload(configurationOnly: ?bool) -> (summary: ReloadSummary, diagnostics: []Diagnostic)
+
+        # There is no pipeline of this name. The suggestion is one with a similar name.
+        error NoSuchPipeline (name: string, suggestion: ?string)
+
+        # The pipeline has no copy yet.
+        error NoGeneration (name: string)
+
+        # The configuration has faults; the one before is still in force.
+        error ConfigurationRefused (diagnostics: []Diagnostic)
+
+        # Nothing was started: the origin or a budget asks for patience.
+        error TryLater (reason: string, until: ?int)
+
+        # The daemon cannot do this at the moment, such as while it reloads or stops.
+        error Busy (reason: string)
+
+        """
+}

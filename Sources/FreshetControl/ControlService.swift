@@ -1,0 +1,38 @@
+/// What the control interface needs of the daemon.
+///
+/// Names that reach it are those of existing pipelines, the caller's rights have been checked, and the caller's task is
+/// cancelled when its client goes away. Methods may be called concurrently.
+package protocol ControlService: Sendable {
+    func daemon() async -> DaemonStatus
+    /// The names of all pipelines, sorted.
+    func pipelineNames() async -> [String]
+    /// The status of one pipeline; nil if it has gone away.
+    func pipeline(_ name: String) async -> PipelineStatus?
+    /// Requests a run. With `wait`, returns when the first run that started after the request has ended, or the one
+    /// that superseded it; cancelled, it returns early and the run goes on.
+    ///
+    /// - Parameter force: passes `Retry-After` and budgets.
+    func refresh(_ name: String, wait: Bool, force: Bool) async throws(ControlError) -> RefreshResult
+    func signals() async -> [SignalStatus]
+    /// Reads the configuration and applies it, or leaves everything as it was and throws
+    /// ``ControlError/configurationRefused(_:)``.
+    ///
+    /// - Parameter configurationOnly: leaves out the signal `reload`.
+    func reload(configurationOnly: Bool) async throws(ControlError) -> (ReloadSummary, [ConfigurationDiagnostic])
+    /// Where the daemon publishes what happens.
+    var events: ControlEvents { get }
+}
+
+/// Why the daemon did not do what a client asked for: the errors of `io.freshet.Control`, and the lack of rights.
+package enum ControlError: Error, Hashable, Sendable {
+    case noSuchPipeline(name: String, suggestion: String?)
+    case noGeneration(name: String)
+    case configurationRefused([ConfigurationDiagnostic])
+    case tryLater(TryLaterHint)
+    /// It cannot do this at the moment; the sentence says why.
+    case busy(String)
+    /// The caller's user may not do this.
+    case permissionDenied
+    /// A parameter is missing or of the wrong kind; its name.
+    case invalidParameter(String)
+}

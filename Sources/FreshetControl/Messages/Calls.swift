@@ -1,0 +1,95 @@
+/// The parameters and replies of the methods, and the parameters of the errors, as they cross the socket.
+package enum ControlMessage {
+    package struct Daemon: Codable, Hashable, Sendable {
+        package var daemon: DaemonStatus
+        package init(daemon: DaemonStatus) { self.daemon = daemon }
+    }
+
+    /// Parameters of `List` and `Monitor`; nil: all pipelines.
+    package struct Names: Codable, Hashable, Sendable {
+        package var names: [String]?
+        package init(names: [String]? = nil) { self.names = names }
+    }
+
+    package struct Pipelines: Codable, Hashable, Sendable {
+        package var pipelines: [PipelineStatus]
+        package init(pipelines: [PipelineStatus]) { self.pipelines = pipelines }
+    }
+
+    package struct Refresh: Codable, Hashable, Sendable {
+        package var names: [String]?
+        package var all: Bool?
+        package var wait: Bool?
+        package var force: Bool?
+
+        package init(names: [String]? = nil, all: Bool? = nil, wait: Bool? = nil, force: Bool? = nil) {
+            self.names = names
+            self.all = all
+            self.wait = wait
+            self.force = force
+        }
+    }
+
+    package struct Results: Codable, Hashable, Sendable {
+        package var results: [RefreshResult]
+        package init(results: [RefreshResult]) { self.results = results }
+    }
+
+    /// Parameters of `Get` and of the error `NoGeneration`.
+    package struct Name: Codable, Hashable, Sendable {
+        package var name: String
+        package init(name: String) { self.name = name }
+    }
+
+    package struct Generation: Codable, Hashable, Sendable {
+        package var generation: GenerationStatus
+        package init(generation: GenerationStatus) { self.generation = generation }
+    }
+
+    package struct Event: Codable, Hashable, Sendable {
+        /// Nil in the first reply of a `Monitor`.
+        package var event: ControlEvent?
+        package init(event: ControlEvent? = nil) { self.event = event }
+    }
+
+    package struct Signals: Codable, Hashable, Sendable {
+        package var signals: [SignalStatus]
+        package init(signals: [SignalStatus]) { self.signals = signals }
+    }
+
+    package struct Reload: Codable, Hashable, Sendable {
+        package var configurationOnly: Bool?
+        package init(configurationOnly: Bool? = nil) { self.configurationOnly = configurationOnly }
+    }
+
+    package struct Reloaded: Codable, Hashable, Sendable {
+        package var summary: ReloadSummary
+        package var diagnostics: [ConfigurationDiagnostic]
+
+        package init(summary: ReloadSummary, diagnostics: [ConfigurationDiagnostic] = []) {
+            self.summary = summary
+            self.diagnostics = diagnostics
+        }
+    }
+
+    package struct NoSuchPipeline: Codable, Hashable, Sendable {
+        package var name: String
+        package var suggestion: String?
+
+        package init(name: String, suggestion: String? = nil) {
+            self.name = name
+            self.suggestion = suggestion
+        }
+    }
+
+    /// Parameters of `ConfigurationRefused`.
+    package struct Diagnostics: Codable, Hashable, Sendable {
+        package var diagnostics: [ConfigurationDiagnostic]
+        package init(diagnostics: [ConfigurationDiagnostic]) { self.diagnostics = diagnostics }
+    }
+
+    package struct Reason: Codable, Hashable, Sendable {
+        package var reason: String
+        package init(reason: String) { self.reason = reason }
+    }
+}

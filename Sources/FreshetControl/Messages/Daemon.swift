@@ -1,0 +1,73 @@
+/// How many pipelines there are, by state.
+package struct PipelineCounts: Codable, Hashable, Sendable {
+    package var total: Int64 = 0
+    package var idle: Int64 = 0
+    package var waiting: Int64 = 0
+    package var loading: Int64 = 0
+    package var loaded: Int64 = 0
+    package var failed: Int64 = 0
+    package var held: Int64 = 0
+
+    /// Counts pipelines of these states.
+    package init(_ states: some Sequence<PipelineState> = []) {
+        for state in states {
+            total += 1
+            switch state {
+            case .idle: idle += 1
+            case .waiting: waiting += 1
+            case .loading: loading += 1
+            case .loaded: loaded += 1
+            case .failed: failed += 1
+            case .held: held += 1
+            }
+        }
+    }
+}
+
+/// The daemon itself.
+package struct DaemonStatus: Codable, Hashable, Sendable {
+    package var version: String
+    package var pid: Int64
+    /// When it started.
+    package var since: Int64
+    /// How it sees the way to elsewhere, in words.
+    package var network: String
+    package var networkReachable: Bool
+    package var pipelines: PipelineCounts
+
+    package init(
+        version: String, pid: Int64, since: Int64, network: String, networkReachable: Bool, pipelines: PipelineCounts
+    ) {
+        self.version = version
+        self.pid = pid
+        self.since = since
+        self.network = network
+        self.networkReachable = networkReachable
+        self.pipelines = pipelines
+    }
+}
+
+/// A source of signals and the fact behind it.
+package struct SignalStatus: Codable, Hashable, Sendable {
+    package var name: String
+    /// The present state, such as `reachable via enp3s0 from 192.0.2.7`.
+    package var fact: String
+    /// What is missing on this machine; nil: nothing.
+    package var unavailable: String?
+    /// How often it fired since the daemon started.
+    package var fired: Int64
+    package var lastFired: Int64?
+    package var lastDetail: String?
+
+    package init(
+        name: String, fact: String, unavailable: String? = nil, fired: Int64 = 0, lastFired: Int64? = nil,
+        lastDetail: String? = nil
+    ) {
+        self.name = name
+        self.fact = fact
+        self.unavailable = unavailable
+        self.fired = fired
+        self.lastFired = lastFired
+        self.lastDetail = lastDetail
+    }
+}

@@ -1,0 +1,84 @@
+/// Something that happened, as `Monitor` reports it.
+///
+/// Make one with the static functions, which set the fields that belong to the kind.
+package struct ControlEvent: Codable, Hashable, Sendable {
+    package enum Kind: String, Codable, CaseIterable, Hashable, Sendable {
+        case signal, runStarted, runEnded, state, reloaded
+        /// Events are missing here, as the client read too slowly.
+        case skipped
+    }
+
+    package var at: Int64
+    package var kind: Kind
+    package var pipeline: String?
+    package var signal: String?
+    /// A signal's how-manieth firing, or how many events were skipped.
+    package var number: Int64?
+    package var detail: String?
+    package var run: RunStatus?
+    package var generation: GenerationStatus?
+    package var state: PipelineState?
+    package var waitingFor: WaitingReason?
+    package var waitingUntil: Int64?
+
+    private init(at: Int64, kind: Kind, pipeline: String? = nil) {
+        self.at = at
+        self.kind = kind
+        self.pipeline = pipeline
+    }
+
+    /// A signal fired.
+    ///
+    /// - Parameters:
+    ///   - number: its how-manieth firing since the daemon started.
+    ///   - pipeline: set if one pipeline alone listens to it, such as its timer.
+    package static func signal(
+        _ signal: String, number: Int64, detail: String? = nil, pipeline: String? = nil, at: Int64
+    ) -> ControlEvent {
+        var event = ControlEvent(at: at, kind: .signal, pipeline: pipeline)
+        event.signal = signal
+        event.number = number
+        event.detail = detail
+        return event
+    }
+
+    package static func runStarted(_ run: RunStatus, of pipeline: String, at: Int64) -> ControlEvent {
+        var event = ControlEvent(at: at, kind: .runStarted, pipeline: pipeline)
+        event.run = run
+        return event
+    }
+
+    /// - Parameter generation: what the run committed; nil if it committed nothing.
+    package static func runEnded(
+        _ run: RunStatus, of pipeline: String, generation: GenerationStatus? = nil, at: Int64
+    ) -> ControlEvent {
+        var event = ControlEvent(at: at, kind: .runEnded, pipeline: pipeline)
+        event.run = run
+        event.generation = generation
+        return event
+    }
+
+    package static func state(
+        _ state: PipelineState, of pipeline: String, waitingFor: WaitingReason? = nil, waitingUntil: Int64? = nil,
+        at: Int64
+    ) -> ControlEvent {
+        var event = ControlEvent(at: at, kind: .state, pipeline: pipeline)
+        event.state = state
+        event.waitingFor = waitingFor
+        event.waitingUntil = waitingUntil
+        return event
+    }
+
+    /// - Parameter detail: what changed, such as `2 pipelines added, 1 changed`.
+    package static func reloaded(detail: String, at: Int64) -> ControlEvent {
+        var event = ControlEvent(at: at, kind: .reloaded)
+        event.detail = detail
+        return event
+    }
+
+    package static func skipped(_ count: Int64, at: Int64) -> ControlEvent {
+        var event = ControlEvent(at: at, kind: .skipped)
+        event.number = count
+        return event
+    }
+}

@@ -1,0 +1,187 @@
+// The types of `io.freshet.Control` as its description has them, name for name: their JSON is what crosses the socket
+// and what `freshetctl --json` prints. Instants are microseconds since 1970 by the wall clock.
+
+/// What a pipeline is doing.
+package enum PipelineState: String, Codable, CaseIterable, Hashable, Sendable {
+    /// It never ran.
+    case idle
+    case waiting, loading, loaded, failed
+    /// The operator stopped it.
+    case held
+}
+
+/// What a waiting pipeline waits for.
+package enum WaitingReason: String, Codable, CaseIterable, Hashable, Sendable {
+    /// That the network is reachable.
+    case network
+    /// That a storm of signals calms down.
+    case quiet
+    /// The time of the next attempt.
+    case backoff
+    /// Room in its budget of requests.
+    case budget
+    /// Its turn among other pipelines.
+    case slot
+}
+
+/// How old the offered copy is.
+package enum Freshness: String, Codable, CaseIterable, Hashable, Sendable {
+    case fresh
+    /// Its next planned check has passed.
+    case stale
+    /// It is past its maximum age.
+    case expired
+}
+
+/// How a run ended.
+package enum RunOutcome: String, Codable, CaseIterable, Hashable, Sendable {
+    case changed, unchanged, failed, superseded, cancelled
+}
+
+/// A committed copy.
+package struct GenerationStatus: Codable, Hashable, Sendable {
+    /// Numbered per pipeline from 1.
+    package var number: Int64
+    /// Bytes.
+    package var size: Int64
+    /// SHA-256 in lower-case hexadecimal digits.
+    package var digest: String
+    package var committedAt: Int64
+    /// The path that people read.
+    package var path: String
+    package var mediaType: String?
+
+    package init(
+        number: Int64, size: Int64, digest: String, committedAt: Int64, path: String, mediaType: String? = nil
+    ) {
+        self.number = number
+        self.size = size
+        self.digest = digest
+        self.committedAt = committedAt
+        self.path = path
+        self.mediaType = mediaType
+    }
+}
+
+/// One signal's share in a run.
+package struct CauseStatus: Codable, Hashable, Sendable {
+    /// The signal's name, such as `network`.
+    package var signal: String
+    /// How often it fired.
+    package var count: Int64
+    package var first: Int64
+    package var last: Int64
+    /// For people, such as `default route via enp3s0`; of the last firing.
+    package var detail: String?
+
+    package init(signal: String, count: Int64 = 1, first: Int64, last: Int64, detail: String? = nil) {
+        self.signal = signal
+        self.count = count
+        self.first = first
+        self.last = last
+        self.detail = detail
+    }
+}
+
+/// One execution of a pipeline; without an outcome it is under way.
+package struct RunStatus: Codable, Hashable, Sendable {
+    package var number: Int64
+    package var started: Int64
+    package var causes: [CauseStatus]
+    package var durationUSec: Int64?
+    package var outcome: RunOutcome?
+    /// The generation that it committed or confirmed.
+    package var generation: Int64?
+    /// Why it failed, in one sentence.
+    package var failure: String?
+
+    package init(
+        number: Int64, started: Int64, causes: [CauseStatus] = [], durationUSec: Int64? = nil,
+        outcome: RunOutcome? = nil, generation: Int64? = nil, failure: String? = nil
+    ) {
+        self.number = number
+        self.started = started
+        self.causes = causes
+        self.durationUSec = durationUSec
+        self.outcome = outcome
+        self.generation = generation
+        self.failure = failure
+    }
+}
+
+/// When a pipeline runs next by itself, and why.
+package struct NextRun: Codable, Hashable, Sendable {
+    package var at: Int64
+    /// Such as `every 15min` or `attempt 3`.
+    package var reason: String
+
+    package init(at: Int64, reason: String) {
+        self.at = at
+        self.reason = reason
+    }
+}
+
+/// Why a pipeline fails, since when, and how often it was tried.
+package struct FailureStatus: Codable, Hashable, Sendable {
+    /// One sentence that names the remedy where there is one.
+    package var message: String
+    package var since: Int64
+    package var attempts: Int64
+
+    package init(message: String, since: Int64, attempts: Int64) {
+        self.message = message
+        self.since = since
+        self.attempts = attempts
+    }
+}
+
+/// A pipeline: what it does, what it offers, what it did last and does next.
+package struct PipelineStatus: Codable, Hashable, Sendable {
+    package var name: String
+    package var description: String?
+    /// Where the data comes from, without user information and query.
+    package var source: String
+    package var state: PipelineState
+    package var waitingFor: WaitingReason?
+    /// Until when it waits, if that is known.
+    package var waitingUntil: Int64?
+    /// Bytes of the run under way so far.
+    package var loadedBytes: Int64?
+    package var freshness: Freshness?
+    /// What it offers to readers.
+    package var generation: GenerationStatus?
+    /// The last successful check, one that found nothing new included.
+    package var lastCheck: Int64?
+    package var lastRun: RunStatus?
+    package var lastCauses: [CauseStatus]
+    package var nextRun: NextRun?
+    package var failure: FailureStatus?
+    package var needsNetwork: Bool
+    /// How the network leads to the source, or why it does not.
+    package var path: String?
+
+    package init(
+        name: String, description: String? = nil, source: String, state: PipelineState,
+        waitingFor: WaitingReason? = nil, waitingUntil: Int64? = nil, loadedBytes: Int64? = nil,
+        freshness: Freshness? = nil, generation: GenerationStatus? = nil, lastCheck: Int64? = nil,
+        lastRun: RunStatus? = nil, lastCauses: [CauseStatus] = [], nextRun: NextRun? = nil,
+        failure: FailureStatus? = nil, needsNetwork: Bool = false, path: String? = nil
+    ) {
+        self.name = name
+        self.description = description
+        self.source = source
+        self.state = state
+        self.waitingFor = waitingFor
+        self.waitingUntil = waitingUntil
+        self.loadedBytes = loadedBytes
+        self.freshness = freshness
+        self.generation = generation
+        self.lastCheck = lastCheck
+        self.lastRun = lastRun
+        self.lastCauses = lastCauses
+        self.nextRun = nextRun
+        self.failure = failure
+        self.needsNetwork = needsNetwork
+        self.path = path
+    }
+}

@@ -1,0 +1,36 @@
+import FreshetControl
+import Glibc
+import Testing
+
+@Suite struct ControlInterfaceTests {
+    @Test("the embedded description is the file in varlink/")
+    func embeddedDescription() throws {
+        let text = try #require(contents(of: repository + "/varlink/io.freshet.Control.varlink"))
+        #expect(ControlInterface.description == text)
+    }
+
+    @Test("the description avoids what existing parsers refuse")
+    func portability() {
+        let code = ControlInterface.description.split(separator: "\n").filter { !$0.hasPrefix("#") }
+            .joined(separator: "\n")
+        #expect(!ControlInterface.description.contains("\r"))
+        #expect(!code.contains("any"))
+        #expect(!code.contains("-") || !code.replacing("->", with: "").contains("-"))
+        #expect(!code.contains("__"))
+        let compact = code.filter { !$0.isWhitespace }
+        #expect(!compact.contains(",)"))
+        #expect(!compact.contains("(_") && !compact.contains(",_"))
+    }
+}
+
+/// The repository's directory, from this file's place in it.
+private let repository = #filePath.split(separator: "/").dropLast(4).map { "/" + $0 }.joined()
+
+private func contents(of path: String) -> String? {
+    guard let file = fopen(path, "r") else { return nil }
+    defer { fclose(file) }
+    var bytes: [UInt8] = []
+    var chunk = [UInt8](repeating: 0, count: 4_096)
+    while case let count = fread(&chunk, 1, chunk.count, file), count > 0 { bytes += chunk[..<count] }
+    return String(validating: bytes, as: UTF8.self)
+}
