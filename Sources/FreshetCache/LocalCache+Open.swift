@@ -8,12 +8,21 @@ extension LocalCache {
     ///   - stateDirectory: absolute; made if it is missing.
     ///   - reserve: what commits must leave free.
     ///   - verifiesAll: read all content and compare digests, not only what is another file than the one committed.
-    ///   - fileSystem: the calls for the cache directory.
     /// - Throws: ``CacheError/stateLocked(directory:holder:)``, ``CacheError/indexNewer(path:found:known:)``, and what
     ///   the system refuses. A damaged index or damaged content is no error: see the report.
     package static func open(
         cacheDirectory: String, stateDirectory: String, reserve: FreeSpaceReserve = .standard,
-        verifiesAll: Bool = false, fileSystem: any FileSystem = LinuxFileSystem()
+        verifiesAll: Bool = false
+    ) throws(CacheError) -> (cache: LocalCache, report: RecoveryReport) {
+        try open(
+            cacheDirectory: cacheDirectory, stateDirectory: stateDirectory, reserve: reserve, verifiesAll: verifiesAll,
+            fileSystem: LinuxFileSystem())
+    }
+
+    /// The same on another file system, which sees all calls but the lock's and the index's.
+    static func open(
+        cacheDirectory: String, stateDirectory: String, reserve: FreeSpaceReserve, verifiesAll: Bool,
+        fileSystem: any FileSystem
     ) throws(CacheError) -> (cache: LocalCache, report: RecoveryReport) {
         let layout = CacheLayout(cacheDirectory: cacheDirectory, stateDirectory: stateDirectory)
         do throws(SystemCallError) {
@@ -39,6 +48,10 @@ extension LocalCache {
             try self.makeDirectories(for: nil, files)
             return (try files.list(self.layout.current), try files.list(self.layout.generations))
         }
+        for entry in readers where CacheLayout.isTemporary(entry.name) {
+            try onFiles { (files) throws(SystemCallError) in try files.unlink(self.layout.current + "/" + entry.name) }
+            report.temporaries += 1
+        }
         var names = Set(directories.map(\.name).filter { CacheName.fault(in: $0) == nil })
         names.formUnion(try withIndex { (index) throws(SQLiteError) in try index.pipelines() }.map(\.name))
         for name in names.sorted() {
@@ -51,10 +64,6 @@ extension LocalCache {
                 entry(name).state.withLock { $0.isSuspect = true }
                 report.pipelines.append(PipelineRecovery(pipeline: name, repairs: [.failed(error)]))
             }
-        }
-        for entry in readers where CacheLayout.isTemporary(entry.name) {
-            try onFiles { (files) throws(SystemCallError) in try files.unlink(self.layout.current + "/" + entry.name) }
-            report.temporaries += 1
         }
         return report
     }

@@ -28,13 +28,20 @@ extension LocalCache {
                 let path = self.layout.generation(content, of: pipeline)
                 // A second name means that it is live elsewhere (a former cache.file): a further link would look like
                 // a change there.
-                let status = try self.onFiles { (files) throws(SystemCallError) in try files.status(path) }
-                guard status?.links == 1 else { return false }
+                guard let status = try self.onFiles({ (files) throws(SystemCallError) in try files.status(path) }),
+                    status.links == 1 + (try self.temporaryLinks(to: status.identity.inode))
+                else { return false }
                 return try self.fileSystem.digest(of: path) == content.digest
             })
         if plan.isEmpty { return nil }
         try apply(plan, to: pipeline, file: file, indexed)
         return PipelineRecovery(pipeline: pipeline, repairs: plan.repairs)
+    }
+
+    /// How many names of an inode a commit has left in `current/` between its link and its rename.
+    private func temporaryLinks(to inode: UInt64) throws(CacheError) -> UInt64 {
+        let names = try onFiles { (files) throws(SystemCallError) in try files.list(layout.current) }
+        return UInt64(names.count { $0.inode == inode && CacheLayout.isTemporary($0.name) })
     }
 
     private func contents(of pipeline: String) throws(CacheError) -> PipelineOnDisk {

@@ -1,86 +1,45 @@
-/// A system call that failed: which, on what, and why.
-package struct SystemCallError: Error, Hashable, Sendable {
-    /// The call's name, as in section 2 of the manual.
-    package let call: String
-    /// What it was about.
-    package let path: String
-    /// The error number.
-    package let errno: Int32
-
-    package init(call: String, path: String, errno: Int32) {
-        self.call = call
-        self.path = path
-        self.errno = errno
-    }
-}
-
 /// What tells whether a file is still the one that was looked at before.
 ///
 /// The time of the last status change is part of it: a program that restores the modification time after an edit
 /// still moves that one.
-package struct FileIdentity: Hashable, Sendable {
-    package var inode: UInt64
+struct FileIdentity: Hashable, Sendable {
+    var inode: UInt64
     /// Bytes.
-    package var size: Int64
+    var size: Int64
     /// Nanoseconds since 1970.
-    package var modified: Int64
+    var modified: Int64
     /// Nanoseconds since 1970.
-    package var changed: Int64
-
-    package init(inode: UInt64, size: Int64, modified: Int64, changed: Int64) {
-        self.inode = inode
-        self.size = size
-        self.modified = modified
-        self.changed = changed
-    }
+    var changed: Int64
 }
 
 /// What `stat` says, as far as the cache asks.
-package struct FileStatus: Hashable, Sendable {
-    package var identity: FileIdentity
+struct FileStatus: Hashable, Sendable {
+    var identity: FileIdentity
     /// The permission bits alone.
-    package var mode: UInt32
+    var mode: UInt32
     /// The group that owns the file.
-    package var group: UInt32
+    var group: UInt32
     /// How many names the inode has.
-    package var links: UInt64
-    package var isRegularFile: Bool
-
-    package init(identity: FileIdentity, mode: UInt32, group: UInt32, links: UInt64, isRegularFile: Bool) {
-        self.identity = identity
-        self.mode = mode
-        self.group = group
-        self.links = links
-        self.isRegularFile = isRegularFile
-    }
+    var links: UInt64
+    var isRegularFile: Bool
 }
 
 /// A name in a directory.
-package struct DirectoryEntry: Hashable, Sendable {
-    package var name: String
-    package var inode: UInt64
-
-    package init(name: String, inode: UInt64) {
-        self.name = name
-        self.inode = inode
-    }
+struct DirectoryEntry: Hashable, Sendable {
+    var name: String
+    var inode: UInt64
 }
 
 /// The room of a file system, in bytes, as unprivileged processes may use it.
-package struct FileSystemSpace: Hashable, Sendable {
-    package var total: UInt64
-    package var available: UInt64
-
-    package init(total: UInt64, available: UInt64) {
-        self.total = total
-        self.available = available
-    }
+struct FileSystemSpace: Hashable, Sendable {
+    var total: UInt64
+    var available: UInt64
 }
 
 /// The system calls of the cache directory, one method each, so that a test can let each of them fail.
 ///
 /// Paths are absolute. No method follows a symbolic link in the last component. All may block.
-package protocol FileSystem: Sendable {
+protocol FileSystem: Sendable {
     /// `mkdir` and the mode; an existing directory gets the mode. True if it was made.
     func makeDirectory(_ path: String, mode: UInt32) throws(SystemCallError) -> Bool
     /// A new file for writing, readable by its owner alone; the name must be free.

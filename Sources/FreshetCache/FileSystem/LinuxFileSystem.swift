@@ -1,10 +1,8 @@
 import Glibc
 
 /// The real file system.
-package struct LinuxFileSystem: FileSystem {
-    package init() {}
-
-    package func makeDirectory(_ path: String, mode: UInt32) throws(SystemCallError) -> Bool {
+struct LinuxFileSystem: FileSystem {
+    func makeDirectory(_ path: String, mode: UInt32) throws(SystemCallError) -> Bool {
         let made = mkdir(path, mode) == 0
         if !made, errno != EEXIST { throw SystemCallError(call: "mkdir", path: path, errno: errno) }
         // The umask has its part in mkdir: the mode is set on the descriptor.
@@ -18,15 +16,15 @@ package struct LinuxFileSystem: FileSystem {
         return made
     }
 
-    package func createFile(_ path: String) throws(SystemCallError) -> Int32 {
+    func createFile(_ path: String) throws(SystemCallError) -> Int32 {
         try open(path, O_WRONLY | O_CREAT | O_EXCL)
     }
 
-    package func openFile(_ path: String) throws(SystemCallError) -> Int32 {
+    func openFile(_ path: String) throws(SystemCallError) -> Int32 {
         try open(path, O_RDONLY | O_NONBLOCK)
     }
 
-    package func openDirectory(_ path: String) throws(SystemCallError) -> Int32 {
+    func openDirectory(_ path: String) throws(SystemCallError) -> Int32 {
         try open(path, O_RDONLY | O_DIRECTORY)
     }
 
@@ -38,7 +36,7 @@ package struct LinuxFileSystem: FileSystem {
         }
     }
 
-    package func write(
+    func write(
         _ bytes: UnsafeRawBufferPointer, to descriptor: Int32, path: String
     ) throws(SystemCallError) {
         var rest = bytes
@@ -52,7 +50,7 @@ package struct LinuxFileSystem: FileSystem {
         }
     }
 
-    package func read(
+    func read(
         into buffer: UnsafeMutableRawBufferPointer, from descriptor: Int32, path: String
     ) throws(SystemCallError) -> Int {
         while true {
@@ -62,30 +60,30 @@ package struct LinuxFileSystem: FileSystem {
         }
     }
 
-    package func setMode(_ mode: UInt32, of descriptor: Int32, path: String) throws(SystemCallError) {
+    func setMode(_ mode: UInt32, of descriptor: Int32, path: String) throws(SystemCallError) {
         guard fchmod(descriptor, mode) == 0 else {
             throw SystemCallError(call: "fchmod", path: path, errno: errno)
         }
     }
 
-    package func setGroup(_ group: UInt32, of descriptor: Int32, path: String) throws(SystemCallError) {
+    func setGroup(_ group: UInt32, of descriptor: Int32, path: String) throws(SystemCallError) {
         guard fchown(descriptor, uid_t.max, group) == 0 else {
             throw SystemCallError(call: "fchown", path: path, errno: errno)
         }
     }
 
-    package func synchronize(_ descriptor: Int32, path: String) throws(SystemCallError) {
+    func synchronize(_ descriptor: Int32, path: String) throws(SystemCallError) {
         while fsync(descriptor) != 0 {
             if errno != EINTR { throw SystemCallError(call: "fsync", path: path, errno: errno) }
         }
     }
 
-    package func close(_ descriptor: Int32) {
+    func close(_ descriptor: Int32) {
         // Not tried again after EINTR: Linux has closed the descriptor by then, and another thread may own its number.
         _ = Glibc.close(descriptor)
     }
 
-    package func status(_ path: String) throws(SystemCallError) -> FileStatus? {
+    func status(_ path: String) throws(SystemCallError) -> FileStatus? {
         var status = stat()
         guard lstat(path, &status) == 0 else {
             if errno == ENOENT || errno == ENOTDIR { return nil }
@@ -101,25 +99,25 @@ package struct LinuxFileSystem: FileSystem {
             isRegularFile: status.st_mode & S_IFMT == S_IFREG)
     }
 
-    package func link(_ path: String, to newPath: String) throws(SystemCallError) {
+    func link(_ path: String, to newPath: String) throws(SystemCallError) {
         guard Glibc.link(path, newPath) == 0 else {
             throw SystemCallError(call: "link", path: newPath, errno: errno)
         }
     }
 
-    package func rename(_ path: String, to newPath: String) throws(SystemCallError) {
+    func rename(_ path: String, to newPath: String) throws(SystemCallError) {
         guard Glibc.rename(path, newPath) == 0 else {
             throw SystemCallError(call: "rename", path: newPath, errno: errno)
         }
     }
 
-    package func unlink(_ path: String) throws(SystemCallError) {
+    func unlink(_ path: String) throws(SystemCallError) {
         guard Glibc.unlink(path) == 0 || errno == ENOENT || errno == ENOTDIR else {
             throw SystemCallError(call: "unlink", path: path, errno: errno)
         }
     }
 
-    package func list(_ path: String) throws(SystemCallError) -> [DirectoryEntry] {
+    func list(_ path: String) throws(SystemCallError) -> [DirectoryEntry] {
         guard let directory = opendir(path) else {
             if errno == ENOENT || errno == ENOTDIR { return [] }
             throw SystemCallError(call: "opendir", path: path, errno: errno)
@@ -140,7 +138,7 @@ package struct LinuxFileSystem: FileSystem {
         }
     }
 
-    package func space(_ path: String) throws(SystemCallError) -> FileSystemSpace {
+    func space(_ path: String) throws(SystemCallError) -> FileSystemSpace {
         var status = statvfs()
         guard statvfs(path, &status) == 0 else {
             throw SystemCallError(call: "statvfs", path: path, errno: errno)

@@ -105,6 +105,11 @@ struct CacheFixture {
         String(decoding: try TemporaryDirectory.read(directory.cache + "/current/" + file), as: UTF8.self)
     }
 
+    /// What readers see; nil if there is no file.
+    func readerIfAny() throws -> String? {
+        try LinuxFileSystem().status(directory.cache + "/current/jwks.json") == nil ? nil : reader()
+    }
+
     func names(_ path: String) throws -> [String] {
         try LinuxFileSystem().list(directory.cache + "/" + path).map(\.name).sorted()
     }

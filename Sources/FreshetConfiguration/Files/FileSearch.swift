@@ -1,0 +1,154 @@
+/// Finds the files of a configuration: which of several of one name counts, and what is laid over it.
+struct FileSearch {
+    /// How many names a directory may have; beyond that it is not a configuration.
+    static let maximumNames = 100_000
+    private static let suffix = ".yaml"
+    private static let dropInSuffix = ".yaml.d"
+
+    /// A file and what is merged over it.
+    struct Group {
+        /// The file's name without its suffix.
+        var name: String
+        /// The path of the one that counts; nil if there are drop-ins alone, which is right for the daemon only.
+        var file: String?
+        /// The paths of its drop-ins, in the order in which they are merged.
+        var dropIns: [String]
+        var isDaemon = false
+    }
+
+    let searchPath: SearchPath
+    let fileSystem: any ConfigurationFileSystem
+    private(set) var faults: [Diagnostic] = []
+
+    init(searchPath: SearchPath, fileSystem: any ConfigurationFileSystem) {
+        self.searchPath = searchPath
+        self.fileSystem = fileSystem
+    }
+
+    /// All pipelines, by name.
+    mutating func findPipelines() -> [Group] {
+        var files: [String: String] = [:]
+        var dropInDirectories: [String: [String]] = [:]
+        for top in searchPath.directories {
+            let directory = SearchPath.path(top, "pipelines")
+            for name in names(in: directory) {
+                let path = SearchPath.path(directory, name)
+                if let pipeline = Self.name(name, without: Self.suffix) {
+                    if files[pipeline] == nil { files[pipeline] = path }
+                } else if let pipeline = Self.name(name, without: Self.dropInSuffix) {
+                    dropInDirectories[pipeline, default: []].append(path)
+                } else {
+                    warnOfMisnamed(name, path)
+                }
+            }
+        }
+        for (pipeline, directories) in dropInDirectories.sorted(by: { $0.key < $1.key }) where files[pipeline] == nil {
+            for directory in directories {
+                faults.append(
+                    Diagnostic(
+                        file: directory, severity: .warning,
+                        message: "there are drop-ins here for the pipeline \(pipeline.quoted), which does not exist",
+                        remedy: "remove the directory, or add \(pipeline).yaml beside it"))
+            }
+        }
+        return files.sorted { $0.key < $1.key }.map { name, file in
+            Group(name: name, file: file, dropIns: dropIns(in: dropInDirectories[name] ?? []))
+        }
+    }
+
+    /// The daemon's own files.
+    mutating func findDaemon() -> Group {
+        var file: String?
+        for directory in searchPath.directories {
+            let names = names(in: directory, isTop: true)
+            if file == nil, names.contains("freshet.yaml") { file = SearchPath.path(directory, "freshet.yaml") }
+            for name in names where name == "freshet.yml" {
+                warnOfMisnamed(name, SearchPath.path(directory, name))
+            }
+        }
+        let directories = searchPath.directories.map { SearchPath.path($0, "freshet.d") }
+        return Group(name: "freshet", file: file, dropIns: dropIns(in: directories), isDaemon: true)
+    }
+
+    /// The drop-ins of directories, the highest of which comes first: by file name, of each name the highest.
+    private mutating func dropIns(in directories: [String]) -> [String] {
+        var paths: [String: String] = [:]
+        for directory in directories {
+            for name in names(in: directory) {
+                let path = SearchPath.path(directory, name)
+                if Self.name(name, without: Self.suffix) == nil {
+                    warnOfMisnamed(name, path)
+                } else if paths[name] == nil {
+                    paths[name] = path
+                }
+            }
+        }
+        return paths.sorted { $0.key < $1.key }.map(\.value)
+    }
+
+    private mutating func names(in directory: String, isTop: Bool = false) -> [String] {
+        do throws(FileFault) {
+            guard let names = try fileSystem.names(inDirectory: directory) else {
+                if isTop, searchPath.mustExist {
+                    faults.append(
+                        Diagnostic(file: directory, message: "there is no such directory", remedy: "check --config-dir")
+                    )
+                }
+                return []
+            }
+            guard names.count <= Self.maximumNames else {
+                faults.append(
+                    Diagnostic(file: directory, message: "the directory has more than \(Self.maximumNames) files"))
+                return []
+            }
+            return names
+        } catch {
+            faults.append(Diagnostic(file: directory, message: error.message, remedy: error.remedy))
+            return []
+        }
+    }
+
+    private static func name(_ name: String, without suffix: String) -> String? {
+        guard name.hasSuffix(suffix), !name.hasPrefix("."), name.utf8.count > suffix.utf8.count else { return nil }
+        return String(name.dropLast(suffix.count))
+    }
+
+    /// Copies that editors and package managers leave behind are passed over in silence; this one is a mistake.
+    private mutating func warnOfMisnamed(_ name: String, _ path: String) {
+        guard name.hasSuffix(".yml"), !name.hasPrefix(".") else { return }
+        faults.append(
+            Diagnostic(
+                file: path, severity: .warning, message: "the file is not read, since its name ends in .yml",
+                remedy: "let it end in .yaml"))
+    }
+}
+
+/// What a pipeline may be called.
+enum PipelineName {
+    /// In bytes: a name is part of paths, unit names and log fields.
+    static let maximumLength = 64
+
+    /// What is wrong with a name; nil if nothing is.
+    static func fault(_ name: String) -> ValueFault? {
+        let isWellFormed = name.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."):
+                true
+            default: false
+            }
+        }
+        guard isWellFormed, !name.isEmpty else {
+            return ValueFault(
+                "\(name.quoted) is not a pipeline's name", remedy: "use letters, digits, '-', '_' and '.' for the file")
+        }
+        guard !name.hasPrefix("-"), !name.hasPrefix(".") else {
+            return ValueFault(
+                "\(name.quoted) is not a pipeline's name", remedy: "let it begin with a letter, a digit or '_'")
+        }
+        guard name.utf8.count <= maximumLength else {
+            return ValueFault("the pipeline's name is longer than \(maximumLength) bytes", remedy: "rename the file")
+        }
+        return nil
+    }
+}

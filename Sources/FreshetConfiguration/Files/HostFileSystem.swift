@@ -1,0 +1,105 @@
+import Glibc
+
+/// The machine's own files. Reads block: for the start of the daemon, for tools, and for a worker thread.
+package struct HostFileSystem: ConfigurationFileSystem {
+    package init() {}
+
+    package func names(inDirectory path: String) throws(FileFault) -> [String]? {
+        guard let directory = opendir(path) else {
+            let error = errno
+            if error == ENOENT { return nil }
+            throw Self.fault(error)
+        }
+        defer { closedir(directory) }
+        var names: [String] = []
+        while true {
+            errno = 0
+            guard let entry = readdir(directory) else {
+                if errno != 0 { throw Self.fault(errno) }
+                return names
+            }
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: Int(NAME_MAX) + 1) { String(cString: $0) }
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+    }
+
+    package func content(ofFile path: String, limit: Int) throws(FileFault) -> FileContent {
+        // O_NONBLOCK: a pipe by this name must not hold the reader up.
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
+        guard descriptor >= 0 else {
+            let error = errno
+            guard error == ENOENT else { throw Self.fault(error) }
+            var status = stat()
+            if lstat(path, &status) == 0 { throw .danglingLink }
+            return .absent
+        }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw Self.fault(errno) }
+        // The null device is 1:3 on every Linux (Documentation/admin-guide/devices.txt).
+        if status.st_mode & S_IFMT == S_IFCHR, status.st_rdev == 0x103 { return .masked }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw .notRegular }
+        guard status.st_size <= limit else { throw .tooLarge(limit: limit) }
+        return .bytes(try Self.bytes(of: descriptor, expected: Int(status.st_size), limit: limit))
+    }
+
+    /// Reads to the end, which may be farther than expected if somebody is writing.
+    private static func bytes(of descriptor: Int32, expected: Int, limit: Int) throws(FileFault) -> [UInt8] {
+        var bytes: [UInt8] = []
+        // One more than expected, so that the end shows without growing.
+        var capacity = expected + 1
+        while true {
+            var error: Int32 = 0
+            let chunk = [UInt8](unsafeUninitializedCapacity: capacity) { buffer, count in
+                while count < buffer.count {
+                    let result = read(descriptor, buffer.baseAddress.map { $0 + count }, buffer.count - count)
+                    if result > 0 {
+                        count += result
+                    } else if result == 0 {
+                        return
+                    } else if errno != EINTR {
+                        error = errno
+                        return
+                    }
+                }
+            }
+            guard error == 0 else { throw fault(error) }
+            let isEnd = chunk.count < capacity
+            bytes = bytes.isEmpty ? chunk : bytes + chunk
+            guard bytes.count <= limit else { throw .tooLarge(limit: limit) }
+            if isEnd { return bytes }
+            capacity = max(4096, bytes.count)
+        }
+    }
+
+    private static func fault(_ error: Int32) -> FileFault {
+        let reason = reason(error)
+        switch error {
+        case EACCES, EPERM: return .forbidden(to: userName(), reason: reason)
+        case ENOTDIR: return FileFault(message: "a directory is expected here: \(reason)")
+        default: return FileFault(message: "it cannot be read: \(reason)")
+        }
+    }
+
+    private static func reason(_ error: Int32) -> String {
+        var buffer = [CChar](repeating: 0, count: 128)
+        guard strerror_r(error, &buffer, buffer.count) == 0 else { return "error \(error)" }
+        return String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    /// The name of the user whose rights count, or the number if it has none.
+    private static func userName() -> String {
+        let user = geteuid()
+        var entry = passwd()
+        var found: UnsafeMutablePointer<passwd>?
+        // Far more than a line of passwd(5) has; if it is not enough, the number is shown.
+        var buffer = [CChar](repeating: 0, count: 4096)
+        guard getpwuid_r(user, &entry, &buffer, buffer.count, &found) == 0, found != nil, let name = entry.pw_name
+        else {
+            return String(user)
+        }
+        return withExtendedLifetime(buffer) { String(cString: name) }
+    }
+}

@@ -1,0 +1,14 @@
+extension DefinitionReader {
+    /// The most runs at once: each has a few descriptors, and the service may open 16,384.
+    static let maximumConcurrency = 4096
+
+    /// Reads `freshet.yaml`. What it returns is good only if there are no errors among the faults.
+    mutating func daemon(from root: Node) -> DaemonDefinition {
+        var daemon = DaemonDefinition()
+        guard let file = self.root(.daemon, root) else { return daemon }
+        daemon.splay = value("splay", in: file, .duration()) ?? daemon.splay
+        daemon.concurrency = value("concurrency", in: file, .integer(1...Self.maximumConcurrency)) ?? daemon.concurrency
+        daemon.networkTarget = value("network-target", in: file, .address)
+        return daemon
+    }
+}

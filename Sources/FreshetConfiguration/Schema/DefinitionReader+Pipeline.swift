@@ -1,0 +1,212 @@
+internal import FreshetPipelines
+
+extension DefinitionReader {
+    /// How many headers a request may have.
+    static let maximumHeaders = 64
+    /// How many generations can be kept; each is a file of the cache's size.
+    static let maximumGenerations = 1000
+
+    /// Reads a pipeline's file. What it returns is good only if there are no errors among the faults.
+    ///
+    /// - Returns: The definition, nil if a part is missing without which there is none; and where its cache file's name
+    ///   stands, if it could be read.
+    mutating func pipeline(
+        named name: String, from root: Node
+    ) -> (definition: PipelineDefinition?, cacheFile: (name: String, location: Location)?) {
+        guard let file = self.root(.pipeline, root) else { return (nil, nil) }
+        let description = value("description", in: file, .line)
+        let source = source(in: file)
+        let sourceTransform = self.section(.source, silently: "source", in: file).flatMap { section in
+            value("transform", in: section, .program).map { ($0, section["transform"]) }
+        }
+        let transform = value("transform", in: file, .program)
+        if transform != nil, let (_, entry) = sourceTransform, let entry {
+            error(
+                entry.location, "source.transform", "two transforms, here and at the top of the file",
+                remedy: "join the programs with '|' and keep one", related: file["transform"]?.location)
+        }
+        let refresh = refresh(in: file)
+        let check = check(in: file, source: source)
+        let (cache, cacheLocation) = cache(in: file)
+        let cacheFile = cache.flatMap { cache in cacheLocation.map { (cache.file, $0) } }
+        guard let source, let cache else { return (nil, cacheFile) }
+        let definition = PipelineDefinition(
+            name: name, description: description, source: source, transform: transform ?? sourceTransform?.0,
+            refresh: refresh, check: check, cache: cache)
+        return (definition, cacheFile)
+    }
+
+    /// A section that was checked before: its faults are not reported again.
+    private func section(_ name: KeyCatalogue.Section, silently key: String, in parent: Section) -> Section? {
+        guard let entry = parent[key], case .mapping(let entries) = entry.value.content else { return nil }
+        return Section(name: name, location: entry.value.location, entries: entries)
+    }
+
+    // MARK: source
+
+    private mutating func source(in file: Section) -> SourceDefinition? {
+        guard file["source"] != nil else {
+            missing(
+                file.location, "source", "'source' is missing",
+                remedy: "say where the data comes from: source: {url: https://…}")
+            return nil
+        }
+        guard let section = section(.source, "source", in: file) else { return nil }
+        let kinds = ["url", "file", "exec"].compactMap { section[$0] }
+        guard let kind = kinds.first else {
+            missing(
+                section.location, "source", "'source' has none of 'url', 'file' and 'exec'",
+                remedy: "say where the data comes from: url: https://…")
+            return nil
+        }
+        for other in kinds.dropFirst() {
+            error(
+                other.location, section.path(other.key), "'\(other.key)' and '\(kind.key)' exclude each other",
+                remedy: "keep one; a drop-in takes the other away with '\(kind.key): null'", related: kind.location)
+        }
+        let headers = headers(in: section)
+        if kind.key != "url", let entry = section["headers"] {
+            error(
+                entry.location, "source.headers", "'headers' belong to a 'url', and the source is '\(kind.key)'",
+                remedy: "leave them out")
+        }
+        switch kind.key {
+        case "url":
+            return value("url", in: section, .url).map {
+                .http(HTTPSource(url: $0.url, headers: headers, host: $0.host))
+            }
+        case "file":
+            return value("file", in: section, .absolutePath).map { .file($0) }
+        default:
+            return command(in: section).map { .command($0) }
+        }
+    }
+
+    private mutating func command(in section: Section) -> [String]? {
+        guard let entry = section["exec"] else { return nil }
+        guard case .sequence(let nodes) = entry.value.content else {
+            error(
+                entry.value.location, "source.exec", "'exec' has to be a list, not \(entry.value.kind)",
+                remedy: "write [/usr/bin/program, argument]; there is no shell that would divide a line into words")
+            return nil
+        }
+        guard let program = nodes.first else {
+            error(entry.value.location, "source.exec", "'exec' is an empty list", remedy: "name a program by its path")
+            return nil
+        }
+        let path = value(of: program, key: "exec", keyPath: "source.exec", .absolutePath)
+        let arguments = nodes.dropFirst().map { value(of: $0, key: "exec", keyPath: "source.exec", .argument) }
+        guard let path else { return nil }
+        return [path] + arguments.compactMap { $0 }
+    }
+
+    private mutating func headers(in section: Section) -> [HTTPHeader] {
+        guard let entry = section["headers"] else { return [] }
+        guard case .mapping(let entries) = entry.value.content else {
+            if case .refused = entry.value.content { return [] }
+            error(
+                entry.value.location, "source.headers",
+                "'headers' has to hold names with values, not \(entry.value.kind)",
+                remedy: "write headers: {Accept: application/json}")
+            return []
+        }
+        guard entries.count <= Self.maximumHeaders else {
+            error(entry.location, "source.headers", "there are more than \(Self.maximumHeaders) headers")
+            return []
+        }
+        var places: [String: Location] = [:]
+        var headers: [HTTPHeader] = []
+        for entry in entries {
+            if case .removed = entry.value.content { continue }
+            let keyPath = "source.headers.\(entry.key)"
+            do throws(ValueFault) {
+                try HTTPText.checkHeaderName(entry.key)
+            } catch {
+                self.error(entry.location, keyPath, "\(entry.key.quoted) \(error.message)", remedy: error.remedy)
+                continue
+            }
+            if let first = places.updateValue(entry.location, forKey: entry.key.lowercased()) {
+                error(
+                    entry.location, keyPath, "the header '\(entry.key)' stands twice, since case does not matter",
+                    remedy: "keep one of them", related: first)
+            }
+            if let value = value(of: entry.value, key: entry.key, keyPath: keyPath, .headerValue) {
+                headers.append(HTTPHeader(entry.key, value))
+            }
+        }
+        return headers
+    }
+
+    // MARK: check
+
+    private mutating func check(in file: Section, source: SourceDefinition?) -> CheckRules {
+        guard let section = section(.check, "check", in: file) else { return CheckRules() }
+        let defaults = CheckRules()
+        let minBytes = value("min-bytes", in: section, .size(0...ByteSize.largest))
+        let maxBytes = value("max-bytes", in: section, .size(1...ByteSize.largest))
+        if let minBytes, minBytes > maxBytes ?? defaults.maxBytes, let entry = section["min-bytes"] {
+            let most = ByteSize.text(maxBytes ?? defaults.maxBytes)
+            error(
+                entry.value.location, "check.min-bytes", "'min-bytes' is more than 'max-bytes', \(most)",
+                remedy: maxBytes == nil ? "that is the default: configure 'max-bytes' too" : nil,
+                related: section["max-bytes"]?.location)
+        }
+        let types = list("type", in: section, .mediaType)
+        if let entry = section["type"], let source {
+            if types?.isEmpty == true, case .sequence(let nodes) = entry.value.content, nodes.isEmpty {
+                error(
+                    entry.value.location, "check.type", "'type' is an empty list", remedy: "to allow any, leave it out")
+            }
+            if case .http = source {
+            } else {
+                error(
+                    entry.location, "check.type", "'type' belongs to a 'url': a file or a program states none",
+                    remedy: "leave it out, or check the content by 'jq'")
+            }
+        }
+        return CheckRules(
+            jq: value("jq", in: section, .program), minBytes: minBytes ?? defaults.minBytes,
+            maxBytes: maxBytes ?? defaults.maxBytes, types: types?.map(\.value) ?? [])
+    }
+
+    // MARK: cache
+
+    private mutating func cache(in file: Section) -> (CacheRules?, Location?) {
+        let remedy = "name the file that readers open: cache: {file: name.json}"
+        guard file["cache"] != nil else {
+            missing(file.location, "cache.file", "'cache' is missing", remedy: remedy)
+            return (nil, nil)
+        }
+        guard let section = section(.cache, "cache", in: file) else { return (nil, nil) }
+        let mode = value("mode", in: section, .fileMode)
+        if let mode, mode & 0o022 != 0, let entry = section["mode"] {
+            warning(
+                entry.value.location, "cache.mode", "others than the service may write to the copy",
+                remedy: "what they write is not noticed; 0644 lets all read it")
+        }
+        let keep = value("keep", in: section, .integer(1...Self.maximumGenerations))
+        guard let entry = section["file"] else {
+            missing(section.location, "cache.file", "'cache' has no 'file'", remedy: remedy)
+            return (nil, nil)
+        }
+        guard let name = value("file", in: section, .fileName) else { return (nil, nil) }
+        return (CacheRules(file: name, mode: mode, keep: keep ?? CacheRules.defaultKeep), entry.value.location)
+    }
+}
+
+extension ValueKind where Value == String {
+    /// An argument of a command, which may be empty if it is quoted.
+    fileprivate static let argument = ValueKind(name: "text", read: ValueKind.text.read)
+
+    fileprivate static let headerValue = ValueKind(name: "one line of text") { scalar throws(ValueFault) in
+        try HTTPText.checkHeaderValue(scalar.text)
+        return scalar.text
+    }
+}
+
+extension ValueKind where Value == (url: String, host: String) {
+    fileprivate static let url = ValueKind(name: "a URL such as https://example.com/data.json") {
+        scalar throws(ValueFault) in
+        (scalar.text, try HTTPText.host(ofURL: scalar.text))
+    }
+}

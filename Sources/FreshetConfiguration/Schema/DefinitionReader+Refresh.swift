@@ -1,0 +1,112 @@
+internal import FreshetPipelines
+
+extension DefinitionReader {
+    /// The least `every`: below it polling is the wrong tool, and the origin is not treated well.
+    static let leastEvery: Duration = .seconds(1)
+    /// The least `retry.from`: a shorter wait is a loop.
+    static let leastRetry: Duration = .milliseconds(100)
+    /// The least `deadline`: a shorter one fails every run.
+    static let leastDeadline: Duration = .milliseconds(100)
+
+    mutating func refresh(in file: Section) -> RefreshPolicy {
+        var policy = RefreshPolicy()
+        guard let section = section(.refresh, "refresh", in: file) else { return policy }
+        if let on = on(in: section) { policy.on = on }
+        policy.every = value("every", in: section, .durationOrInfinity(Self.leastEvery...TimeSpan.longest)) ?? nil
+        policy.randomDelay = value("random-delay", in: section, .duration()) ?? policy.randomDelay
+        policy.minInterval = value("min-interval", in: section, .duration()) ?? policy.minInterval
+        policy.deadline =
+            value("deadline", in: section, .duration(Self.leastDeadline...TimeSpan.longest)) ?? policy.deadline
+        policy.whenRunning = value("when-running", in: section, .choice()) ?? policy.whenRunning
+        policy.needsNetwork = value("needs-network", in: section, .networkNeed) ?? policy.needsNetwork
+        readStorm(in: section, into: &policy)
+        readFreshness(in: section, into: &policy)
+        if let retry = self.section(.retry, "retry", in: section) { policy.retry = self.retry(in: retry) }
+        if let every = policy.every, every < policy.minInterval, let entry = section["every"] {
+            warning(
+                entry.value.location, "refresh.every",
+                "'every' is shorter than 'min-interval', which has the last word",
+                remedy: "make 'min-interval' the shorter one")
+        }
+        return policy
+    }
+
+    private mutating func on(in section: Section) -> Set<StandardSignal>? {
+        guard let names = list("on", in: section, .signal) else { return nil }
+        var on: Set<StandardSignal> = []
+        for (signal, location) in names where !on.insert(signal).inserted {
+            warning(location, "refresh.on", "'\(signal.rawValue)' stands twice", remedy: "once is enough")
+        }
+        return on
+    }
+
+    /// A default gives way to what is configured: it never makes an error of it.
+    private mutating func readStorm(in section: Section, into policy: inout RefreshPolicy) {
+        let quiet = value("quiet", in: section, .duration())
+        let atMost = value("at-most", in: section, .duration())
+        if let quiet, let atMost, quiet > atMost, let entry = section["quiet"] {
+            error(
+                entry.value.location, "refresh.quiet", "'quiet' is longer than 'at-most', so that it would never pass",
+                remedy: "make 'at-most' at least as long", related: section["at-most"]?.location)
+        }
+        policy.quiet = quiet ?? min(policy.quiet, atMost ?? policy.quiet)
+        policy.atMost = atMost ?? max(policy.atMost, policy.quiet)
+    }
+
+    private mutating func readFreshness(in section: Section, into policy: inout RefreshPolicy) {
+        let freshFor = value("fresh-for", in: section, .duration())
+        if let freshFor, let every = policy.every, freshFor >= every, let entry = section["fresh-for"] {
+            error(
+                entry.value.location, "refresh.fresh-for",
+                "'fresh-for' is not shorter than 'every', so that signals would never fetch anything",
+                remedy: "make it shorter than \(TimeSpan.text(every))", related: section["every"]?.location)
+        }
+        policy.freshFor = freshFor ?? policy.every.map { min(policy.freshFor, $0 / 2) } ?? policy.freshFor
+    }
+
+    private mutating func retry(in section: Section) -> RetryPolicy {
+        let defaults = RetryPolicy()
+        let range = Self.leastRetry...TimeSpan.longest
+        let from = value("from", in: section, .duration(range))
+        let to = value("to", in: section, .duration(range))
+        if let from, let to, from > to, let entry = section["from"] {
+            error(
+                entry.value.location, "refresh.retry.from", "'from' is longer than 'to'",
+                remedy: "the wait grows from the one to the other: exchange them", related: section["to"]?.location)
+        }
+        return RetryPolicy(
+            from: from ?? min(defaults.from, to ?? defaults.from), to: to ?? max(defaults.to, from ?? defaults.to))
+    }
+}
+
+extension ValueKind where Value: CaseIterable & RawRepresentable<String> {
+    /// One of an enumeration's words.
+    fileprivate static func choice() -> ValueKind {
+        let words = Value.allCases.map(\.rawValue)
+        let choices = words.joined(separator: ", ")
+        return ValueKind(name: "one of \(choices)") { scalar throws(ValueFault) in
+            if let value = Value(rawValue: scalar.text) { return value }
+            let near = Suggestion.nearest(to: scalar.text, among: words)
+            throw ValueFault(
+                "has to be one of \(choices), not \(scalar.text.quoted)", remedy: near.map { "did you mean '\($0)'?" })
+        }
+    }
+}
+
+extension ValueKind where Value == StandardSignal {
+    fileprivate static let signal = ValueKind(name: "a list of signals such as [network, resume]") {
+        scalar throws(ValueFault) in
+        guard scalar.text != "operator" else {
+            throw ValueFault("need not name 'operator'", remedy: "the operator is always heard: leave it out")
+        }
+        return try ValueKind.choice().read(scalar)
+    }
+}
+
+extension ValueKind where Value == NetworkNeed {
+    fileprivate static let networkNeed = ValueKind(name: "true, false or an address") { scalar throws(ValueFault) in
+        if let flag = try? ValueKind<Bool>.boolean.read(scalar) { return flag ? .yes : .no }
+        guard scalar.text.contains(where: { ":.".contains($0) }) else { throw .notBoolean(scalar) }
+        return .address(try ValueKind<String>.address.read(scalar))
+    }
+}

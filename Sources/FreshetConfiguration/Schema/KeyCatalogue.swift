@@ -1,0 +1,89 @@
+/// The keys of the format: one list for the reader, its suggestions and the test that compares it with the manual.
+package enum KeyCatalogue {
+    /// A mapping of the format.
+    package enum Section: String, CaseIterable, Hashable, Sendable {
+        case pipeline, source, refresh, retry, check, cache, daemon
+
+        /// The key that leads to it; empty for a whole file.
+        package var path: String {
+            switch self {
+            case .pipeline, .daemon: ""
+            case .retry: "refresh.retry"
+            case .source, .refresh, .check, .cache: rawValue
+            }
+        }
+
+        /// The keys that this version reads, in the manual's order.
+        package var keys: [String] {
+            switch self {
+            case .pipeline: ["format", "description", "source", "transform", "refresh", "check", "cache"]
+            case .source: ["url", "file", "exec", "headers", "transform"]
+            case .refresh:
+                [
+                    "on", "every", "random-delay", "quiet", "at-most", "min-interval", "when-running", "fresh-for",
+                    "deadline", "retry", "needs-network",
+                ]
+            case .retry: ["from", "to"]
+            case .check: ["jq", "min-bytes", "max-bytes", "type"]
+            case .cache: ["file", "mode", "keep"]
+            case .daemon: ["format", "splay", "concurrency", "network-target"]
+            }
+        }
+
+        /// The format's keys that this version does not read yet. They are errors all the same: a configuration that
+        /// counts on them would not do what it says.
+        package var laterKeys: [String] {
+            switch self {
+            case .pipeline: ["parameters", "on-change"]
+            case .source: ["pipeline", "credential", "each", "pages", "same-origin"]
+            case .refresh: ["files", "dbus", "after", "budget", "honour-origin", "max-age"]
+            case .retry: []
+            case .check: ["min-items", "shrink", "sha256", "minisign", "format"]
+            case .cache: ["key", "group", "files", "max-age"]
+            case .daemon: ["cache"]
+            }
+        }
+
+        /// Whether it belongs to the files of pipelines.
+        var isOfPipelines: Bool { self != .daemon }
+
+        /// Its place in the words of a message.
+        private func place(seenFrom other: Section) -> String {
+            if isOfPipelines == other.isOfPipelines {
+                path.isEmpty ? "at the top of the file" : "below '\(path)'"
+            } else if isOfPipelines {
+                path.isEmpty ? "in a pipeline's own file" : "in a pipeline's own file, below '\(path)'"
+            } else {
+                "in freshet.yaml"
+            }
+        }
+
+        /// What to say about a key that this section does not have.
+        func fault(forKey key: String) -> ValueFault {
+            if laterKeys.contains(key) {
+                return ValueFault("\(key.quoted) is not supported by this version", remedy: "leave it out")
+            }
+            // The own kind of file first.
+            let others =
+                Section.allCases.filter { $0 != self && $0.isOfPipelines == isOfPipelines }
+                + Section.allCases.filter { $0.isOfPipelines != isOfPipelines }
+            let homes = others.filter { $0.keys.contains(key) && key != "format" }
+            if !homes.isEmpty {
+                let places = homes.map { $0.place(seenFrom: self) }.joined(separator: " or ")
+                return ValueFault("\(key.quoted) belongs \(places)", remedy: "move it there")
+            }
+            if let near = Suggestion.nearest(to: key, among: keys) {
+                return ValueFault("unknown key \(key.quoted)", remedy: "did you mean '\(near)'?")
+            }
+            for other in others {
+                guard let near = Suggestion.nearest(to: key, among: other.keys) else { continue }
+                return ValueFault(
+                    "unknown key \(key.quoted)", remedy: "did you mean '\(near)' \(other.place(seenFrom: self))?")
+            }
+            if others.contains(where: { $0.laterKeys.contains(key) }) {
+                return ValueFault("\(key.quoted) is not supported by this version", remedy: "leave it out")
+            }
+            return ValueFault("unknown key \(key.quoted)", remedy: "the keys here are \(keys.joined(separator: ", "))")
+        }
+    }
+}

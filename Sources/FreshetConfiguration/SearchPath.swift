@@ -1,0 +1,49 @@
+/// The directories in which configuration is looked for.
+package struct SearchPath: Hashable, Sendable {
+    /// The first hides files of the same name in those after it.
+    package var directories: [String]
+    /// Somebody named these directories, so that one that is missing is a fault.
+    package var mustExist: Bool
+
+    /// The administrator's, then what lasts until the next boot, then what packages bring.
+    package static let system = SearchPath(directories: ["/etc/freshet", "/run/freshet", "/usr/lib/freshet"])
+
+    package init(directories: [String], mustExist: Bool = false) {
+        self.directories = directories
+        self.mustExist = mustExist
+    }
+
+    /// The path that flags and environment ask for.
+    ///
+    /// - Parameters:
+    ///   - flags: The directories of `--config-dir`, the highest first. If there are any, they alone count.
+    ///   - configurationDirectory: `$CONFIGURATION_DIRECTORY`, which systemd.exec(5) sets, with colons between
+    ///     directories. For a system unit that is `/etc/freshet`, and the rest of the system's path follows it; any
+    ///     other is a user's own, and system-wide pipelines are none of that user's.
+    package init(flags: [String], configurationDirectory: String?) {
+        let named = (configurationDirectory ?? "").split(separator: ":").map { Self.plain(String($0)) }
+        if !flags.isEmpty {
+            self.init(directories: flags.map(Self.plain), mustExist: true)
+        } else if named.isEmpty || named == Array(Self.system.directories.prefix(1)) {
+            self = .system
+        } else {
+            self.init(directories: named)
+        }
+    }
+
+    /// The path without slashes at its end.
+    private static func plain(_ path: String) -> String {
+        var path = path[...]
+        while path.count > 1, path.hasSuffix("/") { path = path.dropLast() }
+        return String(path)
+    }
+
+    /// A name below a directory; below the working directory it is the name alone.
+    static func path(_ directory: String, _ name: String) -> String {
+        switch directory {
+        case ".": name
+        case "/": "/" + name
+        default: directory + "/" + name
+        }
+    }
+}

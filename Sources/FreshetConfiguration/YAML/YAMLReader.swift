@@ -1,0 +1,246 @@
+/// Reads one file into a node tree, strictly: one document, no anchors, aliases, tags, directives or merge keys, no key
+/// twice. Faults that leave the rest readable are gathered; the first that does not ends the reading.
+struct YAMLReader {
+    /// How deep lists and mappings may nest; the format needs five.
+    static let maximumDepth = 32
+    /// How many scalars, lists and mappings a file may have.
+    static let maximumNodes = 20_000
+
+    private(set) var source: SourceText
+    private(set) var faults: [Diagnostic] = []
+    /// The keys that lead to what is being read.
+    private var path: [String] = []
+    private var nodes = 0
+
+    /// A fault that was reported and after which nothing more can be read.
+    private struct Stop: Error {}
+
+    /// Reads the file; nil if its tree is not known wholly. A file without content is an empty mapping.
+    static func read(_ source: SourceText) -> (root: Node?, source: SourceText, faults: [Diagnostic]) {
+        var reader = YAMLReader(source: source)
+        let root = reader.root()
+        return (root, reader.source, reader.faults)
+    }
+
+    private init(source: SourceText) {
+        self.source = source
+    }
+
+    private mutating func root() -> Node? {
+        guard hasReadableText() else { return nil }
+        return source.bytes.withUnsafeBufferPointer { bytes in
+            guard var parser = YAMLParser(over: bytes) else {
+                faults.append(Diagnostic(file: source.file, message: "there is no memory to read it"))
+                return nil
+            }
+            do throws(Stop) {
+                return try document(from: &parser)
+            } catch {
+                return nil
+            }
+        }
+    }
+
+    /// Whether it is UTF-8 with the line breaks that editors and libyaml agree on; reports if not.
+    private mutating func hasReadableText() -> Bool {
+        let bytes = source.bytes
+        guard bytes.contains(where: { $0 >= 0x80 }) else { return true }
+        if String(validating: bytes, as: UTF8.self) == nil {
+            var decoder = UTF8()
+            var iterator = bytes.makeIterator()
+            var valid = 0
+            while case .scalarValue(let scalar) = decoder.decode(&iterator) {
+                valid += UTF8.width(scalar)
+            }
+            let byte = valid < bytes.count ? String(bytes[valid], radix: 16, uppercase: true) : "?"
+            report(
+                source.location(ofByte: valid), "the byte 0x\(byte) is not UTF-8",
+                remedy: "save the file in that encoding")
+            return false
+        }
+        // YAML breaks lines at these three, editors do not, and places would be off by a line.
+        for (index, byte) in bytes.enumerated() where byte == 0xC2 || byte == 0xE2 {
+            let rest = bytes[index...]
+            guard let name = Self.strangeBreaks.first(where: { rest.starts(with: $0.bytes) })?.name else { continue }
+            report(
+                source.location(ofByte: index), "the line break \(name) is not supported",
+                remedy: "break lines by a line feed; inside double quotes, write it as an escape")
+            return false
+        }
+        return true
+    }
+
+    private static let strangeBreaks: [(bytes: [UInt8], name: String)] = [
+        ([0xC2, 0x85], "U+0085"), ([0xE2, 0x80, 0xA8], "U+2028"), ([0xE2, 0x80, 0xA9], "U+2029"),
+    ]
+
+    private mutating func document(from parser: inout YAMLParser) throws(Stop) -> Node {
+        var root: Node?
+        while true {
+            let event = try next(from: &parser)
+            switch event.kind {
+            case .streamEnd:
+                return root ?? Node(content: .mapping([]), location: location(event.start, orStartOfFile: true))
+            case .documentStart(let hasDirectives):
+                if hasDirectives {
+                    report(
+                        location((line: 1, column: 1)), "YAML directives ('%') are not supported",
+                        remedy: "leave them out")
+                }
+                guard root == nil else {
+                    report(
+                        location(event.start), "a second document begins here, and a file holds one",
+                        remedy: "move it into a file of its own, or remove the '---'")
+                    throw Stop()
+                }
+            case .other, .collectionEnd:
+                continue
+            case .scalar, .sequenceStart, .mappingStart, .alias:
+                root = try node(from: event, &parser, depth: 0)
+            }
+        }
+    }
+
+    private mutating func node(
+        from event: YAMLParser.Event, _ parser: inout YAMLParser, depth: Int
+    ) throws(Stop) -> Node {
+        let location = location(event.start)
+        nodes += 1
+        guard nodes <= Self.maximumNodes else {
+            report(location, "the file has more than \(Self.maximumNodes) values", remedy: "divide it")
+            throw Stop()
+        }
+        guard depth <= Self.maximumDepth else {
+            report(
+                location, "values nest deeper than \(Self.maximumDepth) levels",
+                remedy: "nothing that Freshet reads is so deep")
+            throw Stop()
+        }
+        let isRefused = refuse(event, at: location)
+        let content: Node.Content
+        switch event.kind {
+        case .scalar(let scalar):
+            if path.contains("headers") { source.secrets.append(.init(start: event.start, end: event.end)) }
+            content = .scalar(scalar)
+        case .sequenceStart:
+            content = .sequence(try sequence(from: &parser, depth: depth + 1))
+        case .mappingStart:
+            content = .mapping(try mapping(from: &parser, depth: depth + 1))
+        case .alias, .other, .collectionEnd, .documentStart, .streamEnd:
+            content = .refused
+        }
+        return Node(content: isRefused ? .refused : content, location: location)
+    }
+
+    private mutating func sequence(from parser: inout YAMLParser, depth: Int) throws(Stop) -> [Node] {
+        var elements: [Node] = []
+        while true {
+            let event = try next(from: &parser)
+            if case .collectionEnd = event.kind { return elements }
+            elements.append(try node(from: event, &parser, depth: depth))
+        }
+    }
+
+    private mutating func mapping(from parser: inout YAMLParser, depth: Int) throws(Stop) -> [Node.Entry] {
+        var entries: [Node.Entry] = []
+        var places: [String: Location] = [:]
+        while true {
+            let event = try next(from: &parser)
+            let location = location(event.start)
+            let key: String?
+            switch event.kind {
+            case .collectionEnd:
+                return entries
+            case .scalar(let scalar):
+                nodes += 1
+                key = refuse(event, at: location) ? nil : scalar.text
+            default:
+                _ = try node(from: event, &parser, depth: depth)
+                report(location, "a key has to be a word, not \(event.isAnchored ? "an alias" : "a list or a mapping")")
+                key = nil
+            }
+            path.append(key ?? "")
+            let value = try node(from: try next(from: &parser), &parser, depth: depth)
+            let keyPath = path.joined(separator: ".")
+            path.removeLast()
+            guard let key else { continue }
+            if key == "<<" {
+                report(
+                    location, "merge keys ('<<') are not supported",
+                    remedy: "write the keys out, or put them into a drop-in, NAME.yaml.d/*.yaml", keyPath: keyPath)
+            } else if let first = places[key] {
+                report(
+                    location, "the key \(key.quoted) stands twice", remedy: "keep one of them", keyPath: keyPath,
+                    related: first)
+            } else {
+                places[key] = location
+                entries.append(Node.Entry(key: key, location: location, value: value))
+            }
+        }
+    }
+
+    /// Reports what YAML offers and a configuration does better without.
+    private mutating func refuse(_ event: YAMLParser.Event, at location: Location) -> Bool {
+        if event.isAnchored {
+            report(location, "anchors and aliases ('&', '*') are not supported", remedy: "write the value out")
+        }
+        if event.isTagged {
+            report(
+                location, "tags ('!') are not supported", remedy: "leave it out; text that begins with '!' needs quotes"
+            )
+        }
+        return event.isAnchored || event.isTagged
+    }
+
+    private mutating func next(from parser: inout YAMLParser) throws(Stop) -> YAMLParser.Event {
+        do throws(YAMLParser.SyntaxFault) {
+            return try parser.next()
+        } catch {
+            let place =
+                switch error.place {
+                case .mark(let line, let column):
+                    source.clamped(Location(file: source.file, line: line, column: column))
+                case .byte(let offset): source.location(ofByte: offset)
+                }
+            var message = "this is not YAML: \(error.problem)"
+            if let context = error.context, !context.words.isEmpty {
+                message += " \(context.words)"
+                if context.line != place.line { message += " that begins in line \(context.line)" }
+            }
+            // The parser looks ahead: a header's value may stand here that was never delivered as one.
+            let text = String(String.UnicodeScalarView(source.line(place.line) ?? []))
+            if path.contains("headers") || text.contains("headers") { source.hiddenLines.insert(place.line) }
+            report(place, message, remedy: Self.remedy(for: error.problem, inLine: text))
+            throw Stop()
+        }
+    }
+
+    private static func remedy(for problem: String, inLine text: String) -> String? {
+        if text.prefix(while: { $0 == " " || $0 == "\t" }).contains("\t") { return "indent with spaces, not with tabs" }
+        return switch problem {
+        case "mapping values are not allowed in this context":
+            "check the indentation, or quote the text if the ':' belongs to it"
+        case "found character that cannot start any token": "quote the text"
+        case "did not find expected key", "could not find expected ':'": "check the indentation and the quotes"
+        case "did not find expected ',' or ']'", "did not find expected ',' or '}'": "close the bracket"
+        case "found unexpected end of stream": "close the quotes"
+        case "control characters are not allowed": "inside double quotes, write it as an escape"
+        default: nil
+        }
+    }
+
+    private func location(_ place: (line: Int, column: Int), orStartOfFile: Bool = false) -> Location {
+        orStartOfFile
+            ? Location(file: source.file, line: 1, column: 1)
+            : Location(file: source.file, line: place.line, column: place.column)
+    }
+
+    private mutating func report(
+        _ location: Location, _ message: String, remedy: String? = nil, keyPath: String? = nil,
+        related: Location? = nil
+    ) {
+        faults.append(
+            Diagnostic(
+                at: source.clamped(location), keyPath: keyPath, message: message, remedy: remedy, related: related))
+    }
+}

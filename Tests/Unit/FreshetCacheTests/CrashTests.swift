@@ -1,0 +1,281 @@
+import Glibc
+import Synchronization
+import Testing
+
+@testable import FreshetCache
+
+/// One kind of commit, seen from just before it.
+struct CommitScene: Sendable, CustomTestStringConvertible {
+    var testDescription: String
+    /// What was committed before, in this order.
+    var before: [String]
+    /// The content of the commit under test.
+    var new: String
+    /// Done to the directories before the commit under test.
+    var prepare: @Sendable (CacheFixture) throws -> Void = { _ in }
+
+    static let all = [
+        CommitScene(testDescription: "the first", before: [], new: "new"),
+        CommitScene(testDescription: "a changed one", before: ["old"], new: "new"),
+        CommitScene(testDescription: "one that prunes", before: ["older", "old"], new: "new"),
+        CommitScene(testDescription: "an unchanged one", before: ["older", "old"], new: "old"),
+        CommitScene(testDescription: "one that returns to earlier content", before: ["new", "old"], new: "new"),
+        CommitScene(testDescription: "one after the reader's file was removed", before: ["older", "old"], new: "old") {
+            #expect(unlink($0.directory.cache + "/current/jwks.json") == 0)
+        },
+        CommitScene(testDescription: "one after the cache directory was removed", before: ["old"], new: "new") {
+            TemporaryDirectory.remove($0.directory.cache)
+        },
+    ]
+
+    /// A cache that has had the commits before.
+    func fixture(_ fileSystem: FaultyFileSystem) throws -> CacheFixture {
+        let fixture = try CacheFixture(fileSystem: fileSystem)
+        for (offset, text) in before.enumerated() {
+            try fixture.commit(text, validators: [.tag(text)], at: Int64(offset))
+        }
+        try prepare(fixture)
+        return fixture
+    }
+
+    func commit(_ fixture: CacheFixture) throws {
+        try fixture.commit(new, validators: [.tag(new)], at: 100)
+    }
+
+    /// Readers and index agree on a whole generation, old or new, and nothing unfinished lies about.
+    func checkAgreement(_ fixture: CacheFixture, _ situation: Comment) throws {
+        let system = LinuxFileSystem()
+        let path = fixture.directory.cache + "/current/jwks.json"
+        let text = try fixture.readerIfAny()
+        let current = try fixture.cache.current("jwks")
+        #expect((text == nil) == (current == nil), situation)
+        if let text, let current {
+            #expect(text == before.last || text == new, situation)
+            #expect(try system.digest(of: path) == current.digest, situation)
+            #expect(current.size == Int64(text.utf8.count), situation)
+        }
+        #expect(try fixture.names("current") == (text == nil ? [] : ["jwks.json"]), situation)
+        let names = try fixture.names("generations/jwks")
+        #expect(names.allSatisfy { StoredContent(name: $0) != nil }, situation)
+        for name in names {
+            let stored = try #require(StoredContent(name: name))
+            let content = fixture.directory.cache + "/generations/jwks/" + name
+            #expect(try system.digest(of: content) == stored.digest, situation)
+        }
+    }
+
+    /// The cache can be used as if nothing had happened.
+    func checkUse(_ fixture: CacheFixture, _ situation: Comment) throws {
+        let number = try fixture.cache.current("jwks")?.number ?? 0
+        let next = try fixture.commit("next", validators: [.tag("next")], at: 200).generation
+        #expect(next.number > number, situation)
+        #expect(try fixture.reader() == "next", situation)
+        #expect(try fixture.cache.validators("jwks", url: "https://example.com/jwks") == .tag("next"), situation)
+        #expect(try fixture.names("generations/jwks").count <= CacheDestination.jwks.keep, situation)
+    }
+}
+
+@Suite("After a crash")
+struct CrashTests {
+    /// A copy of both directories, as a crash at this point would leave them.
+    private struct Snapshot: Sendable {
+        var directory: TemporaryDirectory
+        var point: Int
+    }
+
+    /// Runs the commit and copies everything before and after each system call.
+    private func snapshots(_ scene: CommitScene) throws -> [Snapshot] {
+        let files = FaultyFileSystem()
+        let fixture = try scene.fixture(files)
+        let taken = Mutex<[Result<Snapshot, any Error>]>([])
+        let source = fixture.directory
+        files.arm(.nothing) {
+            taken.withLock { taken in
+                taken.append(
+                    Result {
+                        let copy = try TemporaryDirectory()
+                        var links: [UInt64: String] = [:]
+                        if try LinuxFileSystem().status(source.cache) != nil {
+                            try TemporaryDirectory.copy(source.cache, to: copy.cache, links: &links)
+                        }
+                        try TemporaryDirectory.copy(source.state, to: copy.state, links: &links)
+                        return Snapshot(directory: copy, point: taken.count)
+                    })
+            }
+        }
+        try scene.commit(fixture)
+        files.arm(.nothing)
+        return try taken.withLock { try $0.map { try $0.get() } }
+    }
+
+    @Test(
+        "of the process at any point of a commit, readers and index agree, and requests stay conditional",
+        arguments: CommitScene.all)
+    func processCrash(scene: CommitScene) throws {
+        let snapshots = try snapshots(scene)
+        #expect(snapshots.count > 5)
+        var seen: Set<String> = []
+        for snapshot in snapshots {
+            let situation: Comment = "point \(snapshot.point)"
+            let text: String
+            do {
+                let fixture = try CacheFixture(snapshot.directory)
+                try scene.checkAgreement(fixture, situation)
+                if let current = try fixture.cache.current("jwks") {
+                    text = try fixture.reader()
+                    #expect(current.path.hasSuffix("/current/jwks.json"))
+                    // "kill -9 at any moment, and the first request is conditional".
+                    #expect(
+                        try fixture.cache.validators("jwks", url: "https://example.com/jwks") == .tag(text), situation)
+                } else {
+                    text = ""
+                }
+                seen.insert(text)
+            }
+            do {
+                let again = try CacheFixture(snapshot.directory)
+                #expect(again.report == RecoveryReport(index: .opened), situation)
+                try scene.checkUse(again, situation)
+            }
+        }
+        #expect(seen.contains(scene.new))
+    }
+
+    @Test(
+        "of the machine, which also loses the index's newest transactions, they agree as well",
+        arguments: CommitScene.all)
+    func powerCut(scene: CommitScene) throws {
+        let snapshots = try snapshots(scene)
+        // Each state of the files with each earlier state of the index: with synchronous=NORMAL any suffix of its
+        // transactions may be lost. Points that lie between the same two transactions have the same index.
+        for files in snapshots {
+            var tried: [[UInt8]] = []
+            for index in snapshots[...files.point] {
+                let log = (try? TemporaryDirectory.read(index.directory.state + "/index.sqlite-wal")) ?? []
+                if tried.contains(log) { continue }
+                tried.append(log)
+                let directory = try TemporaryDirectory()
+                var links: [UInt64: String] = [:]
+                if try LinuxFileSystem().status(files.directory.cache) != nil {
+                    try TemporaryDirectory.copy(files.directory.cache, to: directory.cache, links: &links)
+                }
+                try TemporaryDirectory.copy(index.directory.state, to: directory.state, links: &links)
+                let situation: Comment = "files of point \(files.point), index of point \(index.point)"
+                do {
+                    let fixture = try CacheFixture(directory)
+                    try scene.checkAgreement(fixture, situation)
+                }
+                let again = try CacheFixture(directory)
+                #expect(again.report == RecoveryReport(index: .opened), situation)
+                try scene.checkUse(again, situation)
+            }
+        }
+    }
+
+    @Test("and without any index, content and its owner are found again", arguments: CommitScene.all)
+    func lostIndex(scene: CommitScene) throws {
+        for snapshot in try snapshots(scene) {
+            TemporaryDirectory.remove(snapshot.directory.state)
+            let situation: Comment = "point \(snapshot.point)"
+            let fixture = try CacheFixture(snapshot.directory)
+            #expect(fixture.report.index == .made)
+            try scene.checkAgreement(fixture, situation)
+            try scene.checkUse(fixture, situation)
+        }
+    }
+}
+
+@Suite("When a system call fails")
+struct FaultTests {
+    @Test("during a commit, readers and index agree at once, and after a start", arguments: CommitScene.all)
+    func anyCall(scene: CommitScene) throws {
+        for errno in [EIO, ENOSPC, ENOENT] {
+            try enumerate(scene) { FaultyFileSystem.Plan.fail(at: $0, errno: errno) }
+        }
+    }
+
+    @Test("and all after it, a start mends what is left", arguments: CommitScene.all)
+    func allCalls(scene: CommitScene) throws {
+        try enumerate(scene) { FaultyFileSystem.Plan.stop(at: $0) }
+    }
+
+    /// One run for each call of the commit.
+    private func enumerate(_ scene: CommitScene, _ plan: (Int) -> FaultyFileSystem.Plan) throws {
+        var number = 1
+        var failures = 0
+        while true {
+            let files = FaultyFileSystem()
+            let fixture = try scene.fixture(files)
+            files.arm(plan(number))
+            do {
+                try scene.commit(fixture)
+            } catch is CacheError {
+                failures += 1
+            }
+            let calls = files.calls
+            files.arm(.nothing)
+            if calls.count < number { break }
+            let situation: Comment = "call \(number), \(calls[number - 1])"
+            // Asking first: a pipeline that could not be mended at once is mended by the next who asks.
+            let current = try fixture.cache.current("jwks")
+            let text = try fixture.readerIfAny()
+            #expect((text == nil) == (current == nil), situation)
+            if let text, let current {
+                #expect(
+                    try LinuxFileSystem().digest(of: fixture.directory.cache + "/current/jwks.json")
+                        == current.digest, situation)
+                #expect(text == scene.before.last || text == scene.new, situation)
+            }
+            let directory = fixture.directory
+            try reopen(scene, directory, fixture, situation)
+            number += 1
+        }
+        #expect(failures > 3)
+    }
+
+    private func reopen(
+        _ scene: CommitScene, _ directory: TemporaryDirectory, _ old: consuming CacheFixture, _ situation: Comment
+    ) throws {
+        let copy = try TemporaryDirectory()
+        var links: [UInt64: String] = [:]
+        if try LinuxFileSystem().status(directory.cache) != nil {
+            try TemporaryDirectory.copy(directory.cache, to: copy.cache, links: &links)
+        }
+        try TemporaryDirectory.copy(directory.state, to: copy.state, links: &links)
+        let fixture = try CacheFixture(copy)
+        try scene.checkAgreement(fixture, situation)
+        try scene.checkUse(fixture, situation)
+    }
+
+    @Test("for want of room, the error says so and the copy stays")
+    func noRoom() throws {
+        let files = FaultyFileSystem()
+        let fixture = try CacheFixture(fileSystem: files)
+        try fixture.commit("old")
+        let pending = try fixture.cache.begin(.jwks)
+        files.arm(.fail(at: 1, errno: ENOSPC))
+        let error = #expect(throws: CacheError.self) { try pending.write([1]) }
+        guard case .noSpace = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(files.calls.first == "write")
+        #expect(throws: CacheError.finished) { try pending.commit(at: WallTime(seconds: 2)) }
+        #expect(try fixture.reader() == "old")
+        #expect(try fixture.names("generations/jwks").count == 1)
+    }
+
+    @Test("a commit asks for no more calls than it needs")
+    func calls() throws {
+        let files = FaultyFileSystem()
+        let fixture = try CacheFixture(fileSystem: files)
+        try fixture.commit("old")
+        files.arm(.nothing)
+        try fixture.commit("new")
+        #expect(
+            files.calls == [
+                "create", "write", "lstat", "fchmod", "fsync", "rename", "link", "rename", "unlink", "opendir", "fsync",
+                "opendir", "fsync", "lstat",
+            ])
+    }
+}

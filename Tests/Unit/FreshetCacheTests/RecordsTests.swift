@@ -1,0 +1,213 @@
+import Testing
+
+@testable import FreshetCache
+
+@Suite("The index remembers")
+struct RecordsTests {
+    @Test("validators by URL, as long as the content is the one they belong to")
+    func validators() throws {
+        let fixture = try CacheFixture()
+        let other = Validators(
+            url: "https://example.com/2", entityTag: nil, lastModified: "Sat, 21 Nov 2026 02:00:00 GMT")
+        try fixture.commit("one", validators: [.tag("a"), other])
+        #expect(try fixture.cache.validators("jwks", url: "https://example.com/jwks") == .tag("a"))
+        #expect(try fixture.cache.validators("jwks", url: "https://example.com/2") == other)
+        #expect(try fixture.cache.validators("jwks", url: "https://example.com/3") == nil)
+        #expect(try fixture.cache.validators("unknown", url: "https://example.com/jwks") == nil)
+        try fixture.commit("two")
+        #expect(try fixture.cache.validators("jwks", url: "https://example.com/jwks") == nil)
+        try fixture.commit("one")
+        #expect(try fixture.cache.validators("jwks", url: "https://example.com/jwks") == nil)
+    }
+
+    @Test("validators up to the limits")
+    func validatorLimits() throws {
+        let fixture = try CacheFixture()
+        let longest = Validators.tag(String(repeating: "t", count: CacheLimits.validatorBytes), url: "u")
+        let tooLong = Validators.tag(String(repeating: "t", count: CacheLimits.validatorBytes + 1), url: "v")
+        try fixture.commit("one", validators: [longest, tooLong])
+        #expect(try fixture.cache.validators("jwks", url: "u") == longest)
+        #expect(try fixture.cache.validators("jwks", url: "v") == nil)
+        let many = (0...CacheLimits.validatorsPerPipeline).map { Validators.tag("t", url: "\($0)") }
+        try fixture.commit("two", validators: many)
+        #expect(try fixture.cache.validators("jwks", url: "0") == nil)
+        #expect(try fixture.cache.validators("jwks", url: "1") != nil)
+        #expect(try fixture.cache.validators("jwks", url: "\(CacheLimits.validatorsPerPipeline)") != nil)
+    }
+
+    @Test("a 304, with the validators that came with it")
+    func unchanged() throws {
+        let fixture = try CacheFixture()
+        let generation = try fixture.commit("one", validators: [.tag("a")]).generation
+        let confirmed = try fixture.cache.recordUnchanged("jwks", validators: [.tag("b")], at: WallTime(seconds: 5000))
+        #expect(confirmed == generation)
+        #expect(try fixture.cache.validators("jwks", url: "https://example.com/jwks") == .tag("b"))
+        #expect(
+            try fixture.cache.refreshState("jwks")
+                == RefreshState(lastAttempt: WallTime(seconds: 5000), lastSuccess: WallTime(seconds: 5000)))
+        #expect(try fixture.cache.recordUnchanged("unknown", at: WallTime(seconds: 1)) == nil)
+    }
+
+    @Test("attempts and Retry-After across a restart, until a success")
+    func refreshState() throws {
+        let directory = try TemporaryDirectory()
+        do {
+            let fixture = try CacheFixture(directory)
+            #expect(try fixture.cache.refreshState("jwks") == RefreshState())
+            try fixture.commit("one", at: 10)
+            try fixture.cache.recordFailure("jwks", at: WallTime(seconds: 20), retryAfter: WallTime(seconds: 90))
+        }
+        let fixture = try CacheFixture(directory)
+        #expect(
+            try fixture.cache.refreshState("jwks")
+                == RefreshState(
+                    lastAttempt: WallTime(seconds: 20), lastSuccess: WallTime(seconds: 10),
+                    retryAfter: WallTime(seconds: 90)))
+        try fixture.commit("one", at: 100)
+        #expect(try fixture.cache.refreshState("jwks").retryAfter == nil)
+    }
+
+    @Test("the newest runs up to the limit, texts cut at theirs, between two characters")
+    func runs() throws {
+        let fixture = try CacheFixture()
+        let total = CacheLimits.runsPerPipeline + 3
+        for _ in 1...total {
+            let number = try fixture.cache.makeRunNumber()
+            try fixture.cache.record(
+                RunRecord(
+                    id: number, pipeline: "jwks", causes: "network", started: WallTime(seconds: number),
+                    finished: WallTime(seconds: number + 1), outcome: .failed,
+                    error: "x" + String(repeating: "é", count: CacheLimits.runTextBytes)))
+        }
+        try fixture.cache.record(
+            RunRecord(
+                id: try fixture.cache.makeRunNumber(), pipeline: "other", causes: "", started: WallTime(seconds: 1),
+                finished: WallTime(seconds: 1), outcome: .changed, generation: 4))
+        let runs = try fixture.cache.runs("jwks")
+        #expect(runs.map(\.id) == (4...Int64(total)).reversed())
+        #expect(runs.first?.error?.utf8.count == CacheLimits.runTextBytes - 1)
+        #expect(runs.first?.error?.last == "é")
+        #expect(try fixture.cache.runs("jwks", limit: 2).map(\.id) == [Int64(total), Int64(total) - 1])
+        #expect(try fixture.cache.runs("other").first?.generation == 4)
+        #expect(try fixture.cache.runs("unknown").isEmpty)
+    }
+
+    @Test("which run numbers were given out, also after a restart and beyond one block")
+    func runNumbers() throws {
+        let directory = try TemporaryDirectory()
+        var last: Int64 = 0
+        for _ in 1...2 {
+            let fixture = try CacheFixture(directory)
+            for _ in 0...CacheLimits.runNumberBlock {
+                let number = try fixture.cache.makeRunNumber()
+                #expect(number > last)
+                last = number
+            }
+        }
+    }
+
+    @Test("a pipeline's small state, up to the limits")
+    func state() throws {
+        let directory = try TemporaryDirectory()
+        do {
+            let cache = try CacheFixture(directory).cache
+            let largest = [UInt8](repeating: 7, count: CacheLimits.stateValueBytes)
+            let key = String(repeating: "k", count: CacheLimits.stateKeyBytes)
+            try cache.setState("jwks", key: key, to: largest)
+            #expect(try cache.state("jwks", key: key) == largest)
+            #expect(throws: CacheError.stateLimit(key: "v")) { try cache.setState("jwks", key: "v", to: largest + [1]) }
+            #expect(throws: CacheError.stateLimit(key: key + "k")) {
+                try cache.setState("jwks", key: key + "k", to: [])
+            }
+            for number in 1..<CacheLimits.stateKeysPerPipeline {
+                try cache.setState("jwks", key: "\(number)", to: [UInt8(number)])
+            }
+            #expect(throws: CacheError.stateLimit(key: "more")) { try cache.setState("jwks", key: "more", to: [1]) }
+            try cache.setState("jwks", key: "1", to: [])
+            try cache.setState("jwks", key: "2", to: nil)
+            try cache.setState("jwks", key: "more", to: [9])
+        }
+        let cache = try CacheFixture(directory).cache
+        #expect(try cache.state("jwks", key: "1") == [])
+        #expect(try cache.state("jwks", key: "2") == nil)
+        #expect(try cache.state("jwks", key: "more") == [9])
+        #expect(try cache.state("other", key: "more") == nil)
+    }
+
+    @Test("no transaction that failed")
+    func rollBack() throws {
+        let fixture = try CacheFixture()
+        let error = #expect(throws: CacheError.self) {
+            try fixture.cache.transaction { (index) throws(SQLiteError) in
+                _ = try index.ensurePipeline("half")
+                try index.database.run("INSERT INTO nowhere VALUES (1)")
+            }
+        }
+        guard case .index(let reason) = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(reason.message.contains("nowhere"))
+        #expect(try fixture.cache.withIndex { (index) throws(SQLiteError) in try index.pipeline("half") } == nil)
+        try fixture.commit("one")
+    }
+}
+
+@Suite("Small parts")
+struct PartsTests {
+    @Test("a digest is its 32 bytes and its 64 digits")
+    func digest() throws {
+        let bytes = (0..<32).map { UInt8($0 * 8) }
+        let digest = try #require(ContentDigest(bytes: bytes))
+        #expect(digest.bytes == bytes)
+        #expect(ContentDigest(hexadecimal: digest.description) == digest)
+        #expect(digest.description.hasPrefix("00081018"))
+        for wrong in [
+            "", "0", digest.description.uppercased(), digest.description + "00", "g" + digest.description.dropFirst(),
+        ] {
+            #expect(ContentDigest(hexadecimal: wrong) == nil)
+        }
+        #expect(ContentDigest(bytes: bytes.dropLast()) == nil)
+    }
+
+    @Test("a hash over pieces is the hash of the whole")
+    func pieces() throws {
+        var whole = try SHA256Hasher()
+        var pieces = try SHA256Hasher()
+        let bytes = (0..<1000).map { UInt8(truncatingIfNeeded: $0) }
+        bytes.withUnsafeBytes { buffer in
+            whole.update(buffer)
+            for start in stride(from: 0, to: buffer.count, by: 37) {
+                pieces.update(UnsafeRawBufferPointer(rebasing: buffer[start..<min(start + 37, buffer.count)]))
+            }
+            pieces.update(UnsafeRawBufferPointer(rebasing: buffer[..<0]))
+        }
+        #expect(try whole.finalize() == pieces.finalize())
+        #expect(
+            try SHA256Hasher().finalize().description
+                == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
+    }
+
+    @Test("only names that the cache makes are generations")
+    func storedNames() throws {
+        let digest = String(repeating: "0f", count: 32)
+        #expect(StoredContent(name: "42-\(digest)")?.number == 42)
+        for wrong in ["42", "-\(digest)", "+1-\(digest)", "01-\(digest)", "0-\(digest)", "1-\(digest)0", ".new-1"] {
+            #expect(StoredContent(name: wrong) == nil)
+        }
+    }
+
+    @Test("the reserve is the smaller of share and bytes")
+    func reserve() {
+        #expect(FreeSpaceReserve.standard.bytes(of: 1 << 30) == (1 << 30) / 100 * 5)
+        #expect(FreeSpaceReserve.standard.bytes(of: 1 << 40) == 256 << 20)
+        #expect(FreeSpaceReserve.none.bytes(of: 1 << 40) == 0)
+    }
+
+    @Test("times beyond what fits are the last that fits")
+    func wallTime() {
+        #expect(WallTime(seconds: 1).nanoseconds == 1_000_000_000)
+        #expect(WallTime(seconds: .max).nanoseconds == .max)
+        #expect(WallTime(seconds: .min).nanoseconds == .min)
+    }
+}

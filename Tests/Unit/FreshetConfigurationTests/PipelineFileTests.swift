@@ -1,0 +1,271 @@
+import FreshetPipelines
+import Testing
+
+@testable import FreshetConfiguration
+
+@Suite("A pipeline's file")
+struct PipelineFileTests {
+    @Test("The smallest useful pipeline is read, and what it leaves out has its default")
+    func smallest() throws {
+        let configuration = load(
+            pipeline: """
+                source: {url: https://id.example.com/.well-known/jwks.json}
+                refresh: {every: 15min}
+                check: {jq: '.keys | length > 0'}
+                cache: {file: jwks.json}
+                """)
+        #expect(configuration.diagnostics.isEmpty)
+        let source = HTTPSource(url: "https://id.example.com/.well-known/jwks.json", host: "id.example.com")
+        #expect(
+            configuration.pipelines == [
+                PipelineDefinition(
+                    name: "jwks", source: .http(source), refresh: RefreshPolicy(every: .seconds(900)),
+                    check: CheckRules(jq: ".keys | length > 0"), cache: CacheRules(file: "jwks.json"))
+            ])
+        #expect(configuration.files == ["jwks": ["/etc/freshet/pipelines/jwks.yaml"]])
+    }
+
+    @Test("Every key is read")
+    func everyKey() throws {
+        let configuration = load(
+            pipeline: """
+                format: 1
+                description: Keys of the identity provider
+                source:
+                  url: http://[::1]:8480/jwks?x=1
+                  headers: {Accept: application/json, X-Number: 0042}
+                transform: .keys
+                refresh:
+                  on: [network, resume]
+                  every: 1h 30min
+                  random-delay: 5min
+                  quiet: 1s
+                  at-most: 20
+                  min-interval: 1.5s
+                  when-running: restart
+                  fresh-for: 0
+                  deadline: 30s
+                  retry: {from: 500ms, to: 1h}
+                  needs-network: 192.0.2.7
+                check: {jq: length > 0, min-bytes: 2, max-bytes: 1GiB, type: [Application/JSON, text/plain]}
+                cache: {file: keys.json, mode: "0640", keep: 9}
+                """)
+        #expect(texts(configuration.diagnostics) == [])
+        let expected = PipelineDefinition(
+            name: "jwks", description: "Keys of the identity provider",
+            source: .http(
+                HTTPSource(
+                    url: "http://[::1]:8480/jwks?x=1",
+                    headers: [HTTPHeader("Accept", "application/json"), HTTPHeader("X-Number", "0042")], host: "::1")),
+            transform: ".keys",
+            refresh: RefreshPolicy(
+                on: [.network, .resume], every: .seconds(5400), randomDelay: .seconds(300), quiet: .seconds(1),
+                atMost: .seconds(20), minInterval: .milliseconds(1500), whenRunning: .restart, freshFor: .zero,
+                deadline: .seconds(30), retry: RetryPolicy(from: .milliseconds(500), to: .seconds(3600)),
+                needsNetwork: .address("192.0.2.7")),
+            check: CheckRules(
+                jq: "length > 0", minBytes: 2, maxBytes: 1 << 30, types: ["application/json", "text/plain"]),
+            cache: CacheRules(file: "keys.json", mode: 0o640, keep: 9))
+        #expect(configuration.pipelines == [expected])
+    }
+
+    @Test("A command is a list with an absolute path first; a file is an absolute path")
+    func otherSources() {
+        let command = load(pipeline: pipeline(source: "{exec: [/usr/bin/printf, '%s', \"\"]}"))
+        #expect(command.pipelines.first?.source == .command(["/usr/bin/printf", "%s", ""]))
+        let file = load(pipeline: pipeline(source: "{file: /etc/hosts}"))
+        #expect(file.pipelines.first?.source == .file("/etc/hosts"))
+    }
+
+    @Test("A transform may stand below the source, but not at two places")
+    func transforms() {
+        let below = load(pipeline: pipeline(source: "{url: http://a.example/, transform: .x}"))
+        #expect(below.pipelines.first?.transform == ".x")
+        #expect(
+            faults(pipeline("transform: .y", source: "{url: http://a.example/, transform: .x}")) == [
+                "jwks.yaml:1:34: error: two transforms, here and at the top of the file; join the programs with '|' "
+                    + "and keep one (see jwks.yaml:3:1)"
+            ])
+    }
+
+    @Test(
+        "Values of the wrong kind are refused at their place, with the remedy",
+        arguments: [
+            ("refresh: {every: fifteen}", "3:18: error: 'every' has to be a duration such as 15min, not 'fifteen'"),
+            (
+                "refresh: {every: 15mins}",
+                "3:18: error: 'every' has the unknown unit of time 'mins'; did you mean 'min'?"
+            ),
+            ("refresh: {every: 500ms}", "3:18: error: 'every' has to be at least 1s"),
+            ("refresh: {every: -1}", "3:18: error: 'every' must not be negative"),
+            ("refresh: {every: 101y}", "3:18: error: 'every' is longer than the longest duration, 100 years"),
+            (
+                "refresh: {every: 99999999999999999999y}",
+                "3:18: error: 'every' is too large a number: '99999999999999999999y'"
+            ),
+            (
+                "refresh: {every: [1min]}", "3:18: error: 'every' has to be a duration such as 15min, not a list"
+            ),
+            (
+                "refresh: {deadline: infinity}",
+                "3:21: error: 'deadline' must end some day; 'infinity' is not allowed here; choose a duration"
+            ),
+            (
+                "refresh: {needs-network: yes}",
+                "3:26: error: 'needs-network' has to be true or false, not 'yes'; write true; if text is meant, put it "
+                    + "into quotes where text is allowed"
+            ),
+            (
+                "refresh: {needs-network: 192.0.2.300}",
+                "3:26: error: 'needs-network' has to be an IPv4 or IPv6 address, not '192.0.2.300'; names are not "
+                    + "looked up here, and brackets, ports and interfaces have no place in it"
+            ),
+            (
+                "refresh: {when-running: restrat}",
+                "3:25: error: 'when-running' has to be one of queue, restart, not 'restrat'; did you mean 'restart'?"
+            ),
+            (
+                "refresh: {on: [start, netwrok]}",
+                "3:23: error: 'on' has to be one of start, network, resume, reload, foreground, not 'netwrok'; did you "
+                    + "mean 'network'?"
+            ),
+            (
+                "refresh: {on: operator}",
+                "3:15: error: 'on' need not name 'operator'; the operator is always heard: leave it out"
+            ),
+            ("refresh: {on: [start, start]}", "3:23: warning: 'start' stands twice; once is enough"),
+            (
+                "refresh:",
+                "3:9: error: 'refresh' has to hold keys with values, not nothing; its keys are on, every, "
+                    + "random-delay, quiet, at-most, min-interval, when-running, fresh-for, deadline, retry, needs-network"
+            ),
+            (
+                "description:",
+                "3:13: error: 'description' has no value; it has to be one line of text; to have the default, leave the "
+                    + "key out"
+            ),
+            ("transform: ' '", "3:12: error: 'transform' is an empty program; leave the key out"),
+            (
+                "check: {max-bytes: 64MB}",
+                "3:20: error: 'max-bytes' has the unknown unit of size 'MB'; write M or MiB, which is 2^20 bytes"
+            ),
+            ("check: {max-bytes: 9E}", "3:20: error: 'max-bytes' is larger than 8 EiB"),
+            ("check: {max-bytes: 0}", "3:20: error: 'max-bytes' has to be at least 1"),
+            ("check: {max-bytes: 1.5}", "3:20: error: 'max-bytes' has to be a whole number of bytes"),
+            (
+                "check: {min-bytes: 2M, max-bytes: 1M}",
+                "3:20: error: 'min-bytes' is more than 'max-bytes', 1M (see jwks.yaml:3:24)"
+            ),
+            (
+                "check: {min-bytes: 65M}",
+                "3:20: error: 'min-bytes' is more than 'max-bytes', 64M; that is the default: configure 'max-bytes' too"
+            ),
+            ("check: {type: text/*}", "3:15: error: 'type' must not hold a '*'; list the types that are expected"),
+            ("check: {type: json}", "3:15: error: 'type' has to be a media type such as application/json, not 'json'"),
+            ("check: {type: []}", "3:15: error: 'type' is an empty list; to allow any, leave it out"),
+        ])
+    func wrongValues(line: String, expected: String) {
+        #expect(faults(pipeline(line)) == ["jwks.yaml:\(expected)"])
+    }
+
+    @Test(
+        "The cache's file and mode are refused where they could do harm",
+        arguments: [
+            (
+                "{file: a/b}",
+                "'file' has to be a file name without '/'; the cache keeps all files in one directory, current/"
+            ),
+            ("{file: ..}", "'file' must not begin with a '.'; choose a visible name"),
+            ("{file: \"a\\0b\"}", "'file' has to be a file name without control characters"),
+            ("{file: a, mode: 0644}", "'mode' needs quotes; write \"0644\": without them YAML reads a number"),
+            (
+                "{file: a, mode: '4755'}",
+                "'mode' has bits beyond 0777; the cache has no use for set-user-id and its like"
+            ),
+            ("{file: a, mode: '0044'}", "'mode' takes the right to read from the service itself; add 0400"),
+            ("{file: a, mode: '0888'}", "'mode' has to be three or four octal digits such as \"0644\", not '0888'"),
+            ("{file: a, keep: 0}", "'keep' has to be a number from 1 to 1000, not '0'"),
+            ("{keep: 1}", "'cache' has no 'file'; name the file that readers open: cache: {file: name.json}"),
+        ])
+    func cacheRules(cache: String, expected: String) {
+        let faults = load(pipeline: "source: {file: /x}\ncache: \(cache)\n").diagnostics
+        #expect(faults.map { [$0.message, $0.remedy].compactMap { $0 }.joined(separator: "; ") } == [expected])
+        #expect(faults.allSatisfy { $0.line == 2 && $0.severity == .error })
+    }
+
+    @Test("A file name is at most 200 bytes")
+    func longestFileName() {
+        func load(_ count: Int) -> Configuration {
+            FreshetConfigurationTests.load(
+                pipeline: "source: {file: /x}\ncache: {file: \(String(repeating: "x", count: count))}")
+        }
+        #expect(load(200).isSound)
+        #expect(load(201).diagnostics.map(\.message) == ["'file' is longer than 200 bytes"])
+    }
+
+    @Test(
+        "Sources that cannot be meant are refused",
+        arguments: [
+            ("{}", "'source' has none of 'url', 'file' and 'exec'"),
+            ("{url: https://a.example/, file: /x}", "'file' and 'url' exclude each other"),
+            ("{file: x}", "'file' has to be an absolute path, not 'x'"),
+            ("{file: /x/}", "'file' names a directory"),
+            ("{exec: uname -r}", "'exec' has to be a list, not text"),
+            ("{exec: []}", "'exec' is an empty list"),
+            ("{exec: [uname]}", "'exec' has to be an absolute path, not 'uname'"),
+            ("{file: /x, headers: {A: b}}", "'headers' belong to a 'url', and the source is 'file'"),
+            ("{url: https://a.example/, headers: {'A:': b}}", "'A:' is not the name of a header"),
+            ("{url: https://a.example/, headers: {Range: b}}", "'Range' is a header that Freshet sets by itself"),
+            (
+                "{url: https://a.example/, headers: {A: b, a: c}}",
+                "the header 'a' stands twice, since case does not matter"
+            ),
+            (
+                "{url: https://a.example/, headers: {A: \"b\\r\\nC: d\"}}",
+                "'A' holds a line break, a control character or one that is not ASCII"
+            ),
+        ])
+    func wrongSources(source: String, expected: String) {
+        #expect(load(pipeline: pipeline(source: source)).diagnostics.map(\.message) == [expected])
+    }
+
+    @Test(
+        "URLs are checked, and the message does not repeat them",
+        arguments: [
+            ("ftp://a.example/", "has to begin with https:// or http://"),
+            ("/jwks.json", "has to be an absolute URL"),
+            ("https://", "has no host"),
+            ("https://:80/", "has no host"),
+            ("https://joe:secret@a.example/", "names a user or a password"),
+            ("https://a.example/a b", "holds a space, a control character or one that is not ASCII"),
+            ("https://bücher.example/", "holds a space, a control character or one that is not ASCII"),
+            ("https://a.example/{lang}", "holds a brace"),
+            ("https://a.example/\\", "holds the character '\\'"),
+            ("https://a.example/%zz", "has a '%' without two hexadecimal digits"),
+            ("https://a.example/#part", "has a fragment, which is never sent"),
+            ("https://a.example:99999/", "has the port '99999'; a port is a number from 1 to 65535"),
+            ("https://[::1/", "has a '[' without a ']'"),
+            ("https://[fe80]/", "has no IPv6 address between its brackets"),
+            ("https://::1/", "has no host"),
+            ("https://a..example/", "has the host 'a..example', which is no host name"),
+            ("https://a!b.example/", "has the host 'a!b.example', which is no host name"),
+        ])
+    func urls(url: String, expected: String) {
+        let diagnostics = load(pipeline: pipeline(source: "{url: '\(url)'}")).diagnostics
+        #expect(diagnostics.map(\.message) == ["'url' \(expected)"])
+        #expect(!diagnostics.map { $0.text() }.joined().contains("secret"))
+    }
+
+    @Test("Headers are at most 64, and a value at most 8 KiB")
+    func headerLimits() {
+        func load(count: Int, length: Int = 1) -> Configuration {
+            let headers = (0..<count).map { "    X-\($0): \(String(repeating: "v", count: length))\n" }.joined()
+            return FreshetConfigurationTests.load(
+                pipeline: "cache: {file: x}\nsource:\n  url: http://a.example\n  headers:\n\(headers)")
+        }
+        #expect(load(count: 64).isSound)
+        #expect(!load(count: 65).isSound)
+        #expect(load(count: 1, length: 8192).isSound)
+        #expect(!load(count: 1, length: 8193).isSound)
+    }
+}

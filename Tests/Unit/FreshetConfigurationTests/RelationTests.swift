@@ -1,0 +1,103 @@
+import FreshetPipelines
+import Testing
+
+@testable import FreshetConfiguration
+
+@Suite("Keys that depend on each other")
+struct RelationTests {
+    private func policy(_ refresh: String) -> RefreshPolicy? {
+        load(pipeline: pipeline("refresh: \(refresh)")).policy
+    }
+
+    @Test("A configured fresh-for has to be shorter than every")
+    func freshness() {
+        #expect(
+            faults(pipeline("refresh: {every: 10min, fresh-for: 10min}")) == [
+                "jwks.yaml:3:36: error: 'fresh-for' is not shorter than 'every', so that signals would never fetch "
+                    + "anything; make it shorter than 10min (see jwks.yaml:3:11)"
+            ])
+        #expect(policy("{every: 10min, fresh-for: 599s}")?.freshFor == .seconds(599))
+    }
+
+    @Test("The default of fresh-for is at most half of every, so that a short every is no error")
+    func defaultFreshness() {
+        #expect(policy("{every: 1min}")?.freshFor == .seconds(30))
+        #expect(policy("{every: 1s}")?.freshFor == .milliseconds(500))
+        #expect(policy("{every: 2min}")?.freshFor == .seconds(60))
+        #expect(policy("{every: 1d}")?.freshFor == .seconds(60))
+        #expect(policy("{}")?.freshFor == .seconds(60))
+        #expect(policy("{every: infinity}")?.freshFor == .seconds(60))
+        #expect(policy("{every: infinity}")?.every == nil)
+    }
+
+    @Test("Quiet is at most at-most, and the default of one gives way to the other")
+    func storm() {
+        #expect(
+            faults(pipeline("refresh: {quiet: 5s, at-most: 4s}")) == [
+                "jwks.yaml:3:18: error: 'quiet' is longer than 'at-most', so that it would never pass; make 'at-most' "
+                    + "at least as long (see jwks.yaml:3:22)"
+            ])
+        #expect(policy("{quiet: 30s}")?.atMost == .seconds(30))
+        #expect(policy("{at-most: 1s}")?.quiet == .seconds(1))
+        #expect(policy("{quiet: 3s, at-most: 3s}")?.atMost == .seconds(3))
+    }
+
+    @Test("Retries grow, and the default of one end gives way to the other")
+    func retries() {
+        #expect(
+            faults(pipeline("refresh: {retry: {from: 5s, to: 4s}}")) == [
+                "jwks.yaml:3:25: error: 'from' is longer than 'to'; the wait grows from the one to the other: exchange "
+                    + "them (see jwks.yaml:3:29)"
+            ])
+        #expect(policy("{retry: {from: 10min}}")?.retry == RetryPolicy(from: .seconds(600), to: .seconds(600)))
+        #expect(policy("{retry: {to: 500ms}}")?.retry == RetryPolicy(from: .milliseconds(500), to: .milliseconds(500)))
+        #expect(
+            faults(pipeline("refresh: {retry: {from: 0}}")) == [
+                "jwks.yaml:3:25: error: 'from' has to be at least 100ms"
+            ])
+    }
+
+    @Test("What is odd and yet possible is a warning, and the pipeline is sound")
+    func warnings() {
+        let configuration = load(
+            pipeline: "source: {file: /x}\ncache: {file: x, mode: '0666'}\nrefresh: {every: 1s, min-interval: 2s}\n")
+        #expect(
+            texts(configuration.diagnostics) == [
+                "jwks.yaml:2:24: warning: others than the service may write to the copy; what they write is not "
+                    + "noticed; 0644 lets all read it",
+                "jwks.yaml:3:18: warning: 'every' is shorter than 'min-interval', which has the last word; make "
+                    + "'min-interval' the shorter one",
+            ])
+        #expect(configuration.isSound)
+        #expect(configuration.pipelines.count == 1)
+        #expect(configuration.faulty.isEmpty)
+    }
+
+    @Test("A check of the media type needs a source that has one")
+    func mediaType() {
+        #expect(
+            faults(pipeline("check: {type: text/plain}", source: "{file: /x}")) == [
+                "jwks.yaml:3:9: error: 'type' belongs to a 'url': a file or a program states none; leave it out, or "
+                    + "check the content by 'jq'"
+            ])
+    }
+
+    @Test("Two pipelines with one cache file are both faulty, and each fault names the other's place")
+    func sharedCacheFile() throws {
+        let configuration = load([
+            "pipelines/a.yaml": "source: {file: /a}\ncache: {file: x.json}\n",
+            "pipelines/b.yaml": "source: {file: /b}\ncache: {keep: 2, file: x.json}\n",
+            "pipelines/c.yaml": "source: {file: /c}\ncache: {file: c.json}\n",
+        ])
+        #expect(
+            texts(configuration.diagnostics) == [
+                "a.yaml:2:15: error: 'x.json' is the cache file of pipeline 'b' too; give each its own (see "
+                    + "b.yaml:2:24)",
+                "b.yaml:2:24: error: 'x.json' is the cache file of pipeline 'a' too; give each its own (see "
+                    + "a.yaml:2:15)",
+            ])
+        #expect(configuration.pipelines.map(\.name) == ["c"])
+        #expect(configuration.faulty.keys.sorted() == ["a", "b"])
+        #expect(configuration.diagnostics.first?.excerpt?.text == "cache: {file: x.json}")
+    }
+}
