@@ -53,7 +53,7 @@ struct SignalView<T: Tally>: AsyncSequence, Sendable {
 extension SignalView.AsyncIterator: Sendable {}
 
 /// An iterator that can forget what is pending. Operators for which several outputs count as one make use of it.
-protocol ForgettingIterator {
+protocol ForgettingIterator: SendableMetatype {
     /// Forgets what is pending, from any thread.
     var forget: @Sendable () -> Void { get }
 }

@@ -26,7 +26,9 @@
 ///
 /// **The end.** The sequence ends when all its sources have finished and what is pending has been taken.
 public struct Signal: AsyncSequence, Sendable {
+    /// A firing carries no value.
     public typealias Element = Void
+    /// A signal cannot fail.
     public typealias Failure = Never
 
     /// The sources, in the order in which they were listed; one that is listed twice is here twice.

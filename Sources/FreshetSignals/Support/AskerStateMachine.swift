@@ -3,7 +3,7 @@
 /// The part that all iterators have in common. A waiter is handed out once: whoever receives it from a method of this
 /// machine resumes it.
 struct AskerStateMachine<Waiter> {
-    private enum State {
+    fileprivate enum State {
         /// Nobody asks.
         case away
         /// A `next()` is running and does not sleep.
@@ -76,3 +76,6 @@ struct AskerStateMachine<Waiter> {
         }
     }
 }
+
+extension AskerStateMachine: Sendable where Waiter: Sendable {}
+extension AskerStateMachine.State: Sendable where Waiter: Sendable {}

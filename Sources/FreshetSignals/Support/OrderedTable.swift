@@ -8,7 +8,7 @@ struct OrderedTable<Value> {
         fileprivate let number: UInt64
     }
 
-    private struct Slot {
+    fileprivate struct Slot {
         let key: Key
         var value: Value?
 
@@ -95,3 +95,6 @@ struct OrderedTable<Value> {
         return low < slots.count && slots[low].key == key ? low : nil
     }
 }
+
+extension OrderedTable: Sendable where Value: Sendable {}
+extension OrderedTable.Slot: Sendable where Value: Sendable {}

@@ -1,0 +1,50 @@
+/// How long a failed run waits for its next attempt.
+enum BackOff {
+    /// The least wait after the origin refused: asking sooner will not change its mind.
+    static let leastAfterRefusal: Duration = .seconds(3600)
+    /// The longest that a `Retry-After` is heeded. One that is longer is a mistake, or silences the pipeline for good.
+    static let longestRetryAfter: Duration = .seconds(7 * 24 * 3600)
+
+    /// The wait after the given number of failures in a row, the last of this kind.
+    ///
+    /// | kind | wait |
+    /// | --- | --- |
+    /// | refused | `every`, at least an hour |
+    /// | other | at random from 0 to min(`to`, `from` · 2ⁿ⁻¹) after the n-th failure: full jitter |
+    static func delay(
+        after failures: Int, _ kind: RunFailure.Kind, policy: RefreshPolicy, jitter: inout Jitter
+    ) -> Duration {
+        switch kind {
+        case .refused:
+            max(policy.every ?? .zero, leastAfterRefusal)
+        case .connection, .transient, .content, .local, .deadline:
+            jitter.duration(upTo: ceiling(after: failures, policy: policy.retry))
+        }
+    }
+
+    /// The longest wait after so many failures in a row.
+    static func ceiling(after failures: Int, policy: RetryPolicy) -> Duration {
+        var ceiling = min(policy.from, policy.to)
+        var doublings = failures - 1
+        // Ends early: a duration above zero passes `to` after a few steps, and zero stays zero.
+        while doublings > 0, ceiling > .zero, policy.to > ceiling {
+            ceiling = min(ceiling * 2, policy.to)
+            doublings -= 1
+        }
+        return ceiling
+    }
+}
+
+/// What is left to do for a run that failed.
+struct Retry: Hashable, Sendable {
+    /// The causes of the run that failed.
+    var wanted: Wanted
+    var kind: RunFailure.Kind
+    var due: ContinuousClock.Instant
+    /// The failure fell into the grace after `network` or `resume` and was none.
+    var inGrace: Bool
+    /// A signal took back the wait.
+    var isCut = false
+    /// The network came back during a storm: the attempt is held with what the storm holds.
+    var isHeld = false
+}

@@ -1,0 +1,255 @@
+/// From something that is ready to a run, and from its end to what comes next.
+extension RefreshMachine {
+    /// What stands between now and the next run.
+    enum Standing: Hashable, Sendable {
+        case nothingWanted
+        case waiting(Wait)
+        case goes(RunReason)
+    }
+
+    func standing(at now: Instant) -> Standing {
+        guard retry != nil || !ready.isEmpty else {
+            if !gathered.isEmpty { return .waiting(Wait(.quiet, until: storm.deliversAt)) }
+            if let splayedUntil { return .waiting(Wait(.splay, until: splayedUntil)) }
+            return .nothingWanted
+        }
+        let isUrgent = ready.urgency > .none
+        if ready.urgency < .forced {
+            if let retryAfter, now < retryAfter { return .waiting(Wait(.retryAfter, until: retryAfter)) }
+            if settings.needsNetwork, !network.state.reachable {
+                let attempt = overdueSince.map { network.attemptsAnyway(overdueSince: $0) }
+                if let attempt, now >= attempt { return .goes(.routingSaysNo) }
+                return .waiting(Wait(.network, until: attempt))
+            }
+        }
+        if !isUrgent {
+            if let wait = retryWait(at: now) { return .waiting(wait) }
+            if let next = lastStart?.advanced(by: settings.policy.minInterval), now < next {
+                return .waiting(Wait(.interval, until: next))
+            }
+        }
+        return .goes(reason)
+    }
+
+    private var reason: RunReason {
+        if ready.urgency == .forced { return .forced }
+        guard let retry, !retry.isCut else { return .signals }
+        return retry.inGrace ? .networkSettling : .retry(failures: failing?.attempts ?? 0)
+    }
+
+    /// What a failed run still waits for; nil: nothing, or nothing has failed.
+    private func retryWait(at now: Instant) -> Wait? {
+        guard let retry else { return nil }
+        if retry.isHeld { return Wait(.quiet, until: storm.deliversAt ?? splayedUntil) }
+        if retry.isCut { return nil }
+        if now < retry.due { return Wait(retry.inGrace ? .network : .backOff, until: retry.due) }
+        // While a storm lasts the surroundings are not fit for another try; in grace that has been allowed for.
+        if retry.kind == .connection, !retry.inGrace, storm.isStorm(at: now) {
+            return Wait(.quiet, until: storm.calmAt)
+        }
+        return nil
+    }
+
+    /// Since when a check by the clock is overdue, or when it will be; nil: there are none.
+    private var overdueSince: Instant? {
+        guard settings.policy.every != nil else { return nil }
+        // Never checked: overdue all along, so that only the time without a network counts.
+        return plannedCheck(since: network.state.changedAt)
+    }
+
+    /// Asks for a slot when nothing else is in the way.
+    mutating func proceed(_ now: Instant) {
+        guard run == nil, slotRequest == nil, !isHeld, !isStopped, case .goes = standing(at: now) else { return }
+        lastSlot += 1
+        slotRequest = lastSlot
+        actions.append(.requestSlot(lastSlot))
+    }
+
+    mutating func slotGranted(_ slot: UInt64, _ now: Instant) {
+        guard slot == slotRequest else {
+            // It was taken back, and the grant was under way already.
+            actions.append(.releaseSlot(slot))
+            return
+        }
+        slotRequest = nil
+        guard !isHeld, case .goes(let reason) = standing(at: now) else {
+            actions.append(.releaseSlot(slot))
+            return
+        }
+        start(reason, slot: slot, now)
+    }
+
+    private mutating func start(_ reason: RunReason, slot: UInt64, _ now: Instant) {
+        // All that was heard goes along: a run that starts now answers it.
+        var wanted = retry?.wanted ?? Wanted()
+        retry = nil
+        wanted.merge(ready.take())
+        wanted.merge(gathered.take())
+        wanted.merge(splayed.take())
+        wanted.isRelease = false
+        wanted.causes.sort { $0.first < $1.first }
+        splayedUntil = nil
+        storm.nothingIsHeld()
+        plan = nil
+        let startBefore = lastStart
+        lastStart = now
+        lastRunNumber += 1
+        if reason == .routingSaysNo { network.attemptedAnyway(at: now) }
+        let order = RunOrder(
+            run: lastRunNumber, reason: reason, causes: wanted.causes, started: now, epoch: network.state.epoch)
+        let deadline = settings.policy.deadline
+        run = Run(
+            order: order, wanted: wanted, requests: requests, slot: slot, startBefore: startBefore,
+            path: network.state.reachable ? network.state.path : nil,
+            deadline: deadline > .zero ? now.advanced(by: deadline) : nil)
+        requests = []
+        actions.append(.start(order))
+        report(.runStarted(order))
+    }
+
+    /// Cancels the run under way, once.
+    mutating func interrupt(_ interruption: Interruption) {
+        guard var run, run.interruption == nil else { return }
+        switch interruption {
+        case .restart, .pathChanged(early: false):
+            guard superseded < Self.supersededInARow else { return }
+        case .networkLost, .pathChanged(early: true), .configuration, .deadline, .stopped:
+            break
+        }
+        run.interruption = interruption
+        self.run = run
+        actions.append(.cancel(run: run.order.run))
+    }
+
+    mutating func ended(_ number: UInt64, _ result: RunResult, _ now: Instant) {
+        guard let run, run.order.run == number else { return }  // safe: the runner reports each run's end once
+        self.run = nil
+        actions.append(.releaseSlot(run.slot))
+        switch (result, run.interruption) {
+        case (_, .stopped?):
+            finish(run, .cancelled, now)
+        case (_, .configuration?):
+            // Even a success was one of the old configuration.
+            supersede(run, .configuration, now)
+        case (.succeeded(let changed, let generation), _):
+            succeeded(run, changed: changed, generation: generation, now)
+        case (_, .deadline?):
+            let limit = settings.policy.deadline
+            failed(run, RunFailure(.deadline, "the run took longer than its deadline of \(limit)"), now)
+        case (_, let interruption?):
+            supersede(run, interruption, now)
+        case (.failed(let failure), nil):
+            failed(run, failure, now)
+        case (.cancelled, nil):
+            // The whole service is being cancelled; what the run was for is wanted still.
+            ready.merge(Wanted(causes: run.wanted.causes))
+            finish(run, .cancelled, now)
+        }
+    }
+
+    private mutating func succeeded(_ run: Run, changed: Bool, generation: UInt64?, _ now: Instant) {
+        superseded = 0
+        lastSuccess = now
+        failing = nil
+        hasGeneration = true
+        if retryAfter != nil {
+            retryAfter = nil
+            actions.append(.rememberRetryAfter(nil))
+        }
+        gathered.dropEnvironment()
+        if gathered.isEmpty { storm.nothingIsHeld() }
+        splayed.dropEnvironment()
+        if splayed.isEmpty { splayedUntil = nil }
+        ready.dropEnvironment()
+        plan = plannedCheck(since: now)
+        finish(run, changed ? .changed : .unchanged, generation: generation, now)
+    }
+
+    /// Another run takes this one's place: what it was for is wanted still.
+    private mutating func supersede(_ run: Run, _ interruption: Interruption, _ now: Instant) {
+        var wanted = run.wanted
+        var isPassed = false
+        switch interruption {
+        case .restart:
+            superseded += 1
+            isPassed = true
+        case .pathChanged(early: true), .configuration:
+            isPassed = true
+        case .pathChanged(early: false):
+            superseded += 1
+        case .networkLost, .deadline, .stopped:
+            break
+        }
+        // With something ready already, or somebody waiting, there is nothing to be gathered for.
+        if isPassed || !ready.isEmpty || wanted.urgency > .none {
+            wanted.merge(ready)
+            ready = wanted
+        } else {
+            admit(wanted, now)
+        }
+        finish(run, .superseded, now)
+    }
+
+    private mutating func failed(_ run: Run, _ failure: RunFailure, _ now: Instant) {
+        superseded = 0
+        if let asked = failure.retryAfter, asked > .zero {
+            let until = now.advanced(by: min(asked, BackOff.longestRetryAfter))
+            retryAfter = until
+            actions.append(.rememberRetryAfter(until))
+        }
+        let wanted = Wanted(causes: run.wanted.causes)
+        if failure.kind == .connection, settings.needsNetwork {
+            if !network.state.reachable {
+                // Offline is a state, not a failure.
+                ready.merge(wanted)
+                return finish(run, .failed, failure: failure, counts: false, now)
+            }
+            if network.isGrace(at: now) {
+                // It reached no origin that `min-interval` would have to spare.
+                lastStart = run.startBefore
+                retry = Retry(
+                    wanted: wanted, kind: .connection, due: now.advanced(by: network.graceDelay()), inGrace: true)
+                return finish(run, .failed, failure: failure, counts: false, now)
+            }
+        }
+        let attempts = (failing?.attempts ?? 0) + 1
+        failing = Failing(failure: failure, since: failing?.since ?? now, attempts: attempts)
+        let delay = BackOff.delay(after: attempts, failure.kind, policy: settings.policy, jitter: &jitter)
+        var due = max(now.advanced(by: delay), run.order.started.advanced(by: settings.policy.minInterval))
+        if let retryAfter { due = max(due, retryAfter) }
+        retry = Retry(wanted: wanted, kind: failure.kind, due: due, inGrace: false)
+        if ready.hasDemand || (ready.hasEnvironment && failure.kind == .connection) {
+            // Passed the gate while the run was under way, and cuts the wait as if it came now.
+            retry?.isCut = true
+        }
+        finish(run, .failed, failure: failure, now)
+        report(.retryPlanned(at: due, failures: attempts, after: failure))
+    }
+
+    /// Tells what became of the run, and answers those who waited for it unless they go on waiting.
+    private mutating func finish(
+        _ run: Run, _ outcome: RunOutcome, generation: UInt64? = nil, failure: RunFailure? = nil, counts: Bool = true,
+        _ now: Instant
+    ) {
+        let summary = RunSummary(
+            run: run.order.run, reason: run.order.reason, causes: run.order.causes, started: run.order.started,
+            ended: now, outcome: outcome, failure: failure, counts: counts, generation: generation)
+        lastRun = summary
+        report(.runEnded(summary, next: nextRun(at: now)))
+        switch outcome {
+        case .changed, .unchanged:
+            answer(run.requests, .ended(summary))
+        case .failed where counts || run.wanted.urgency == .forced:
+            // Who forced a run wants to know what came of it, not to wait for the network.
+            answer(run.requests, .ended(summary))
+        case .cancelled:
+            answer(run.requests, .stopped)
+        case .failed, .superseded:
+            requests = run.requests + requests
+        }
+    }
+
+    private mutating func answer(_ requests: [UInt64], _ answer: RefreshAnswer) {
+        for request in requests { actions.append(.answer(request: request, answer)) }
+    }
+}

@@ -1,0 +1,168 @@
+/// From a signal to something that is ready to run.
+extension RefreshMachine {
+    /// What time alone has brought.
+    mutating func elapse(_ now: Instant) {
+        if storm.elapse(at: now) { deliver(gathered.take(), now) }
+        if let until = splayedUntil, now >= until {
+            splayedUntil = nil
+            admit(splayed.take(), now)
+        }
+        if let due = plan, now >= due, run == nil, !isStopped {
+            // The next one is planned when this one has been answered.
+            plan = nil
+            admit(Wanted(causes: [RunCause(SignalName.timer, first: due)]), now)
+        }
+        if let deadline = run?.deadline, now >= deadline { interrupt(.deadline) }
+    }
+
+    mutating func heard(_ causes: [RunCause], _ now: Instant) {
+        var suppressed: [RunCause] = []
+        var late = Wanted()
+        var wanted = Wanted()
+        for cause in causes {
+            report(.heard(cause))
+            switch cause.signal {
+            case SignalName.operation:
+                refresh(nil, force: false, now)
+                continue
+            case SignalName.network, SignalName.resume: network.settle(from: cause.last)
+            default: break
+            }
+            if isFresh(for: cause, at: now) {
+                suppressed.append(cause)
+            } else if settings.splay > .zero, [SignalName.start, SignalName.network].contains(cause.signal) {
+                late.causes.add(cause)
+            } else {
+                wanted.causes.add(cause)
+            }
+        }
+        if !suppressed.isEmpty, let lastSuccess {
+            report(.suppressed(suppressed, freshUntil: lastSuccess.advanced(by: settings.policy.freshFor)))
+        }
+        if !late.isEmpty { delay(late, now) }
+        if !wanted.isEmpty { admit(wanted, now) }
+    }
+
+    /// Whether the copy is young enough for this signal to fetch nothing. Not while a failed run is to be tried again:
+    /// then the copy is known to be wanting.
+    private func isFresh(for cause: RunCause, at now: Instant) -> Bool {
+        guard cause.kind == .environment, cause.signal != SignalName.timer, retry == nil, let lastSuccess else {
+            return false
+        }
+        return now < lastSuccess.advanced(by: settings.policy.freshFor)
+    }
+
+    /// Keeps for this host's share of the splay; more that comes until then does not prolong it.
+    private mutating func delay(_ wanted: Wanted, _ now: Instant) {
+        splayed.merge(wanted)
+        splayedUntil = splayedUntil ?? now.advanced(by: settings.splay)
+    }
+
+    /// Through the storm gate. What cannot run yet for want of a network waits in front of it, so that it is the
+    /// network's return that finds calm.
+    mutating func admit(_ wanted: Wanted, _ now: Instant) {
+        if settings.needsNetwork, !network.state.reachable {
+            storm.touch(at: now)
+            ready.merge(wanted)
+        } else if storm.hear(at: now) {
+            deliver(wanted, now)
+        } else {
+            gathered.merge(wanted)
+        }
+    }
+
+    /// What has passed the gate is ready; it takes back waits, and may end the run under way.
+    private mutating func deliver(_ wanted: Wanted, _ now: Instant) {
+        if var retry {
+            retry.isHeld = false
+            if wanted.hasDemand || (wanted.hasEnvironment && retry.kind == .connection) { retry.isCut = true }
+            self.retry = retry
+        }
+        guard !wanted.causes.isEmpty else { return }
+        ready.merge(Wanted(causes: wanted.causes, urgency: wanted.urgency))
+        if settings.policy.whenRunning == .restart { interrupt(.restart) }
+    }
+
+    mutating func networkChanged(_ state: NetworkState, _ now: Instant) {
+        let change = network.update(state, now: now)
+        guard settings.needsNetwork else { return }
+        if !state.reachable {
+            if run?.path != nil { interrupt(.networkLost) }
+        } else if let run, run.path != state.path {
+            interrupt(.pathChanged(early: run.order.started >= state.changedAt))
+        }
+        if change == .regained { releaseFromNetwork(now) }
+    }
+
+    /// The network came back: what waited for it goes through the gate, where a storm gathers it.
+    private mutating func releaseFromNetwork(_ now: Instant) {
+        let retryWaits = retry.map { $0.kind == .connection || $0.due <= now } ?? false
+        guard retryWaits || !ready.isEmpty else { return }
+        if ready.urgency > .none {
+            // The operator's run passes the gate, and takes all along.
+            _ = storm.hear(at: now)
+            return
+        }
+        if retryWaits { retry?.isHeld = true }
+        var released = ready.take()
+        released.isRelease = true
+        if settings.splay > .zero { delay(released, now) } else { admit(released, now) }
+    }
+
+    mutating func refresh(_ request: UInt64?, force: Bool, _ now: Instant) {
+        func refuse(_ refusal: RefreshRefusal) {
+            if let request { actions.append(.answer(request: request, .refused(refusal))) }
+        }
+        if isHeld { return refuse(.held) }
+        if !force, let retryAfter, retryAfter > now { return refuse(.retryAfter(until: retryAfter)) }
+        if let request { requests.append(request) }
+        ready.merge(
+            Wanted(causes: [RunCause(SignalName.operation, first: now)], urgency: force ? .forced : .operation))
+        if settings.policy.whenRunning == .restart { interrupt(.restart) }
+    }
+
+    mutating func reconfigured(_ new: RefreshSettings, sameProduct: Bool, _ now: Instant) {
+        settings = new
+        storm.quiet = new.policy.quiet
+        storm.atMost = new.policy.atMost
+        if let until = splayedUntil { splayedUntil = min(until, now.advanced(by: new.splay)) }
+        if !sameProduct {
+            // What was known of the old source says nothing about the new one.
+            lastSuccess = nil
+            failing = nil
+            if retryAfter != nil {
+                retryAfter = nil
+                actions.append(.rememberRetryAfter(nil))
+            }
+            if let old = retry {
+                retry = nil
+                admit(old.wanted, now)
+            }
+            interrupt(.configuration)
+        }
+        guard run == nil, retry == nil else { return }
+        // A check that is due by the new configuration leaves the signal `reload` the time to come first.
+        let due = plannedCheck(since: now)
+        plan = due.map { max($0, sameProduct ? now : now.advanced(by: new.policy.quiet)) }
+    }
+
+    /// Nothing starts while it is held; what is heard is kept. A run under way ends by itself.
+    mutating func hold(_ held: Bool) {
+        isHeld = held
+        guard held else { return }
+        for request in requests { actions.append(.answer(request: request, .refused(.held))) }
+        requests = []
+    }
+
+    mutating func stop(_ now: Instant) {
+        isStopped = true
+        plan = nil
+        if let slotRequest {
+            actions.append(.releaseSlot(slotRequest))
+            self.slotRequest = nil
+        }
+        for request in requests { actions.append(.answer(request: request, .stopped)) }
+        requests = []
+        interrupt(.stopped)
+    }
+}

@@ -1,0 +1,91 @@
+/// What can be seen of the machine.
+extension RefreshMachine {
+    /// What goes on. Bytes are for the runner to fill in.
+    package func activity(at now: Instant) -> PipelineActivity {
+        if isHeld, run == nil { return .held }
+        if run != nil { return .loading(LoadProgress()) }
+        if let wait = waitsFor(at: now) {
+            switch wait.reason {
+            case .network, .slot, .splay: return .waiting(wait)
+            case .quiet, .interval, .backOff, .retryAfter: if failing == nil { return .waiting(wait) }
+            }
+        }
+        if let failing { return .failed(failing.failure, since: failing.since, attempts: failing.attempts) }
+        return hasGeneration ? .loaded : .idle
+    }
+
+    /// What the next run waits for; nil: nothing wants to run.
+    package func waitsFor(at now: Instant) -> Wait? {
+        guard run == nil, !isHeld else { return nil }
+        switch standing(at: now) {
+        case .waiting(let wait): return wait
+        case .goes: return slotRequest == nil ? nil : Wait(.slot)
+        case .nothingWanted:
+            // Without a network it could not run if it had to, and says so.
+            return settings.needsNetwork && !network.state.reachable ? Wait(.network, until: nil) : nil
+        }
+    }
+
+    /// The next run that is planned, if nothing is heard before.
+    package func nextRun(at now: Instant) -> PlannedRun? {
+        guard run == nil, !isHeld else { return nil }
+        switch standing(at: now) {
+        case .waiting(let wait):
+            return wait.until.map { PlannedRun(at: $0, reason: ready.isEmpty && retry != nil ? .retry : .signals) }
+        case .goes: return PlannedRun(at: now, reason: ready.isEmpty ? .retry : .signals)
+        case .nothingWanted: return plan.map { PlannedRun(at: $0, reason: .timer) }
+        }
+    }
+
+    /// How good the copy is; nil: there is none.
+    package func freshness(at now: Instant) -> Freshness? {
+        guard hasGeneration else { return nil }
+        guard let lastSuccess else { return .stale }
+        if now < lastSuccess.advanced(by: settings.policy.freshFor) { return .fresh }
+        let isOverdue = plannedCheck(since: now).map { now > $0 } ?? false
+        return isOverdue || failing != nil ? .stale : .fresh
+    }
+
+    /// The instant at which time alone changes something.
+    func nextWake(_ now: Instant) -> Instant? {
+        if isStopped { return nil }
+        var instants = [storm.deliversAt, splayedUntil]
+        if let run {
+            if run.interruption == nil { instants.append(run.deadline) }
+        } else if !isHeld {
+            instants.append(plan)
+            if slotRequest == nil, case .waiting(let wait) = standing(at: now) { instants.append(wait.until) }
+        }
+        return instants.compactMap(\.self).min()
+    }
+
+    /// Tells what changed of what can be seen.
+    mutating func reportState(_ now: Instant) {
+        let activity = activity(at: now)
+        guard !activity.isLike(lastActivity) else { return }
+        let before = lastActivity.wait
+        let after = activity.wait
+        lastActivity = activity
+        if before?.reason != after?.reason {
+            if let before { report(.waitingEnded(before.reason)) }
+            if let after { report(.waitingBegan(after)) }
+        }
+        report(.stateChanged(activity))
+    }
+}
+
+extension PipelineActivity {
+    /// Whether the two differ in nothing but an instant or the progress: no news.
+    func isLike(_ other: PipelineActivity) -> Bool {
+        switch (self, other) {
+        case (.waiting(let one), .waiting(let other)): one.reason == other.reason
+        case (.loading, .loading): true
+        default: self == other
+        }
+    }
+
+    /// What it waits for, if it is called waiting.
+    package var wait: Wait? {
+        if case .waiting(let wait) = self { wait } else { nil }
+    }
+}

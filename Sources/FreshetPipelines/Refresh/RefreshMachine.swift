@@ -1,0 +1,194 @@
+/// Decides when a pipeline runs. Events in, actions out: it reads no clock, performs nothing and forgets nothing.
+///
+/// A signal's way: *heard* → (splay) → the storm gate → *ready* → a slot → a run. What is *ready* may still be held up
+/// by the network, a back-off, `min-interval` or `Retry-After`. A run takes along all that was heard until it starts.
+/// What a run was for goes back when it did not succeed: to `retry` after a failure, to `ready` or through the gate
+/// when it was superseded.
+package struct RefreshMachine: Sendable {
+    package typealias Instant = ContinuousClock.Instant
+
+    package enum Event: Hashable, Sendable {
+        /// Signals fired: each source once.
+        case heard([RunCause])
+        /// The network's state, again or new.
+        case network(NetworkState)
+        /// The operator asks for a run. The identifier, if any, is answered once.
+        case refresh(request: UInt64?, force: Bool)
+        /// Another configuration holds from now on. By itself it asks for nothing but what was under way; the signal
+        /// `reload` that comes with it does.
+        ///
+        /// - Parameter sameProduct: a run of the old configuration makes what the new one would.
+        case reconfigured(RefreshSettings, sameProduct: Bool)
+        case held(Bool)
+        /// The slot that ``Action/requestSlot(_:)`` asked for is there.
+        case slotGranted(UInt64)
+        /// The run has returned, and nothing of it goes on.
+        case ended(run: UInt64, RunResult)
+        /// Time went by.
+        case timer
+        /// Nothing is to start any more.
+        case stopped
+    }
+
+    package enum Action: Hashable, Sendable {
+        /// Asks for a place among the runs; the number comes back in ``Event/slotGranted(_:)``.
+        case requestSlot(UInt64)
+        /// Gives the place back, or takes the request back.
+        case releaseSlot(UInt64)
+        case start(RunOrder)
+        /// Cancels the run; its end is awaited as ``Event/ended(run:_:)``.
+        case cancel(run: UInt64)
+        /// The instant at which ``Event/timer`` is due, instead of the one before; nil: never.
+        case wake(at: Instant?)
+        case answer(request: UInt64, RefreshAnswer)
+        /// To be remembered across restarts; nil: no longer.
+        case rememberRetryAfter(Instant?)
+        case report(EngineEvent)
+    }
+
+    /// A run that was superseded twice in a row is left to finish the third time.
+    static let supersededInARow = 2
+
+    /// What ends a run before its time.
+    enum Interruption: Hashable, Sendable {
+        /// A signal came and `when-running` is `restart`.
+        case restart
+        case networkLost
+        /// The path is another one. *Early*: the run started after the change, and before it was told of it.
+        case pathChanged(early: Bool)
+        case configuration
+        case deadline
+        case stopped
+    }
+
+    struct Run: Hashable, Sendable {
+        var order: RunOrder
+        var wanted: Wanted
+        var requests: [UInt64]
+        var slot: UInt64
+        /// When the run before started.
+        var startBefore: Instant?
+        /// The path it uses; nil: the network was not there.
+        var path: String?
+        var deadline: Instant?
+        var interruption: Interruption?
+    }
+
+    struct Failing: Hashable, Sendable {
+        var failure: RunFailure
+        var since: Instant
+        var attempts: Int
+    }
+
+    var settings: RefreshSettings
+    var network: NetworkGate
+    var storm: StormGate
+    var jitter: Jitter
+
+    /// Heard, and not acted on before this host's share of the splay has passed.
+    var splayed = Wanted()
+    var splayedUntil: Instant?
+    /// Held by the storm gate.
+    var gathered = Wanted()
+    /// Wants a run as soon as nothing is in the way.
+    var ready = Wanted()
+    /// What a failed run left to do.
+    var retry: Retry?
+
+    /// The slot that was asked for and has not been granted yet.
+    var slotRequest: UInt64?
+    var lastSlot: UInt64 = 0
+    var run: Run?
+    var lastRun: RunSummary?
+    var lastRunNumber: UInt64
+    var lastStart: Instant?
+    /// Runs in a row that were superseded.
+    var superseded = 0
+
+    /// The last successful check of what is configured now.
+    var lastSuccess: Instant?
+    var failing: Failing?
+    var hasGeneration: Bool
+    /// The next check by the clock.
+    var plan: Instant?
+    /// Until when the origin asked to be left alone.
+    var retryAfter: Instant?
+    var isHeld = false
+    var isStopped = false
+    /// Requests that a run has to start for.
+    var requests: [UInt64] = []
+
+    var actions: [Action] = []
+    var lastWake: Instant?
+    var lastActivity = PipelineActivity.idle
+
+    /// - Parameters:
+    ///   - network: the present state of the network.
+    ///   - memory: what is known from before a restart.
+    ///   - jitter: where random delays come from.
+    package init(
+        _ settings: RefreshSettings, network: NetworkState, memory: RefreshMemory = RefreshMemory(), jitter: Jitter,
+        now: Instant
+    ) {
+        self.settings = settings
+        self.network = NetworkGate(network, now: now)
+        self.jitter = jitter
+        storm = StormGate(quiet: settings.policy.quiet, atMost: settings.policy.atMost)
+        lastRunNumber = memory.lastRun
+        lastSuccess = memory.lastCheck
+        hasGeneration = memory.hasGeneration
+        retryAfter = memory.retryAfter.flatMap { $0 > now ? $0 : nil }
+        // An overdue check leaves the signal `start` the time to come first, and keeps this host's splay.
+        plan = plannedCheck(since: now).map { max($0, now.advanced(by: settings.splay + settings.policy.quiet)) }
+        lastActivity = activity(at: now)
+    }
+
+    /// Takes events that came together, in their order, and says what is to be done.
+    package mutating func handle(_ events: [Event], now: Instant) -> [Action] {
+        elapse(now)
+        for event in events { apply(event, now) }
+        elapse(now)
+        proceed(now)
+        reportState(now)
+        let wake = nextWake(now)
+        if wake != lastWake {
+            lastWake = wake
+            actions.append(.wake(at: wake))
+        }
+        defer { actions.removeAll() }
+        return actions
+    }
+
+    package mutating func handle(_ event: Event, now: Instant) -> [Action] {
+        handle([event], now: now)
+    }
+
+    mutating func report(_ event: EngineEvent) {
+        actions.append(.report(event))
+    }
+
+    private mutating func apply(_ event: Event, _ now: Instant) {
+        // After the stop only the end of the run is awaited.
+        switch event {
+        case .ended(let run, let result): ended(run, result, now)
+        case .refresh(let request?, _) where isStopped: actions.append(.answer(request: request, .stopped))
+        case _ where isStopped: break
+        case .heard(let causes): heard(causes, now)
+        case .network(let state): networkChanged(state, now)
+        case .refresh(let request, let force): refresh(request, force: force, now)
+        case .reconfigured(let new, let sameProduct): reconfigured(new, sameProduct: sameProduct, now)
+        case .held(let held): hold(held)
+        case .slotGranted(let slot): slotGranted(slot, now)
+        case .timer: break  // what time alone brings has been done before
+        case .stopped: stop(now)
+        }
+    }
+
+    /// When the next check by the clock is due; nil: never.
+    ///
+    /// - Parameter instant: from when it is due if nothing was ever checked.
+    func plannedCheck(since instant: Instant) -> Instant? {
+        guard let every = settings.policy.every else { return nil }
+        return lastSuccess?.advanced(by: every + settings.plannedDelay) ?? instant
+    }
+}

@@ -1,0 +1,84 @@
+/// One signal's share in a run: its name, how often it was heard, and when first and last.
+package struct RunCause: Hashable, Sendable {
+    package var signal: String
+    package var count: Int
+    package var first: ContinuousClock.Instant
+    package var last: ContinuousClock.Instant
+    /// What its last occurrence said for people, such as `default route via enp3s0`.
+    package var detail: String?
+
+    package init(
+        _ signal: String, count: Int = 1, first: ContinuousClock.Instant, last: ContinuousClock.Instant? = nil,
+        detail: String? = nil
+    ) {
+        self.signal = signal
+        self.count = count
+        self.first = first
+        self.last = last ?? first
+        self.detail = detail
+    }
+
+    package var kind: SignalKind { SignalKind(signal: signal) }
+}
+
+extension [RunCause] {
+    /// Adds a cause; a name that is there already keeps its place and counts on.
+    mutating func add(_ cause: RunCause) {
+        guard let index = firstIndex(where: { $0.signal == cause.signal }) else {
+            append(cause)
+            return
+        }
+        self[index].count += cause.count
+        self[index].first = Swift.min(self[index].first, cause.first)
+        if cause.last >= self[index].last {
+            self[index].last = cause.last
+            self[index].detail = cause.detail ?? self[index].detail
+        }
+    }
+
+    /// The causes as one line for people and for the memory of runs: `network (2), timer`.
+    package var summary: String {
+        map { $0.count == 1 ? $0.signal : "\($0.signal) (\($0.count))" }.joined(separator: ", ")
+    }
+}
+
+/// What asks for a run and was not given one yet.
+struct Wanted: Hashable, Sendable {
+    /// What a run may pass because a person asked for it.
+    enum Urgency: Int, Comparable, Sendable {
+        case none
+        /// Passes quiet, `min-interval`, `fresh-for`, back-off and splay.
+        case operation
+        /// Passes `Retry-After` and an unreachable network as well.
+        case forced
+
+        static func < (one: Self, other: Self) -> Bool { one.rawValue < other.rawValue }
+    }
+
+    var causes: [RunCause] = []
+    var urgency = Urgency.none
+    /// The network came back for something that waited for it: acts on a back-off as an environment signal does.
+    var isRelease = false
+
+    var isEmpty: Bool { causes.isEmpty && urgency == .none && !isRelease }
+    var hasDemand: Bool { causes.contains { $0.kind == .demand } }
+    var hasEnvironment: Bool { isRelease || causes.contains { $0.kind == .environment } }
+
+    mutating func merge(_ other: Wanted) {
+        for cause in other.causes { causes.add(cause) }
+        urgency = max(urgency, other.urgency)
+        isRelease = isRelease || other.isRelease
+    }
+
+    /// Takes out what a success has answered: everything but the demands.
+    mutating func dropEnvironment() {
+        causes.removeAll { $0.kind == .environment }
+        isRelease = false
+    }
+
+    /// Empties this and returns what was in it.
+    mutating func take() -> Wanted {
+        defer { self = Wanted() }
+        return self
+    }
+}

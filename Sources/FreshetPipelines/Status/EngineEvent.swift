@@ -1,0 +1,38 @@
+/// What the engine tells of a pipeline, for the journal and for those who follow it.
+package enum EngineEvent: Hashable, Sendable {
+    /// A signal was heard: its occurrences since the last time as one cause.
+    case heard(RunCause)
+    /// Signals of the surroundings fetch nothing, because the last successful check is younger than `fresh-for`.
+    case suppressed([RunCause], freshUntil: ContinuousClock.Instant)
+    case waitingBegan(Wait)
+    case waitingEnded(Wait.Reason)
+    case runStarted(RunOrder)
+    /// - Parameter next: when the next run is planned, if nothing is heard before.
+    case runEnded(RunSummary, next: PlannedRun?)
+    /// A failed run is tried again.
+    case retryPlanned(at: ContinuousClock.Instant, failures: Int, after: RunFailure)
+    case stateChanged(PipelineActivity)
+}
+
+/// What came of a request to refresh.
+package enum RefreshAnswer: Hashable, Sendable {
+    /// The first run that started after the request ended, or the one that superseded it.
+    case ended(RunSummary)
+    case refused(RefreshRefusal)
+    /// The pipeline was stopped before such a run ended.
+    case stopped
+}
+
+/// Why a request to refresh is not followed.
+package enum RefreshRefusal: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The origin asked to be left alone; only force passes that.
+    case retryAfter(until: ContinuousClock.Instant)
+    case held
+
+    package var description: String {
+        switch self {
+        case .retryAfter: "the origin asked to be left alone for a while (Retry-After); wait, or use --force"
+        case .held: "the pipeline is held; release it first"
+        }
+    }
+}

@@ -1,0 +1,91 @@
+/// What a pipeline is doing.
+package enum PipelineActivity: Hashable, Sendable {
+    /// It never ran.
+    case idle
+    case waiting(Wait)
+    case loading(LoadProgress)
+    case loaded
+    /// The last run failed. What is offered stays; see ``PipelineStatus/generation``.
+    case failed(RunFailure, since: ContinuousClock.Instant, attempts: Int)
+    /// The operator holds it: nothing runs until it is released.
+    case held
+}
+
+/// Something that a run waits for.
+package struct Wait: Hashable, Sendable {
+    package enum Reason: String, Hashable, Sendable {
+        case network
+        /// More signals may come: a storm.
+        case quiet
+        /// `min-interval` since the last run.
+        case interval
+        /// A failed run's time to wait.
+        case backOff = "back-off"
+        /// The origin asked to be left alone (`Retry-After`).
+        case retryAfter = "retry-after"
+        /// This host's share of the splay.
+        case splay
+        /// Too many pipelines run at once.
+        case slot
+    }
+
+    package var reason: Reason
+    /// When it ends at the latest; nil: not known.
+    package var until: ContinuousClock.Instant?
+
+    package init(_ reason: Reason, until: ContinuousClock.Instant? = nil) {
+        self.reason = reason
+        self.until = until
+    }
+}
+
+/// How far a run has come.
+package struct LoadProgress: Hashable, Sendable {
+    /// Bytes of the answer's body received so far.
+    package var bytes: UInt64
+
+    package init(bytes: UInt64 = 0) {
+        self.bytes = bytes
+    }
+}
+
+/// How good the offered copy still is.
+package enum Freshness: String, Hashable, Sendable {
+    case fresh
+    /// Older than `fresh-for`, and a check that should have been is not: it is overdue or has failed.
+    case stale
+}
+
+/// The next run that is planned, if nothing is heard before.
+package struct PlannedRun: Hashable, Sendable {
+    package enum Reason: String, Hashable, Sendable {
+        /// `every` since the last successful check.
+        case timer
+        case retry
+        /// Signals were heard and are held for now.
+        case signals
+    }
+
+    package var at: ContinuousClock.Instant
+    package var reason: Reason
+}
+
+/// All that is to be known of a pipeline at one moment. What goes on stands apart from what is offered to readers.
+package struct PipelineStatus: Hashable, Sendable {
+    package var name: String
+    package var activity: PipelineActivity
+    /// What a run waits for, whatever the activity is called.
+    package var waitsFor: Wait?
+    /// What readers see; nil: nothing yet.
+    package var generation: OfferedGeneration?
+    /// Nil while nothing is offered.
+    package var freshness: Freshness?
+    /// The last check that succeeded, a 304 included, from which age counts: wall-clock microseconds since 1970.
+    package var lastCheck: Int64?
+    /// The causes of the run under way, else of the last one.
+    package var lastCauses: [RunCause]
+    /// The run under way.
+    package var run: RunOrder?
+    package var lastRun: RunSummary?
+    package var next: PlannedRun?
+}

@@ -1,0 +1,62 @@
+/// What a run came to.
+package enum RunOutcome: String, Hashable, Sendable {
+    /// A new generation was committed.
+    case changed
+    /// The copy at hand is the present one.
+    case unchanged
+    case failed
+    /// It was ended because another one takes its place.
+    case superseded
+    case cancelled
+}
+
+/// Why a run starts when it does.
+package enum RunReason: Hashable, Sendable {
+    /// Signals asked for it.
+    case signals
+    /// The run before failed; this is the attempt after so many failures in a row.
+    case retry(failures: Int)
+    /// The network has just come back and could not carry the run before yet.
+    case networkSettling
+    /// The check is overdue, and is attempted although routing says that the target cannot be reached.
+    case routingSaysNo
+    /// The operator forced it.
+    case forced
+}
+
+/// What a run is made with.
+package struct RunOrder: Hashable, Sendable {
+    package var run: UInt64
+    package var reason: RunReason
+    /// Each signal's share, in the order of their first firing.
+    package var causes: [RunCause]
+    package var started: ContinuousClock.Instant
+    /// The network epoch whose connections it may use.
+    package var epoch: UInt64
+}
+
+/// A run that ended.
+package struct RunSummary: Hashable, Sendable {
+    package var run: UInt64
+    package var reason: RunReason
+    package var causes: [RunCause]
+    package var started: ContinuousClock.Instant
+    package var ended: ContinuousClock.Instant
+    package var outcome: RunOutcome
+    /// Why it failed, or what ended it before its time.
+    package var failure: RunFailure?
+    /// Whether the failure counts: one to connect does not while the network is away or settles.
+    package var counts: Bool
+    /// The generation that it left as the current one.
+    package var generation: UInt64?
+
+    package var duration: Duration { started.duration(to: ended) }
+}
+
+/// What a run's body reports to the machine.
+package enum RunResult: Hashable, Sendable {
+    /// The source was asked and the copy is the present one, whether a new generation came of it or not.
+    case succeeded(changed: Bool, generation: UInt64?)
+    case failed(RunFailure)
+    case cancelled
+}

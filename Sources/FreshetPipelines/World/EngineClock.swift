@@ -1,0 +1,19 @@
+/// The time of the engine, and its timers.
+///
+/// Timers call instead of being slept for, so that a pipeline that waits for its next check costs a timer and no task.
+package protocol EngineClock: Sendable {
+    /// Boot time: goes on while the machine sleeps.
+    var now: ContinuousClock.Instant { get }
+    /// The wall clock: microseconds since 1970-01-01 UTC. It may jump.
+    var wallNow: Int64 { get }
+    /// Makes a timer that is not armed. Its handler may run on any thread and must not block.
+    func makeTimer(_ handler: @escaping @Sendable () -> Void) -> any EngineTimer
+}
+
+/// A timer that is armed for one instant and calls its handler once. Released, it is silent.
+package protocol EngineTimer: Sendable {
+    /// Replaces the instant that it was armed for; one that has passed is due at once. The handler does not run inside.
+    func arm(at instant: ContinuousClock.Instant)
+    /// Takes the instant back. A call of the handler that is under way may still end.
+    func disarm()
+}

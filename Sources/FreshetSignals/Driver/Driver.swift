@@ -1,0 +1,170 @@
+/// One iteration of a concurrent operator: a task that does the operator's work, and the way of its elements to
+/// `next()`.
+///
+/// It makes the only unstructured task of this library. The task starts at the first `next()`, on the executor that
+/// this caller prefers; all else that an operator starts is a child of it. It is cancelled when the task in `next()`
+/// is cancelled, or when the iterator goes away; in the first case `next()` returns when the last child has ended.
+///
+/// Children run ahead of the consumer by one element: an offer waits until it is taken.
+final class Driver<Element: Sendable, Failure: Error>: Sendable {
+    typealias Machine = HandoffStateMachine<Element, Failure, Waiter, OfferWaiter>
+    typealias Round = Machine.Round
+    /// An operator's work: it offers elements, and returns or throws when it is done and its children have ended.
+    typealias Operation = @Sendable (Driver) async throws(Failure) -> Void
+
+    private struct State {
+        var machine = Machine()
+        /// Until the task is made.
+        var operation: Operation?
+        /// From then on until it has ended.
+        var task: Task<Void, Never>?
+    }
+
+    private let state: Lock<State>
+
+    init(_ operation: @escaping Operation) {
+        state = Lock(State(operation: operation))
+    }
+
+    // MARK: The consumer
+
+    func next(isolation: isolated (any Actor)?) async throws(Failure) -> Element? {
+        if Task.isCancelled {
+            cancel()
+        }
+        state.withLock { $0.machine.arrive() }
+        while true {
+            switch state.withLock({ $0.machine.ask() }) {
+            case .start:
+                start()
+            case .deliver(let element, let producer):
+                producer.resume(returning: true)
+                return element
+            case .fail(let failure):
+                throw failure
+            case .end:
+                return nil
+            case .sleep:
+                await waitUntilResumed(isolation: isolation) { waiter in
+                    state.withLock { $0.machine.sleep(waiter) }
+                } onCancel: {
+                    cancel()
+                    // Who waits is woken by the driver's end.
+                    return nil
+                }
+            }
+        }
+    }
+
+    /// Starts to end the iteration; from any thread, also more than once.
+    func cancel() {
+        let (action, task, operation) = state.withLock { state in
+            let action = state.machine.cancel()
+            // Released after the lock: it owns upstream iterators.
+            let operation = action.cancelsDriver ? nil : state.operation.take()
+            return (action, action.cancelsDriver ? state.task : nil, operation)
+        }
+        task?.cancel()
+        for producer in action.dropped {
+            producer.resume(returning: false)
+        }
+        action.wake?.resume()
+        _ = operation
+    }
+
+    private func start() {
+        guard let operation = state.withLock({ $0.operation.take() }) else { return }
+        let executor = withUnsafeCurrentTask { $0?.unownedTaskExecutor?.asTaskExecutor() }
+        let task = Task(executorPreference: executor) { [self] in
+            await run(operation)
+        }
+        let isStopping = state.withLock { state in
+            state.task = task
+            return state.machine.isStopping
+        }
+        if isStopping {
+            // It was cancelled before there was a task to cancel.
+            task.cancel()
+        }
+    }
+
+    private func run(_ operation: Operation) async {
+        var failure: Failure?
+        do throws(Failure) {
+            try await operation(self)
+        } catch let error {
+            failure = error
+        }
+        let ended = failure
+        let consumer = state.withLock { state in
+            state.task = nil
+            return state.machine.driverEnded(ended)
+        }
+        consumer?.resume()
+    }
+
+    // MARK: The operator
+
+    /// Begins a round: from now on nothing that was offered before is delivered.
+    @discardableResult
+    func beginRound() -> Round {
+        let (round, dropped) = state.withLock { $0.machine.beginRound() }
+        for producer in dropped {
+            producer.resume(returning: false)
+        }
+        return round
+    }
+
+    /// Offers an element and waits until the consumer has taken it.
+    ///
+    /// It does not look at the cancellation of the child that offers: who cancels a child first begins a new round.
+    ///
+    /// - Returns: False if nothing of this round is wanted any more.
+    func offer(_ element: Element, in round: Round) async -> Bool {
+        await waitUntilTaken { producer in
+            switch state.withLock({ $0.machine.offer(element, in: round, by: producer) }) {
+            case .drop: producer.resume(returning: false)
+            case .hold(let consumer): consumer?.resume()
+            }
+        }
+    }
+}
+
+/// The iterators' half of a driver: with its last copy the iteration is cancelled.
+final class DriverOwner<Element: Sendable, Failure: Error>: Sendable {
+    private let driver: Driver<Element, Failure>
+
+    init(_ operation: @escaping Driver<Element, Failure>.Operation) {
+        driver = Driver(operation)
+    }
+
+    deinit {
+        driver.cancel()
+    }
+
+    func next(isolation: isolated (any Actor)?) async throws(Failure) -> Element? {
+        try await driver.next(isolation: isolation)
+    }
+}
+
+/// Carries a value that is not Sendable, as iterators are, to the one child that will use it.
+final class Parcel<Value>: Sendable {
+    private struct Slot: ~Copyable {
+        var value: Value?
+    }
+
+    private let slot: Lock<Slot>
+
+    init(_ value: sending Value) {
+        slot = Lock(Slot(value: value))
+    }
+
+    /// The value, the first time; then nil.
+    func open() -> sending Value? {
+        slot.withLock { slot in
+            let value = slot.value
+            slot.value = nil
+            return value
+        }
+    }
+}

@@ -1,0 +1,63 @@
+import Glibc
+
+/// An IPv4 or IPv6 address.
+public struct IPAddress: Hashable, Sendable, LosslessStringConvertible {
+    /// The protocol's version.
+    public enum Family: UInt8, Hashable, Sendable, CaseIterable {
+        case v4 = 4
+        case v6 = 6
+    }
+
+    public let family: Family
+    private let high: UInt64
+    private let low: UInt64
+
+    /// From 4 or 16 bytes in network order; nil for any other count.
+    public init?(bytes: some Collection<UInt8>) {
+        switch bytes.count {
+        case 4:
+            family = .v4
+            high = 0
+            low = bytes.reduce(0) { $0 << 8 | UInt64($1) }
+        case 16:
+            family = .v6
+            high = bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+            low = bytes.dropFirst(8).reduce(0) { $0 << 8 | UInt64($1) }
+        default: return nil
+        }
+    }
+
+    /// From text: `192.0.2.1`, `2001:db8::1`. An IPv4 address written as IPv6 (`::ffff:192.0.2.1`) is one of IPv4.
+    ///
+    /// Brackets and zones (`fe80::1%eth0`) are not taken: a zone is a link of this machine, not part of an address.
+    public init?(_ text: String) {
+        var bytes = [UInt8](repeating: 0, count: 16)
+        if inet_pton(AF_INET, text, &bytes) == 1 {
+            self.init(bytes: bytes[..<4])
+        } else if inet_pton(AF_INET6, text, &bytes) == 1 {
+            let isMapped = bytes[..<10].allSatisfy { $0 == 0 } && bytes[10] == 0xff && bytes[11] == 0xff
+            self.init(bytes: isMapped ? bytes[12...] : bytes[...])
+        } else {
+            return nil
+        }
+    }
+
+    /// 4 or 16 bytes in network order.
+    public var bytes: [UInt8] {
+        switch family {
+        case .v4: (0..<4).map { UInt8(truncatingIfNeeded: low >> (24 - 8 * $0)) }
+        case .v6: [high, low].flatMap { half in (0..<8).map { UInt8(truncatingIfNeeded: half >> (56 - 8 * $0)) } }
+        }
+    }
+
+    /// Whether it holds on its own link only: fe80::/10 (RFC 4291, 2.5.6).
+    var isIPv6LinkLocal: Bool { family == .v6 && high >> 54 == 0xfe80 >> 6 }
+
+    /// As RFC 5952 writes it.
+    public var description: String {
+        var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+        let result = inet_ntop(family == .v4 ? AF_INET : AF_INET6, bytes, &text, socklen_t(text.count))
+        return result == nil
+            ? "?" : String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+    }
+}

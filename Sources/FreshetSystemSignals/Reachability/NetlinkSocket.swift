@@ -1,0 +1,170 @@
+import CNetlink
+import FreshetEventLoop
+import Glibc
+
+/// Why netlink cannot be used.
+struct NetlinkError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// What was tried.
+    var action: String
+    /// libnl's error number, positive.
+    var number: Int32
+
+    var description: String {
+        let reason = nl_geterror(number).map { String(cString: $0) } ?? "error \(number)"
+        return "\(action): \(reason)"
+    }
+}
+
+/// A routing socket of libnl: the one owner of its C objects. It never blocks. Use it from one thread at a time.
+///
+/// A socket belongs to the network namespace of the thread that opened it (network_namespaces(7)), for good.
+final class NetlinkSocket {
+    /// What one read gave.
+    enum Received: Hashable {
+        case datagram([UInt8])
+        /// From a process, not from the kernel: not looked at.
+        case foreign
+        /// Nothing more to read for now.
+        case empty
+        /// The kernel had to drop messages (ENOBUFS): what was followed has to be dumped again.
+        case overrun
+        case failed(NetlinkError)
+    }
+
+    private let socket: OpaquePointer
+
+    /// The socket's descriptor, to be watched; it stays this object's.
+    var descriptor: Int32 { nl_socket_get_fd(socket) }
+
+    /// - Parameters:
+    ///   - groups: what to be told of (RTNLGRP_*).
+    ///   - receiveBuffer: bytes that the kernel may queue; it takes at most net.core.rmem_max.
+    init(groups: [rtnetlink_groups] = [], receiveBuffer: Int32) throws(NetlinkError) {
+        guard let socket = nl_socket_alloc() else { throw NetlinkError(action: "open", number: NLE_NOMEM) }
+        self.socket = socket
+        // Events carry no sequence of ours, and replies are matched by us. Acknowledgements are not needed.
+        nl_socket_disable_seq_check(socket)
+        nl_socket_disable_auto_ack(socket)
+        // Ask for a datagram's size before taking it: none is ever cut off.
+        nl_socket_enable_msg_peek(socket)
+        try Self.check("connect to the kernel", nl_connect(socket, NETLINK_ROUTE))
+        try Self.check("set up the socket", nl_socket_set_nonblocking(socket))
+        try Self.check("size the buffers", nl_socket_set_buffer_size(socket, receiveBuffer, 0))
+        for group in groups {
+            try Self.check("join group \(group.rawValue)", nl_socket_add_membership(socket, Int32(group.rawValue)))
+        }
+    }
+
+    deinit { nl_socket_free(socket) }
+
+    private static func check(_ action: String, _ result: Int32) throws(NetlinkError) {
+        guard result >= 0 else { throw NetlinkError(action: action, number: -result) }
+    }
+
+    /// Takes the next datagram.
+    func receive() -> Received {
+        var sender = sockaddr_nl()
+        var buffer: UnsafeMutablePointer<UInt8>?
+        let count = nl_recv(socket, &sender, &buffer, nil)
+        defer { free(buffer) }
+        guard count >= 0 else {
+            switch -count {
+            case NLE_AGAIN: return .empty
+            case NLE_NOMEM: return .overrun  // libnl's name for ENOBUFS
+            default: return .failed(NetlinkError(action: "receive", number: -count))
+            }
+        }
+        guard count > 0, let buffer else { return .empty }
+        // The kernel is port 0. Who has CAP_NET_ADMIN may send to us too, and is not heeded.
+        guard sender.nl_pid == 0 else { return .foreign }
+        return .datagram(Array(UnsafeBufferPointer(start: buffer, count: Int(count))))
+    }
+
+    /// Sends a request and returns its sequence number.
+    ///
+    /// - Parameters:
+    ///   - header: the fixed part after the netlink header.
+    ///   - attribute: one attribute after it.
+    private func send(
+        _ type: Int32, flags: Int32, header: [UInt8], attribute: (type: Int32, value: [UInt8])? = nil
+    ) throws(NetlinkError) -> UInt32 {
+        guard let message = nlmsg_alloc_simple(type, flags | NLM_F_REQUEST) else {
+            throw NetlinkError(action: "ask", number: NLE_NOMEM)
+        }
+        defer { nlmsg_free(message) }
+        var header = header
+        try Self.check("ask", nlmsg_append(message, &header, header.count, Int32(NLMSG_ALIGNTO)))
+        if let attribute {
+            try Self.check("ask", nla_put(message, attribute.type, Int32(attribute.value.count), attribute.value))
+        }
+        try Self.check("ask", nl_send_auto(socket, message))
+        return nlmsg_hdr(message).pointee.nlmsg_seq
+    }
+
+    // MARK: Questions
+
+    /// Asks how an address is reached. The kernel has answered when it has taken the question.
+    func route(to address: IPAddress) -> RouteAnswer {
+        let family = address.family == .v4 ? AF_INET : AF_INET6
+        var header = [UInt8](repeating: 0, count: MemoryLayout<rtmsg>.size)
+        header[0] = UInt8(family)
+        header[1] = UInt8(address.bytes.count * 8)
+        do {
+            let sequence = try send(
+                Int32(RTM_GETROUTE), flags: 0, header: header, attribute: (Int32(RTA_DST.rawValue), address.bytes))
+            while true {
+                switch receive() {
+                case .datagram(let datagram):
+                    for message in NetlinkMessage.split(datagram).messages where message.sequence == sequence {
+                        if let answer = RouteAnswer(message) { return answer }
+                    }
+                case .foreign: continue
+                case .empty: return .unanswered(EAGAIN)
+                case .overrun: return .unanswered(ENOBUFS)
+                case .failed: return .unanswered(EIO)
+                }
+            }
+        } catch {
+            return .unanswered(EIO)
+        }
+    }
+
+    /// Lists all links and addresses into new tables; nil if the list was interrupted by a change and has to be asked
+    /// for again.
+    func dumpTables() throws(NetlinkError) -> KernelTables? {
+        var tables = KernelTables()
+        // Without the counters of each link, the larger part of the answer.
+        let skipStatistics = withUnsafeBytes(of: UInt32(RTEXT_FILTER_SKIP_STATS)) { Array($0) }
+        let links = try dump(
+            Int32(RTM_GETLINK), header: [UInt8](repeating: 0, count: MemoryLayout<ifinfomsg>.size),
+            attribute: (Int32(IFLA_EXT_MASK), skipStatistics), into: &tables)
+        let addresses = try dump(
+            Int32(RTM_GETADDR), header: [UInt8](repeating: 0, count: MemoryLayout<ifaddrmsg>.size), into: &tables)
+        return links && addresses ? tables : nil
+    }
+
+    /// Returns whether the list is consistent.
+    private func dump(
+        _ type: Int32, header: [UInt8], attribute: (type: Int32, value: [UInt8])? = nil, into tables: inout KernelTables
+    ) throws(NetlinkError) -> Bool {
+        let sequence = try send(type, flags: NLM_F_DUMP, header: header, attribute: attribute)
+        var isConsistent = true
+        while true {
+            switch receive() {
+            case .datagram(let datagram):
+                let (messages, isWhole) = NetlinkMessage.split(datagram)
+                isConsistent = isConsistent && isWhole
+                for message in messages where message.sequence == sequence {
+                    isConsistent = isConsistent && !message.isInterruptedDump
+                    if Int32(message.type) == NLMSG_DONE || Int32(message.type) == NLMSG_ERROR {
+                        return isConsistent && (message.errorNumber ?? 0) == 0
+                    }
+                    if let event = RoutingEvent(message) { tables.apply(event) }
+                }
+            case .foreign: continue
+            case .empty, .overrun: return false
+            case .failed(let error): throw error
+            }
+        }
+    }
+}

@@ -1,0 +1,40 @@
+/// The present state of one target: a fact that can be asked for at any time.
+public struct NetworkFact: Hashable, Sendable, CustomStringConvertible {
+    public let target: NetworkTarget
+    /// Whether packets to the target have a way out of this machine. Whether the other end answers is not known.
+    public internal(set) var isReachable: Bool
+    /// The ways there, one for each protocol that has one; empty if there is none, or if nobody knows.
+    public internal(set) var paths: [NetworkPath]
+    /// Why it is not reachable; nil if it is.
+    public internal(set) var obstacle: NetworkObstacle?
+    /// Nobody knows, because netlink is missing (``NetworkMonitor/availability``): reachability is taken for granted.
+    public internal(set) var isAssumed: Bool
+    /// Since when ``isReachable`` has had its value.
+    public internal(set) var since: ContinuousClock.Instant
+    /// When reachability or the path changed last: what grace after a change is counted from. At first, the instant at
+    /// which the target was first looked at.
+    public internal(set) var changedAt: ContinuousClock.Instant
+    /// The epoch of the network that the last change began. Connections from earlier ones may hang.
+    public internal(set) var epoch: UInt64
+
+    init(
+        _ target: NetworkTarget, _ snapshot: NetworkSnapshot, isAssumed: Bool = false, at now: ContinuousClock.Instant,
+        epoch: UInt64
+    ) {
+        self.target = target
+        isReachable = isAssumed || snapshot.isReachable
+        paths = snapshot.paths
+        obstacle = isAssumed ? nil : snapshot.obstacle
+        self.isAssumed = isAssumed
+        since = now
+        changedAt = now
+        self.epoch = epoch
+    }
+
+    /// For people, such as `via 192.0.2.1 on wan0 from 192.0.2.2`, or `no route`.
+    public var description: String {
+        if isAssumed { return "not known, taken for reachable" }
+        if let obstacle { return obstacle.description }
+        return paths.map(\.description).joined(separator: ", ")
+    }
+}

@@ -1,0 +1,263 @@
+import CNetlink
+public import FreshetEventLoop
+import FreshetSignals
+import Synchronization
+
+/// The signal `network`, and whether and how any number of targets is reachable.
+///
+/// It lists the kernel's links and addresses, follows them and the routes and rules by netlink, and after each burst
+/// of changes asks the kernel how it would reach each target: policy rules, metrics and source selection are the
+/// kernel's, not guessed. It needs no privileges, and wakes for nothing but the kernel's word.
+///
+/// ```swift
+/// let monitor = NetworkMonitor(loop) { epoch in connections.dropIdle(before: epoch) }
+/// let watch = monitor.watch(.elsewhere)
+/// if watch.fact.isReachable { … }
+/// for await _ in watch.signal { … }        // became reachable, or is reached by another path
+/// ```
+///
+/// **What fires.** A target became reachable, or is reached by another gateway, link or source address. Losing it
+/// changes the fact and fires nothing. What comes and goes beside it is counted as minor.
+///
+/// **Epochs.** Connections from before a change of path hang until they time out. So each look that fires begins a new
+/// epoch first: the hook is called, then the facts change, then the signals fire; all on the loop's thread, in this
+/// order.
+///
+/// **Threading.** All methods may be called from any thread.
+public final class NetworkMonitor: Sendable {
+    /// The name of the signal.
+    public static let signalName = "network"
+
+    /// Whether the kernel can be asked.
+    public enum Availability: Hashable, Sendable {
+        case available
+        /// Every target is taken for reachable, and nothing fires. The reason is a sentence for people.
+        case unavailable(reason: String)
+    }
+
+    /// How often what happened.
+    public struct Counts: Hashable, Sendable {
+        /// Firings, of all targets.
+        public var fired: UInt64 = 0
+        /// Changes that were seen and fired nothing.
+        public var minor: UInt64 = 0
+        /// How often links and addresses were listed anew: once at the start, and after each loss of messages.
+        public var listings: UInt64 = 0
+    }
+
+    /// Bytes that the kernel may queue for us: some hundred messages. It takes no more than net.core.rmem_max.
+    static let defaultReceiveBuffer: Int32 = 256 * 1_024
+    /// The most datagrams that are read before the kernel is asked: a flood must not hold up the loop.
+    static let datagramsPerTurn = 1_024
+    /// How long after the last message the kernel is asked once more. It announces some changes before they are in
+    /// force: a deleted address, microseconds before the routes that go with it, of which it says nothing.
+    static let settleTime: Duration = .milliseconds(100)
+    /// How often a listing that was interrupted is begun again at once; after that, when it has become quiet.
+    static let listingsPerTurn = 8
+
+    private struct State {
+        /// Nil: netlink is missing.
+        var sockets: Sockets?
+        var availability: Availability
+        var machine = ReachabilityMachine()
+        var watches: [NetworkTarget: WeakWatch] = [:]
+        var nextWatch: UInt64 = 0
+        var listings: UInt64 = 0
+        var needsListing = true
+    }
+
+    private struct Sockets {
+        /// Hears what changes.
+        let events: NetlinkSocket
+        /// Asks. Apart, so that an answer never waits behind a flood of events.
+        let questions: NetlinkSocket
+    }
+
+    private struct WeakWatch {
+        weak var watch: NetworkWatch?
+        let identifier: UInt64
+    }
+
+    private let trigger: Trigger
+    private let now: @Sendable () -> ContinuousClock.Instant
+    private let onEpoch: @Sendable (UInt64) -> Void
+    private let state: Mutex<State>
+    private let descriptorWatch = Mutex<DescriptorWatch?>(nil)
+    private let settleTimer = Mutex<LoopTimer?>(nil)
+
+    /// Starts to follow the kernel, in the network namespace of the calling thread.
+    ///
+    /// It always succeeds: see ``availability``.
+    ///
+    /// - Parameter onEpoch: called on the loop's thread with the number of an epoch that begins, before anything else
+    ///   hears of it. The first epoch, at the start, is 0. It must not block.
+    public convenience init(_ loop: EventLoop, onEpoch: @escaping @Sendable (UInt64) -> Void = { _ in }) {
+        self.init(loop, receiveBuffer: Self.defaultReceiveBuffer, onEpoch: onEpoch)
+    }
+
+    init(
+        _ loop: EventLoop, receiveBuffer: Int32, onEpoch: @escaping @Sendable (UInt64) -> Void,
+        now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
+    ) {
+        self.onEpoch = onEpoch
+        self.now = now
+        trigger = Trigger(Self.signalName, now: now)
+        var descriptor: Int32?
+        do {
+            let sockets = try Sockets(
+                events: NetlinkSocket(groups: Self.groups, receiveBuffer: receiveBuffer),
+                questions: NetlinkSocket(receiveBuffer: Self.defaultReceiveBuffer))
+            descriptor = sockets.events.descriptor
+            state = Mutex(State(sockets: sockets, availability: .available))
+        } catch {
+            state = Mutex(State(sockets: nil, availability: .unavailable(reason: Self.explain(error))))
+        }
+        guard let descriptor else {
+            state.withLock { _ = $0.machine.goBlind(at: now()) }
+            return
+        }
+        settleTimer.withLock { $0 = LoopTimer(loop) { [weak self] in self?.turn(settled: true) } }
+        // Subscribed before the first listing: what changes in between is heard.
+        state.withLock { Self.list(&$0) }
+        do {
+            let watch = try loop.watch(descriptor, for: .read) { [weak self] _ in self?.turn(settled: false) }
+            descriptorWatch.withLock { $0 = watch }
+        } catch {
+            _ = state.withLock { Self.goBlind(&$0, reason: Self.explain(error), at: now()) }
+        }
+    }
+
+    deinit {
+        // Before the sockets are closed.
+        descriptorWatch.withLock { $0 }?.cancel()
+    }
+
+    private static let groups: [rtnetlink_groups] = [
+        RTNLGRP_LINK, RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR, RTNLGRP_IPV4_ROUTE, RTNLGRP_IPV6_ROUTE,
+        RTNLGRP_IPV4_RULE, RTNLGRP_IPV6_RULE,
+    ]
+
+    private static func explain(_ error: some Error) -> String {
+        "the kernel cannot be asked for its routes (\(error)): every network is taken for reachable; "
+            + "allow AF_NETLINK in RestrictAddressFamilies="
+    }
+
+    /// Whether the kernel can be asked. Say it once, at the start.
+    public var availability: Availability { state.withLock { $0.availability } }
+
+    /// How often what happened.
+    public var counts: Counts {
+        state.withLock {
+            Counts(fired: $0.machine.fired, minor: $0.machine.minor, listings: $0.listings)
+        }
+    }
+
+    /// The present epoch.
+    public var epoch: UInt64 { state.withLock { $0.machine.epoch } }
+
+    // MARK: Targets
+
+    /// Follows a target for as long as the watch is kept. Who asks for a target that is followed gets the same watch.
+    public func watch(_ target: NetworkTarget) -> NetworkWatch {
+        state.withLock { state in
+            if let watch = state.watches[target]?.watch { return watch }
+            state.machine.remove(target)  // the end of an earlier watch may still be on its way
+            var answers: [IPAddress: RouteAnswer] = [:]
+            if let sockets = state.sockets {
+                for address in target.addresses { answers[address] = sockets.questions.route(to: address) }
+            }
+            let fact = state.machine.add(target, answers, at: now())
+            state.nextWatch += 1
+            let identifier = state.nextWatch
+            let watch = NetworkWatch(target, fact, trigger.signal(activatedBy: target)) { [weak self] in
+                self?.unwatch(target, identifier)
+            }
+            state.watches[target] = WeakWatch(watch: watch, identifier: identifier)
+            return watch
+        }
+    }
+
+    private func unwatch(_ target: NetworkTarget, _ identifier: UInt64) {
+        state.withLock { state in
+            guard state.watches[target]?.identifier == identifier else { return }
+            state.watches[target] = nil
+            state.machine.remove(target)
+        }
+    }
+
+    // MARK: Following
+
+    /// Reads what there is, asks, and tells. On the loop's thread.
+    private func turn(settled: Bool) {
+        let instant = now()
+        let (outcome, watches, isBlind) = state.withLock {
+            state -> (ReachabilityMachine.Outcome, [NetworkWatch], Bool) in
+            let outcome = Self.look(&state, at: instant)
+            return (outcome, outcome.changes.compactMap { state.watches[$0.fact.target]?.watch }, state.sockets == nil)
+        }
+        if isBlind {
+            descriptorWatch.withLock { $0 }?.cancel()
+        } else if !settled || outcome.isIncomplete {
+            settleTimer.withLock { $0 }?.arm(at: instant + Self.settleTime)
+        }
+        if let epoch = outcome.epoch { onEpoch(epoch) }
+        for change in outcome.changes {
+            watches.first { $0.target == change.fact.target }?.set(change.fact)
+        }
+        for change in outcome.changes {
+            if let firing = change.firing { trigger.activate(for: change.fact.target, firing) }
+        }
+    }
+
+    private static func look(_ state: inout State, at now: ContinuousClock.Instant) -> ReachabilityMachine.Outcome {
+        guard let sockets = state.sockets else { return ReachabilityMachine.Outcome() }
+        if let error = drain(sockets.events, &state) {
+            return goBlind(&state, reason: explain(error), at: now)
+        }
+        if state.needsListing { list(&state) }
+        var answers: [IPAddress: RouteAnswer] = [:]
+        for address in state.machine.questions { answers[address] = sockets.questions.route(to: address) }
+        var outcome = state.machine.look(answers, at: now)
+        if state.needsListing { outcome.isIncomplete = true }
+        return outcome
+    }
+
+    /// Reads until there is nothing more, or enough for one turn. Returns why it cannot go on, if so.
+    private static func drain(_ socket: NetlinkSocket, _ state: inout State) -> NetlinkError? {
+        for _ in 0..<datagramsPerTurn {
+            switch socket.receive() {
+            case .datagram(let datagram):
+                let (messages, isWhole) = NetlinkMessage.split(datagram)
+                for message in messages {
+                    if let event = RoutingEvent(message) { state.machine.tables.apply(event) }
+                }
+                if !isWhole { state.needsListing = true }
+            case .foreign: continue
+            case .overrun: state.needsListing = true
+            case .empty: return nil
+            case .failed(let error): return error
+            }
+        }
+        return nil
+    }
+
+    /// Lists links and addresses anew. What could not be listed stays as it was, and is listed at the next look.
+    private static func list(_ state: inout State) {
+        guard let socket = state.sockets?.questions else { return }
+        for _ in 0..<listingsPerTurn {
+            state.listings += 1
+            guard let tables = try? socket.dumpTables() else { continue }
+            state.machine.tables = tables
+            state.needsListing = false
+            return
+        }
+    }
+
+    private static func goBlind(
+        _ state: inout State, reason: String, at now: ContinuousClock.Instant
+    ) -> ReachabilityMachine.Outcome {
+        state.sockets = nil
+        state.availability = .unavailable(reason: reason)
+        return state.machine.goBlind(at: now)
+    }
+}

@@ -1,0 +1,134 @@
+/// Follows any number of targets: what the kernel said goes in, what to tell goes out.
+///
+/// It asks nobody and reads no clock. Who runs it feeds events into ``tables``, asks the kernel for ``questions`` once
+/// a burst is over, and hands the answers to ``look(_:at:)``.
+struct ReachabilityMachine: Sendable {
+    /// What has to be told after a look, in this order: the epoch, the facts, the firings.
+    struct Outcome: Hashable, Sendable {
+        /// The epoch that began, if one did.
+        var epoch: UInt64?
+        var changes: [Change] = []
+        /// The kernel left questions unanswered, so that it has to be asked again.
+        var isIncomplete = false
+    }
+
+    struct Change: Hashable, Sendable {
+        var fact: NetworkFact
+        /// What the signal says, if it fires.
+        var firing: String?
+    }
+
+    private struct Entry {
+        var snapshot: NetworkSnapshot
+        var fact: NetworkFact
+    }
+
+    var tables = KernelTables()
+    private var entries: [NetworkTarget: Entry] = [:]
+    /// In the order in which they were added, so that what is told has an order too.
+    private var targets: [NetworkTarget] = []
+    private(set) var epoch: UInt64 = 0
+    private(set) var fired: UInt64 = 0
+    private(set) var minor: UInt64 = 0
+    /// The kernel cannot be asked: everything is taken for reachable.
+    private(set) var isBlind = false
+
+    /// The addresses to ask the kernel for.
+    var questions: Set<IPAddress> { isBlind ? [] : Set(targets.flatMap(\.addresses)) }
+
+    /// Adds a target, with the kernel's answers for its addresses. Nothing is told of a first look but the fact.
+    mutating func add(
+        _ target: NetworkTarget, _ answers: [IPAddress: RouteAnswer], at now: ContinuousClock.Instant
+    ) -> NetworkFact {
+        if let entry = entries[target] { return entry.fact }
+        var snapshot = NetworkSnapshot()
+        for address in target.addresses where !isBlind {
+            snapshot.states[address.family] = state(of: address, answers) ?? .unreachable(.noRoute)
+        }
+        let fact = NetworkFact(target, snapshot, isAssumed: isBlind, at: now, epoch: epoch)
+        entries[target] = Entry(snapshot: snapshot, fact: fact)
+        targets.append(target)
+        return fact
+    }
+
+    mutating func remove(_ target: NetworkTarget) {
+        guard entries.removeValue(forKey: target) != nil else { return }
+        targets.removeAll { $0 == target }
+    }
+
+    /// Compares what is now with what was.
+    mutating func look(_ answers: [IPAddress: RouteAnswer], at now: ContinuousClock.Instant) -> Outcome {
+        var outcome = Outcome()
+        for target in targets {
+            guard let entry = entries[target] else { continue }
+            var snapshot = entry.snapshot
+            for address in target.addresses {
+                guard let state = state(of: address, answers) else {
+                    outcome.isIncomplete = true
+                    continue
+                }
+                snapshot.states[address.family] = state
+            }
+            apply(snapshot, to: target, entry, at: now, &outcome)
+        }
+        return outcome
+    }
+
+    /// From now on nobody can be asked, and everything counts as reachable.
+    mutating func goBlind(at now: ContinuousClock.Instant) -> Outcome {
+        isBlind = true
+        var outcome = Outcome()
+        for target in targets {
+            guard var entry = entries[target] else { continue }
+            let wasReachable = entry.fact.isReachable
+            if !wasReachable { begin(&outcome) }
+            let since = entry.fact.since
+            entry.fact = NetworkFact(target, NetworkSnapshot(), isAssumed: true, at: now, epoch: epoch)
+            if wasReachable { entry.fact.since = since }
+            entries[target] = entry
+            if !wasReachable { fired += 1 }
+            outcome.changes.append(
+                Change(fact: entry.fact, firing: wasReachable ? nil : "reachability is no longer known"))
+        }
+        return outcome
+    }
+
+    private func state(of address: IPAddress, _ answers: [IPAddress: RouteAnswer]) -> PathState? {
+        answers[address].flatMap { PathState($0, to: address, tables: tables) }
+    }
+
+    /// All that one look finds begins one epoch.
+    private mutating func begin(_ outcome: inout Outcome) {
+        guard outcome.epoch == nil else { return }
+        epoch += 1
+        outcome.epoch = epoch
+    }
+
+    private mutating func apply(
+        _ snapshot: NetworkSnapshot, to target: NetworkTarget, _ entry: Entry, at now: ContinuousClock.Instant,
+        _ outcome: inout Outcome
+    ) {
+        let delta = NetworkDelta(from: entry.snapshot, to: snapshot)
+        if delta == .nothing { return }
+        if delta == .becameReachable || delta == .pathChanged { begin(&outcome) }
+        var fact = NetworkFact(target, snapshot, at: now, epoch: entry.fact.epoch)
+        var firing: String?
+        switch delta {
+        case .becameReachable:
+            fact.epoch = epoch
+            firing = "reachable \(fact)"
+        case .pathChanged:
+            fact.since = entry.fact.since
+            fact.epoch = epoch
+            firing = "path changed: \(fact)"
+        case .lost: break  // the fact says so; nothing can be fetched, so nothing fires
+        case .minor, .nothing:
+            fact.since = entry.fact.since
+            fact.changedAt = entry.fact.changedAt
+            minor += 1
+        }
+        if firing != nil { fired += 1 }
+        entries[target] = Entry(snapshot: snapshot, fact: fact)
+        outcome.changes.append(Change(fact: fact, firing: firing))
+    }
+}

@@ -1,0 +1,38 @@
+/// The record as journal fields (systemd.journal-fields(7)): the message stays constant, so that it can be searched,
+/// counted and looked up; each value is a field of its own.
+extension LogRecord {
+    /// journald refuses longer names of fields.
+    static let fieldNameLimit = 64
+
+    /// Each field as `NAME=value`.
+    ///
+    /// - Parameter identifier: SYSLOG_IDENTIFIER, the program's name.
+    func journalFields(identifier: String) -> [String] {
+        var fields = [
+            "MESSAGE=\(message)",
+            "PRIORITY=\(level.priority)",
+            "SYSLOG_IDENTIFIER=\(identifier)",
+            "FRESHET_LOGGER=\(label)",
+            "CODE_FILE=\(file)",
+            "CODE_LINE=\(line)",
+            "CODE_FUNC=\(function)",
+        ]
+        if let messageID { fields.append("MESSAGE_ID=\(messageID)") }
+        for (key, value) in values { fields.append("\(Self.fieldName(for: key))=\(value)") }
+        return fields
+    }
+
+    /// `pipeline` becomes `FRESHET_PIPELINE`, `retry-after` `FRESHET_RETRY_AFTER`: only A to Z, 0 to 9 and `_` are
+    /// allowed in a name.
+    static func fieldName(for key: String) -> String {
+        let name = key.utf8.map { byte -> Character in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"): Character(Unicode.Scalar(byte - 32))
+            case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"):
+                Character(Unicode.Scalar(byte))
+            default: "_"
+            }
+        }
+        return String(("FRESHET_" + String(name)).prefix(fieldNameLimit))
+    }
+}

@@ -1,0 +1,78 @@
+import Logging
+
+/// The record as a line for people: a sentence, then the values that the sentence does not say.
+///
+/// `jwks: changed, generation 3 (causes=network (2), timer; run=12)`
+extension LogRecord {
+    /// The sentence, without priority and line break. Control characters are escaped.
+    var sentence: String {
+        var rest = values
+        var text = ""
+        if let pipeline = rest.take("pipeline") { text += PlainText.escaping(pipeline) + ": " }
+        text += PlainText.escaping(message)
+        if let generation = rest.take("generation") { text += ", generation " + PlainText.escaping(generation) }
+        guard !rest.isEmpty else { return text }
+        // What happened and why comes first; the rest in the keys' order.
+        let first = ["outcome", "error", "causes", "signal"]
+        let ordered = first.compactMap { key in rest.take(key).map { (key: key, value: $0) } } + rest
+        return text + " (" + ordered.map { "\($0.key)=\(Self.quoted($0.value))" }.joined(separator: "; ") + ")"
+    }
+
+    /// The line after `<N>`, for whoever collects standard error.
+    var collectedLine: String { "<\(level.priority)>\(sentence)\n" }
+
+    /// The line for a terminal.
+    ///
+    /// - Parameter time: the wall-clock time as it is to be shown, such as `14:03:07.250`.
+    func terminalLine(time: String, colour: Bool) -> String {
+        let name = level.shortName
+        guard colour, let code = level.colour else { return "\(time) \(name) \(sentence)\n" }
+        // SGR (ECMA-48, 8.3.117); the sentence itself has no escape character left.
+        return "\(time) \u{1b}[\(code)m\(name)\u{1b}[0m \(sentence)\n"
+    }
+
+    /// A value that could be taken for several, or for none, in quotation marks.
+    private static func quoted(_ value: String) -> String {
+        let value = PlainText.escaping(value)
+        let isPlain =
+            !value.isEmpty && value.first != " " && value.last != " "
+            && !value.utf8.contains { $0 == UInt8(ascii: ";") || $0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: "=") }
+        return isPlain
+            ? value
+            : "\""
+                + value.split(separator: "\"", omittingEmptySubsequences: false)
+                .joined(separator: "\\\"") + "\""
+    }
+}
+
+extension [(key: String, value: String)] {
+    fileprivate mutating func take(_ key: String) -> String? {
+        firstIndex { $0.key == key }.map { remove(at: $0).value }
+    }
+}
+
+extension Logger.Level {
+    /// Five letters, so that lines stand below each other.
+    fileprivate var shortName: String {
+        switch self {
+        case .trace: "trace"
+        case .debug: "debug"
+        case .info: "info "
+        case .notice: "note "
+        case .warning: "warn "
+        case .error: "error"
+        case .critical: "crit "
+        }
+    }
+
+    /// The colours of journalctl(1): bold for notices, yellow for warnings, red for errors, grey for debug.
+    fileprivate var colour: String? {
+        switch self {
+        case .trace, .debug: "90"
+        case .info: nil
+        case .notice: "1"
+        case .warning: "33"
+        case .error, .critical: "31"
+        }
+    }
+}

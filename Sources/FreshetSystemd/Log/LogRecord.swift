@@ -1,0 +1,56 @@
+import Logging
+
+/// One event of the log with all its values, redacted and bounded: what both renderings start from.
+struct LogRecord: Sendable {
+    /// The most bytes of one value that are kept: enough for a sentence and an address, too little to flood a log.
+    static let valueLimit = 4_096
+
+    var level: Logger.Level
+    var label: String
+    /// The same at each occurrence of its kind: values are in ``values``.
+    var message: String
+    /// By key, in the keys' order.
+    var values: [(key: String, value: String)]
+    /// 32 hexadecimal digits that the journal's catalogue knows (MESSAGE_ID).
+    var messageID: String?
+    var file: String
+    var function: String
+    var line: UInt
+
+    /// The metadata's key that carries the message id.
+    static let messageIDKey = "message-id"
+
+    /// Merges metadata as swift-log wants it: the handler's, then the provider's, then the call's own.
+    init(_ event: LogEvent, label: String, metadata: Logger.Metadata, provided: Logger.Metadata) {
+        var merged = metadata
+        merged.merge(provided) { _, new in new }
+        merged.merge(event.metadata ?? [:]) { _, new in new }
+        if let error = event.error { merged["error"] = .string(String(describing: error)) }
+        messageID = merged.removeValue(forKey: Self.messageIDKey)?.description
+        level = event.level
+        self.label = label
+        message = Self.shown(event.message.description)
+        values = merged.map { (key: $0.key, value: Self.shown($0.value.description)) }.sorted { $0.key < $1.key }
+        file = event.file
+        function = event.function
+        line = event.line
+    }
+
+    private static func shown(_ text: String) -> String {
+        Redaction.text(text).truncated(toBytes: valueLimit)
+    }
+}
+
+extension Logger.Level {
+    /// The priority of syslog(3). swift-log has nothing between critical and emergency.
+    var priority: Int {
+        switch self {
+        case .trace, .debug: 7
+        case .info: 6
+        case .notice: 5
+        case .warning: 4
+        case .error: 3
+        case .critical: 2
+        }
+    }
+}

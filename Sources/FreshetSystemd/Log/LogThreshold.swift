@@ -1,0 +1,17 @@
+public import Logging
+import Synchronization
+
+/// The level below which nothing is logged, shared by all loggers of a program and changeable while it runs.
+public final class LogThreshold: Sendable {
+    private let stored: Mutex<Logger.Level>
+
+    public init(_ level: Logger.Level = .info) {
+        stored = Mutex(level)
+    }
+
+    /// The level in force. May be set from any thread; the next event is measured by it.
+    public var level: Logger.Level {
+        get { stored.withLock { $0 } }
+        set { stored.withLock { $0 = newValue } }
+    }
+}

@@ -1,0 +1,273 @@
+public import FreshetSignals
+
+/// Where marble diagrams are played: sources that do what a diagram says, a manual clock, a serial executor, and an
+/// observer that writes down what came out as a diagram.
+///
+/// ```swift
+/// let stage = MarbleStage()
+/// let a = stage.signal("-a---a-|")
+/// let b = stage.signal("---b----|")
+/// try stage.expect(Signal.merge(a, b), "-o-o-o--|")
+/// ```
+///
+/// In each frame the inputs do what their diagrams say, in the order in which they were made; then all runs until it
+/// is idle; then the timers that are due in this frame wake their sleepers, and all runs until it is idle. So at one
+/// instant elements come before timers, and two plays take the same course.
+public final class MarbleStage: Sendable {
+    /// Runs whatever is observed.
+    public let executor = SerialTestExecutor()
+    /// What timers of the observed sequence are to use.
+    public let clock = ManualClock()
+    /// How long a frame lasts on the clock.
+    public let frame: Duration
+
+    private struct State {
+        var actions: [(frame: Int, act: @Sendable () -> Void)] = []
+        var frames = 0
+        var marks: [Marbles.Mark] = []
+        var presentFrame = 0
+    }
+
+    private let state = Lock(State())
+
+    /// An empty stage.
+    public init(frame: Duration = .milliseconds(10)) {
+        self.frame = frame
+    }
+
+    // MARK: Inputs
+
+    /// A signal that fires for each element of the diagram, the element's name being the detail, and finishes at its
+    /// end.
+    ///
+    /// - Parameter name: The name of its source.
+    public func signal(_ diagram: Marbles, named name: String = "signal") -> Signal {
+        let source = SignalSource(name, now: { [clock] in clock.now })
+        play(diagram) { event in
+            switch event {
+            case .element(let detail): source.fire(detail)
+            case .end: source.finish()
+            case .failure, .ask, .cancel: preconditionFailure("a signal cannot do this: \(diagram)")  // safe: in a test
+            }
+        }
+        return source.signal
+    }
+
+    /// A value that is set to the name of each element of the diagram, and finishes at its end.
+    public func currentValue(_ initial: String, _ diagram: Marbles) -> CurrentValue<String> {
+        let current = CurrentValue(initial)
+        play(diagram) { event in
+            switch event {
+            case .element(let name): current.value = name
+            case .end: current.finish()
+            case .failure, .ask, .cancel: preconditionFailure("a value cannot do this: \(diagram)")  // safe: in a test
+            }
+        }
+        return current
+    }
+
+    /// A sequence that plays the diagram for each iteration anew, frame 0 being that of the first `next()`. A failure
+    /// is a ``MarbleFailure``.
+    public func emitter(_ diagram: Marbles) -> Emitter<String, any Error> {
+        state.withLock { $0.frames = max($0.frames, diagram.frames) }
+        return Emitter(ColdMarbles(diagram: diagram, clock: clock, frame: frame))
+    }
+
+    /// Does something in a frame, in the order of the calls.
+    public func at(frame: Int, _ act: @escaping @Sendable () -> Void) {
+        state.withLock { state in
+            state.actions.append((frame, act))
+            state.frames = max(state.frames, frame + 1)
+        }
+    }
+
+    private func play(_ diagram: Marbles, _ act: @escaping @Sendable (Marbles.Event) -> Void) {
+        for mark in diagram.marks {
+            at(frame: mark.frame) { act(mark.event) }
+        }
+        state.withLock { $0.frames = max($0.frames, diagram.frames) }
+    }
+
+    // MARK: The observer
+
+    /// Plays all inputs and returns what the sequence did.
+    ///
+    /// The iterator is made before frame 0.
+    ///
+    /// - Parameters:
+    ///   - sequence: What is observed.
+    ///   - consumer: What the consumer does. `^` is a call of `next()`, so a diagram with any makes a consumer that
+    ///     asks only then (and when it has its answer); without any it asks on and on. `!` cancels its task.
+    ///   - frames: How many frames are played at least; by default as many as the longest diagram has.
+    ///   - name: The name of an element in the result. By default a `Void` is `o` and everything else is as printed.
+    /// - Returns: The elements, the end or failure, in the frames in which the consumer got them. A cancelled consumer
+    ///   gets the end when `next()` has returned. What the consumer does is not part of it.
+    /// - Throws: ``LivelockError``.
+    public func observe<S: AsyncSequence & Sendable>(
+        _ sequence: S, consumer: Marbles = "", frames: Int = 0,
+        name: @escaping @Sendable (S.Element) -> String = { $0 is Void ? "o" : "\($0)" }
+    ) throws -> Marbles {
+        let asks = SignalSource("asks")
+        let asksByDiagram = consumer.marks.contains { $0.event == .ask }
+        let started = SignalSource("started")
+        let task = Task(executorPreference: executor) { [self] in
+            var asking = asks.signal.makeAsyncIterator()
+            var iterator = sequence.makeAsyncIterator()
+            var starting = started.signal.makeAsyncIterator()
+            await starting.next()
+            while true {
+                if asksByDiagram, await asking.next() == nil { return }
+                do {
+                    guard let element = try await iterator.next(isolation: nil) else {
+                        record(.end)
+                        return
+                    }
+                    record(.element(name(element)))
+                } catch {
+                    record(.failure)
+                    return
+                }
+            }
+        }
+        try executor.runUntilIdle()
+        started.fire()
+        play(consumer) { event in
+            switch event {
+            case .ask: asks.fire()
+            case .cancel: task.cancel()
+            case .element, .end, .failure: preconditionFailure("a consumer cannot do this: \(consumer)")  // safe: ditto
+            }
+        }
+        let frames = state.withLock { state in
+            state.frames = max(state.frames, frames)
+            return state.frames
+        }
+        for number in 0..<frames {
+            try play(frame: number)
+        }
+        let result = state.withLock { Marbles(marks: $0.marks, frames: $0.frames) }
+        task.cancel()
+        try executor.runUntilIdle()
+        return result
+    }
+
+    /// Plays all inputs and throws if the sequence did not do what the diagram says.
+    ///
+    /// The parameters are those of ``observe(_:consumer:frames:name:)``.
+    ///
+    /// - Throws: ``MarbleMismatch``, whose description shows both diagrams; ``LivelockError``.
+    public func expect<S: AsyncSequence & Sendable>(
+        _ sequence: S, _ expected: Marbles, consumer: Marbles = "", frames: Int = 0,
+        name: @escaping @Sendable (S.Element) -> String = { $0 is Void ? "o" : "\($0)" }
+    ) throws {
+        let frames = max(frames, expected.frames)
+        let observed = try observe(sequence, consumer: consumer, frames: frames, name: name)
+        guard observed == expected else {
+            throw MarbleMismatch(expected: expected, observed: observed)
+        }
+    }
+
+    private func play(frame number: Int) throws(LivelockError) {
+        let instant = clock.start.advanced(by: frame * number)
+        // Timers that are due between the frames.
+        while let deadline = clock.nextDeadline, deadline < instant, clock.wakeNext(until: deadline) {
+            try executor.runUntilIdle()
+        }
+        clock.show(instant)
+        let actions = state.withLock { state in
+            state.presentFrame = number
+            return state.actions.filter { $0.frame == number }.map(\.act)
+        }
+        for act in actions {
+            act()
+        }
+        try executor.runUntilIdle()
+        while clock.nextDeadline == instant, clock.wakeNext(until: instant) {
+            try executor.runUntilIdle()
+        }
+    }
+
+    private func record(_ event: Marbles.Event) {
+        state.withLock { $0.marks.append(Marbles.Mark(frame: $0.presentFrame, event: event)) }
+    }
+}
+
+/// A sequence did not do what a diagram says.
+public struct MarbleMismatch: Error, Sendable, Equatable, CustomStringConvertible {
+    /// What it should have done.
+    public let expected: Marbles
+    /// What it did.
+    public let observed: Marbles
+
+    /// Both diagrams, with a caret below the first frame in which they differ.
+    public var description: String {
+        let left = Array(expected.description)
+        let right = Array(observed.description)
+        var same = zip(left, right).prefix { $0 == $1 }.count
+        // A group is one frame: the caret stands at its beginning.
+        while same > 0, left.prefix(same).filter({ $0 == "(" }).count > left.prefix(same).filter({ $0 == ")" }).count {
+            same -= 1
+        }
+        return """
+            not what the diagram says
+            expected  \(expected)
+            observed  \(observed)
+                      \(String(repeating: " ", count: same))^
+            """
+    }
+}
+
+/// The failure that a diagram's `x` stands for.
+public struct MarbleFailure: Error, Hashable {
+    /// All of them are equal.
+    public init() {}
+}
+
+/// A diagram, played for each iteration by itself.
+private struct ColdMarbles: AsyncSequence, Sendable {
+    let diagram: Marbles
+    let clock: ManualClock
+    let frame: Duration
+
+    func makeAsyncIterator() -> AsyncIterator {
+        AsyncIterator(rest: diagram.marks[...], clock: clock, frame: frame)
+    }
+
+    struct AsyncIterator: AsyncIteratorProtocol {
+        var rest: ArraySlice<Marbles.Mark>
+        let clock: ManualClock
+        let frame: Duration
+        var start: ContinuousClock.Instant?
+        var isOver = false
+
+        mutating func next(isolation: isolated (any Actor)? = #isolation) async throws -> String? {
+            guard !isOver else { return nil }
+            let start = self.start ?? clock.now
+            self.start = start
+            let mark = rest.popFirst()
+            // A diagram without an end goes on in silence; so far no test looks into the future.
+            let due = mark.map { frame * $0.frame } ?? .seconds(1_000_000_000)
+            do {
+                try await clock.sleep(until: start.advanced(by: due))
+            } catch {
+                isOver = true
+                return nil
+            }
+            switch mark?.event {
+            case .element(let name):
+                return name
+            case .failure:
+                isOver = true
+                throw MarbleFailure()
+            case .end, nil:
+                isOver = true
+                return nil
+            case .ask, .cancel:
+                preconditionFailure("a sequence neither asks nor cancels")  // safe: a diagram in the test itself
+            }
+        }
+    }
+}
+
+@available(*, unavailable)
+extension ColdMarbles.AsyncIterator: Sendable {}

@@ -1,0 +1,174 @@
+import FreshetEventLoop
+import FreshetPipelines
+import Testing
+
+@testable import FreshetEmitters
+
+@Suite("Commands: output, limits, and an end that reaches the whole group")
+struct CommandRunnerTests {
+    let running: RunningLoop
+    let runner: CommandRunner
+
+    init() throws {
+        running = try RunningLoop()
+        runner = CommandRunner(
+            running.loop, workers: WorkerPool(), environment: ["LANG": "C.UTF-8", "PATH": "/usr/bin:/bin"])
+    }
+
+    func run(
+        _ command: [String], maxBytes: UInt64 = 1 << 20, progress: @escaping @Sendable (UInt64) -> Void = { _ in }
+    ) async throws(FetchError) -> String {
+        String(decoding: try await runner.run(command, maxBytes: maxBytes, progress: progress), as: UTF8.self)
+    }
+
+    func shell(_ script: String, maxBytes: UInt64 = 1 << 20) async throws(FetchError) -> String {
+        try await run(["/bin/sh", "-c", script], maxBytes: maxBytes)
+    }
+
+    @Test("standard output is the data, standard error is not, standard input is empty")
+    func output() async throws {
+        #expect(try await shell("cat; echo one; echo noise >&2; echo two") == "one\ntwo\n")
+        #expect(try await shell("true") == "")
+    }
+
+    @Test("arguments pass as they are, without a shell")
+    func arguments() async throws {
+        #expect(try await run(["/usr/bin/printf", "%s|", "a b", "$HOME", "*", ""]) == "a b|$HOME|*||")
+    }
+
+    @Test("the environment is what was given, and nothing else")
+    func environment() async throws {
+        #expect(try await run(["/usr/bin/env"]) == "LANG=C.UTF-8\nPATH=/usr/bin:/bin\n")
+        let clean = CommandRunner.cleanEnvironment()
+        #expect(Set(clean.keys).isSubset(of: ["PATH", "LANG", "HOME"]))
+        #expect(clean["PATH"]?.isEmpty == false)
+    }
+
+    @Test("a failure says the status and the last line of standard error, its control characters escaped")
+    func exitStatus() async throws {
+        let failure = try await failureOf { () async throws(FetchError) in
+            try await shell("echo data; echo first >&2; printf ' no \\033[1mtoken\\n\\n' >&2; exit 3")
+        }
+        #expect(failure == RunFailure(.local, "/bin/sh exited with status 3: no \\u{1b}[1mtoken"))
+        let silent = try await failureOf { () async throws(FetchError) in try await shell("exit 255") }
+        #expect(silent == RunFailure(.local, "/bin/sh exited with status 255"))
+        let killed = try await failureOf { () async throws(FetchError) in try await shell("kill -9 $$") }
+        #expect(killed == RunFailure(.local, "/bin/sh was ended by signal 9"))
+    }
+
+    @Test("of a flood of errors the end is kept")
+    func errorTail() async throws {
+        let failure = try await failureOf { () async throws(FetchError) in
+            try await shell("i=0; while [ $i -lt 20000 ]; do echo \"line $i\"; i=$((i+1)); done >&2; exit 1")
+        }
+        #expect(failure.message == "/bin/sh exited with status 1: line 19999")
+    }
+
+    @Test(
+        "a path that is not absolute, or is nothing that can run, is a failure of this machine",
+        arguments: [["true"], [], ["./x"], ["/nonexistent/command"], ["/etc/passwd"], ["/tmp"]])
+    func cannotStart(_ command: [String]) async throws {
+        let failure = try await failureOf { () async throws(FetchError) in try await run(command) }
+        #expect(failure.kind == .local)
+    }
+
+    @Test("output of exactly the limit passes, a byte more ends the command")
+    func outputLimit() async throws {
+        #expect(try await shell("printf 12345", maxBytes: 5) == "12345")
+        let failure = try await failureOf { () async throws(FetchError) in try await shell("printf 123456", maxBytes: 5)
+        }
+        #expect(failure.kind == .content && failure.message.contains("check.max-bytes"))
+        // Without the kill this would never end.
+        let endless = try await failureOf { () async throws(FetchError) in
+            try await run(["/usr/bin/yes"], maxBytes: 100_000)
+        }
+        #expect(endless.kind == .content)
+    }
+
+    @Test("a large output arrives whole")
+    func largeOutput() async throws {
+        #expect(try await run(["/usr/bin/head", "-c", "1000000", "/dev/zero"]).utf8.count == 1_000_000)
+    }
+
+    @Test("cancelling ends the command and what it started")
+    func cancel() async throws {
+        let directory = try TemporaryDirectory()
+        let started = Event()
+        let task = Task { () async throws(FetchError) in
+            try await run(
+                ["/bin/sh", "-c", "sleep 1000 & echo $! > \(directory.path)/pid; echo ready; wait"],
+                progress: { _ in started.happen() })
+        }
+        await started.occurrence()
+        let grandchild = try #require(directory.read("pid").flatMap { Int($0.dropLast()) })
+        #expect(isRunning(grandchild))
+        task.cancel()
+        let result = await task.result
+        #expect(throws: FetchError.cancelled) { try result.get() }
+        #expect(await eventually { !isRunning(grandchild) })
+    }
+
+    @Test("a command that ignores SIGTERM is killed after the grace")
+    func stubborn() async throws {
+        let started = Event()
+        let task = Task { () async throws(FetchError) in
+            try await run(
+                ["/bin/sh", "-c", "trap '' TERM; echo $$; while :; do sleep 0.05; done"],
+                progress: { _ in started.happen() })
+        }
+        await started.occurrence()
+        task.cancel()
+        let result = await task.result
+        #expect(throws: FetchError.cancelled) { try result.get() }
+    }
+
+    @Test("cancelled before it starts, nothing runs")
+    func cancelBefore() async throws {
+        let directory = try TemporaryDirectory()
+        let gate = Event()
+        let task = Task { () async throws(FetchError) in
+            await gate.occurrence()
+            return try await shell("echo > \(directory.path)/ran")
+        }
+        task.cancel()
+        gate.happen()
+        let result = await task.result
+        #expect(throws: FetchError.cancelled) { try result.get() }
+        #expect(directory.read("ran") == nil)
+    }
+
+    @Test("what a command leaves behind is killed and not waited for, also if it holds the output open")
+    func leftovers() async throws {
+        let directory = try TemporaryDirectory()
+        #expect(try await shell("sleep 1000 & echo $! > \(directory.path)/pid; echo done") == "done\n")
+        let left = try #require(directory.read("pid").flatMap { Int($0.dropLast()) })
+        #expect(await eventually { !isRunning(left) })
+        // One that left the group escapes the kill, but holds nothing up.
+        let clock = ContinuousClock()
+        let began = clock.now
+        #expect(try await shell("setsid sleep 30 & echo $! > \(directory.path)/pid; echo done") == "done\n")
+        #expect(clock.now - began < .seconds(25))
+        if let escaped = directory.read("pid").flatMap({ Int32($0.dropLast()) }) { endProcess(escaped) }
+    }
+}
+
+@Suite("The end of a stream")
+struct TailTests {
+    @Test("at most the limit is kept, and it is the end")
+    func limit() {
+        var tail = Tail(limit: 4)
+        for byte in UInt8(0)..<100 { tail.append([byte]) }
+        #expect(Array(tail.last) == [96, 97, 98, 99])
+        tail.append(Array(0..<50))
+        #expect(Array(tail.last) == [46, 47, 48, 49])
+    }
+
+    @Test(
+        "the last line is the last with words",
+        arguments: [("", nil), (" \n\n", nil), ("a", "a"), ("a\nb \n \n", "b"), ("a\r\n\tb c\r\n", "b c")])
+    func lastLine(_ text: String, _ line: String?) {
+        var tail = Tail(limit: 100)
+        tail.append(Array(text.utf8))
+        #expect(tail.lastLine.map { String(decoding: $0, as: UTF8.self) } == line)
+    }
+}

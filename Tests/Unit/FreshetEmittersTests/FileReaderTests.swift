@@ -1,0 +1,117 @@
+import FreshetEventLoop
+import FreshetPipelines
+import Testing
+
+@testable import FreshetEmitters
+
+@Suite("Files: whole, unchanged, or refused")
+struct FileReaderTests {
+    let directory: TemporaryDirectory
+    let reader = FileReader(workers: WorkerPool())
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    func read(
+        _ path: String, validators: Validators? = nil, maxBytes: UInt64 = 1 << 20
+    ) async throws(FetchError) -> FetchResult {
+        try await reader.read(path, validators: validators, maxBytes: maxBytes, progress: { _ in })
+    }
+
+    @Test("a file is read whole, and read again only when it was rewritten or replaced")
+    func unchanged() async throws {
+        let path = try directory.write("a", "one")
+        let first = try #require(try await read(path).content)
+        #expect(first.bytes == Array("one".utf8) && first.mediaType == nil)
+        let validators = first.validators
+        #expect(!validators.isEmpty)
+
+        let second = try await read(path, validators: validators)
+        guard case .notModified(let same) = second else {
+            Issue.record("\(second)")
+            return
+        }
+        #expect(same == validators)
+
+        // Another inode, the same size, perhaps the same time.
+        try directory.write("b", "two")
+        try directory.rename("b", to: "a")
+        let third = try #require(try await read(path, validators: validators).content)
+        #expect(third.bytes == Array("two".utf8))
+        // Another size in place.
+        try directory.write("a", "three")
+        #expect(try await read(path, validators: third.validators).text == "three")
+    }
+
+    @Test("a limit holds exactly")
+    func limit() async throws {
+        let path = try directory.write("a", "12345")
+        #expect(try await read(path, maxBytes: 5).text == "12345")
+        let failure = try await failureOf { () async throws(FetchError) in try await read(path, maxBytes: 4) }
+        #expect(failure.kind == .content && failure.message.contains("check.max-bytes"))
+        // No size is announced here.
+        let unannounced = try await failureOf { () async throws(FetchError) in
+            try await read("/proc/self/status", maxBytes: 10)
+        }
+        #expect(unannounced.kind == .content)
+    }
+
+    @Test("an empty file is empty, and a file that does not say its size is always read")
+    func unsized() async throws {
+        let empty = try #require(try await read(try directory.write("empty", "")).content)
+        #expect(empty.bytes.isEmpty && empty.validators.isEmpty)
+        let status = try #require(try await read("/proc/self/status").content)
+        #expect(!status.bytes.isEmpty && status.validators.isEmpty)
+    }
+
+    @Test("a large file arrives whole")
+    func large() async throws {
+        let text = String(repeating: "0123456789abcdef", count: 200_000)
+        #expect(try await read(try directory.write("large", text), maxBytes: 4 << 20).text == text)
+    }
+
+    @Test("what is no regular file is refused by name and not waited for")
+    func notRegular() async throws {
+        for (path, kind) in [
+            (try directory.makeFIFO("fifo"), "FIFO"), (directory.path, "directory"), ("/dev/null", "device"),
+        ] {
+            let failure = try await failureOf { () async throws(FetchError) in try await read(path) }
+            #expect(failure.kind == .local)
+            #expect(failure.message.contains(path) && failure.message.contains(kind))
+        }
+        let failure = try await failureOf { () async throws(FetchError) in try await read("/nonexistent") }
+        #expect(failure.message == "could not open /nonexistent: No such file or directory")
+    }
+
+    @Test("cancelled before it starts, nothing is read")
+    func cancelled() async throws {
+        let path = try directory.write("a", "one")
+        let gate = Event()
+        let task = Task { () async throws(FetchError) in
+            await gate.occurrence()
+            return try await read(path)
+        }
+        task.cancel()
+        gate.happen()
+        let result = await task.result
+        #expect(throws: FetchError.cancelled) { try result.get() }
+    }
+}
+
+@Suite("One fetcher for all sources")
+struct SourceFetcherTests {
+    @Test("each source goes to its own")
+    func dispatch() async throws {
+        let running = try RunningLoop()
+        let workers = WorkerPool()
+        let fetcher = SourceFetcher(
+            http: HTTPClient(running.loop), commands: CommandRunner(running.loop, workers: workers),
+            files: FileReader(workers: workers))
+        let directory = try TemporaryDirectory()
+        let file = try directory.write("a", "file")
+        let origin = try ScriptedOrigin { _, connection in connection.answer("200 OK", body: "origin") }
+        #expect(try await fetcher.fetch(FetchRequest(source: .file(file))).text == "file")
+        #expect(try await fetcher.fetch(FetchRequest(source: .command(["/bin/echo", "command"]))).text == "command\n")
+        let source = HTTPSource(url: origin.url(), host: "127.0.0.1")
+        #expect(try await fetcher.fetch(FetchRequest(source: .http(source))).text == "origin")
+    }
+}

@@ -1,0 +1,220 @@
+import Testing
+
+@testable import FreshetPipelines
+
+@Suite("After a failure")
+struct FailureTests {
+    let policy = RefreshPolicy(freshFor: .zero, retry: RetryPolicy(from: .seconds(1), to: .seconds(300)))
+
+    /// Lets a pipeline fail so often in a row, and returns how long it waited each time.
+    private func waits(_ kind: RunFailure.Kind, times: Int, seed: UInt64) throws -> [Double] {
+        let talk = Dialogue(policy, seed: seed)
+        _ = talk.at(0, .hears("file", at: 0))
+        var waits: [Double] = []
+        // The storm that the first signal began is over by then.
+        var now = 5.0
+        for run in 1...UInt64(times) {
+            _ = talk.at(now, .fails(run, kind))
+            let next = try #require(talk.nextRun)
+            #expect(next.reason == .retry)
+            waits.append(Dialogue.seconds(next.at) - now)
+            now = Dialogue.seconds(next.at) + 0.001
+            #expect(talk.pass(until: now).map(\.deed) == [.starts(run + 1, ["file"])])
+        }
+        return waits
+    }
+
+    @Test("waits grow from retry.from to retry.to with full jitter", arguments: [1, 2, 3, 4, 5])
+    func bounds(_ seed: UInt64) throws {
+        let waits = try waits(.transient, times: 12, seed: seed)
+        for (index, wait) in waits.enumerated() {
+            #expect(wait >= 0 && wait <= min(300, Double(1 << index)) + 0.001, "attempt \(index + 1)")
+        }
+        #expect(Set(waits).count > 6)
+    }
+
+    @Test("the jitter fills the whole range")
+    func fullJitter() {
+        var jitter = Jitter(seed: 42)
+        let delays = (0..<1000).map { _ in
+            BackOff.delay(after: 4, .transient, policy: policy, jitter: &jitter)
+        }
+        #expect(delays.allSatisfy { $0 >= .zero && $0 < .seconds(8) })
+        #expect(delays.filter { $0 < .seconds(1) }.count > 80)
+        #expect(delays.filter { $0 > .seconds(7) }.count > 80)
+    }
+
+    @Test("the ceiling doubles and stays below retry.to, however often it fails")
+    func ceiling() {
+        let retry = policy.retry
+        #expect((1...5).map { BackOff.ceiling(after: $0, policy: retry) } == [1, 2, 4, 8, 16].map { .seconds($0) })
+        #expect(BackOff.ceiling(after: 10, policy: retry) == .seconds(300))
+        #expect(BackOff.ceiling(after: .max, policy: retry) == .seconds(300))
+        #expect(BackOff.ceiling(after: .max, policy: RetryPolicy(from: .zero)) == .zero)
+        #expect(BackOff.ceiling(after: 1, policy: RetryPolicy(from: .seconds(9), to: .seconds(5))) == .seconds(5))
+    }
+
+    @Test("a refusal waits an hour at least, or every")
+    func refused() {
+        var jitter = Jitter(seed: 1)
+        func wait(_ every: Duration?) -> Duration {
+            BackOff.delay(after: 9, .refused, policy: RefreshPolicy(every: every), jitter: &jitter)
+        }
+        #expect(wait(nil) == .seconds(3600))
+        #expect(wait(.seconds(60)) == .seconds(3600))
+        #expect(wait(.seconds(86400)) == .seconds(86400))
+    }
+
+    @Test("the timer does not go faster than the back-off")
+    func timerWaits() {
+        let talk = Dialogue(RefreshPolicy(every: .seconds(60), freshFor: .zero), lastCheck: 0)
+        #expect(talk.pass(until: 60) == [.init(at: 60, deed: .starts(1, ["timer"]))])
+        _ = talk.at(61, .fails(1, .refused))
+        #expect(talk.pass(until: 3660) == [])
+        #expect(talk.pass(until: 3700) == [.init(at: 3661, deed: .starts(2, ["timer"]))])
+        _ = talk.at(3700, .succeeds(2))
+        #expect(talk.pass(until: 3760) == [.init(at: 3760, deed: .starts(3, ["timer"]))])
+    }
+
+    @Test("never faster than min-interval")
+    func minInterval() throws {
+        let talk = Dialogue(RefreshPolicy(minInterval: .seconds(50), freshFor: .zero))
+        _ = talk.at(0, .hears("file", at: 0))
+        _ = talk.at(3, .fails(1, .transient))
+        #expect(try #require(talk.nextRun).at == Dialogue.instant(50))
+        #expect(talk.pass(until: 60) == [.init(at: 50, deed: .starts(2, ["file"]))])
+    }
+
+    @Test("the surroundings cut the wait after a failure to connect")
+    func cutConnection() {
+        let talk = Dialogue(policy, seed: 3)
+        _ = talk.at(0, .hears("file", at: 0))
+        _ = talk.at(100, .fails(1, .connection))
+        #expect(talk.at(100.001, .hears("foreground", at: 100.001)) == [.starts(2, ["file", "foreground"])])
+    }
+
+    @Test(
+        "the surroundings do not cut the wait after another failure",
+        arguments: [RunFailure.Kind.transient, .refused, .content, .local, .deadline])
+    func cutNothing(_ kind: RunFailure.Kind) throws {
+        let talk = Dialogue(RefreshPolicy(freshFor: .zero, retry: RetryPolicy(from: .seconds(300))))
+        _ = talk.at(0, .hears("file", at: 0))
+        _ = talk.at(100, .fails(1, kind))
+        let due = Dialogue.seconds(try #require(talk.nextRun).at)
+        try #require(due > 100.1)
+        #expect(talk.at(100.1, .hears("foreground", at: 100.1)) == [])
+        let starts = talk.pass(until: 10000)
+        #expect(starts.map(\.deed) == [.starts(2, ["file", "foreground"])])
+        #expect(starts.map { Dialogue.instant($0.at) } == [Dialogue.instant(due)])
+    }
+
+    @Test(
+        "a demand cuts every wait",
+        arguments: [RunFailure.Kind.connection, .transient, .refused, .content, .local, .deadline])
+    func demandCuts(_ kind: RunFailure.Kind) {
+        let talk = Dialogue(policy)
+        _ = talk.at(0, .hears("file", at: 0))
+        _ = talk.at(100, .fails(1, kind))
+        #expect(talk.at(100, .hears("reload", at: 100)) == [.starts(2, ["file", "reload"])])
+    }
+
+    @Test("a demand that came while the run was under way cuts its wait")
+    func demandDuring() {
+        let talk = Dialogue(policy)
+        _ = talk.at(0, .hears("file", at: 0))
+        _ = talk.at(10, .hears("reload", at: 10))
+        #expect(talk.at(11, .fails(1, .refused)) == [.starts(2, ["file", "reload"])])
+    }
+
+    @Test("in a storm a failure to connect is not tried again before what was gathered is delivered")
+    func storm() {
+        let talk = Dialogue(RefreshPolicy(freshFor: .zero, retry: RetryPolicy(from: .milliseconds(1))))
+        _ = talk.at(0, .hears("file", at: 0))
+        _ = talk.at(0.1, .fails(1, .connection))
+        #expect(talk.pass(until: 0.5) == [])
+        _ = talk.at(0.5, .hears("network", at: 0.5))
+        #expect(talk.pass(until: 1) == [])
+        // The network signal began a grace; the run that failed before is not of it.
+        #expect(talk.pass(until: 100) == [.init(at: 2.5, deed: .starts(2, ["file", "network"]))])
+    }
+
+    @Test("in a storm without further signals it is tried again when it is calm")
+    func stormAlone() {
+        let talk = Dialogue(RefreshPolicy(freshFor: .zero, retry: RetryPolicy(from: .milliseconds(1))))
+        _ = talk.at(0, .hears("file", at: 0))
+        _ = talk.at(0.1, .fails(1, .connection))
+        #expect(talk.pass(until: 100) == [.init(at: 2, deed: .starts(2, ["file"]))])
+    }
+
+    @Test("in a storm other failures are tried again as ever")
+    func stormOther() throws {
+        let talk = Dialogue(RefreshPolicy(freshFor: .zero, retry: RetryPolicy(from: .milliseconds(100))))
+        _ = talk.at(0, .hears("file", at: 0))
+        _ = talk.at(0.1, .fails(1, .transient))
+        let start = try #require(talk.pass(until: 100).first)
+        #expect(start.at <= 0.2)
+    }
+
+    @Test("a retry that came due without a network goes through the storm gate when it is back")
+    func retryAndFlaps() {
+        let talk = Dialogue(RefreshPolicy(freshFor: .zero, retry: RetryPolicy(from: .milliseconds(1))))
+        _ = talk.at(0, .hears("file", at: 0))
+        _ = talk.at(10, .network(Dialogue.offline(since: 10)))
+        _ = talk.at(10, .ended(run: 1, .cancelled))
+        #expect(talk.at(11, .network(Dialogue.online(epoch: 2, since: 11))) == [.starts(2, ["file"])])
+        _ = talk.at(11.1, .fails(2, .transient))
+        _ = talk.at(11.1, .network(Dialogue.offline(epoch: 2, since: 11.1)))
+        #expect(talk.pass(until: 11.2) == [])
+        #expect(talk.at(11.2, .network(Dialogue.online(epoch: 3, since: 11.2))) == [])
+        #expect(talk.pass(until: 100) == [.init(at: 13.2, deed: .starts(3, ["file"]))])
+    }
+
+    @Test("attempts are counted from the first failure, and a success ends the count")
+    func attempts() {
+        let talk = Dialogue(policy)
+        _ = talk.at(10, .hears("file", at: 10))
+        _ = talk.at(20, .fails(1, .content))
+        _ = talk.at(30, .timer)
+        _ = talk.at(40, .fails(2, .local))
+        #expect(
+            talk.activity == .failed(RunFailure(.local, "it broke"), since: Dialogue.instant(20), attempts: 2))
+        _ = talk.at(50, .timer)
+        _ = talk.at(60, .succeeds(3))
+        #expect(talk.activity == .loaded)
+    }
+
+    @Test("Retry-After is remembered, holds for all, and only force passes it")
+    func retryAfter() {
+        let talk = Dialogue(policy)
+        _ = talk.at(0, .hears("file", at: 0))
+        #expect(talk.at(10, .fails(1, .transient, retryAfter: .seconds(100))) == [.remembersRetryAfter(110)])
+        #expect(talk.nextRun == PlannedRun(at: Dialogue.instant(110), reason: .retry))
+        #expect(talk.at(20, .hears("reload", at: 20)) == [])
+        #expect(talk.waitsFor == Wait(.retryAfter, until: Dialogue.instant(110)))
+        #expect(
+            talk.at(30, .refresh(request: 1, force: false))
+                == [.refuses(1, .retryAfter(until: Dialogue.instant(110)))])
+        #expect(talk.at(40, .refresh(request: 2, force: true)) == [.starts(2, ["file", "reload", "operator"])])
+        #expect(talk.at(41, .succeeds(2)) == [.remembersRetryAfter(nil), .answers(2, .changed)])
+        #expect(talk.at(50, .hears("reload", at: 50)) == [.starts(3, ["reload"])])
+    }
+
+    @Test("when Retry-After has passed the run starts by itself")
+    func retryAfterPasses() {
+        let talk = Dialogue(policy)
+        _ = talk.at(0, .hears("file", at: 0))
+        _ = talk.at(10, .fails(1, .transient, retryAfter: .seconds(1000)))
+        _ = talk.at(20, .hears("reload", at: 20))
+        #expect(talk.pass(until: 5000) == [.init(at: 1010, deed: .starts(2, ["file", "reload"]))])
+    }
+
+    @Test("Retry-After is remembered across restarts, and is believed for a week at most")
+    func retryAfterMemory() {
+        let talk = Dialogue(policy, retryAfter: 50)
+        #expect(talk.at(0, .hears("start", at: 0)) == [])
+        #expect(talk.activity == .waiting(Wait(.retryAfter, until: Dialogue.instant(50))))
+        #expect(talk.pass(until: 60) == [.init(at: 50, deed: .starts(1, ["start"]))])
+        let century = Duration.seconds(100 * 365 * 86400)
+        #expect(talk.at(60, .fails(1, .transient, retryAfter: century)) == [.remembersRetryAfter(60 + 7 * 86400)])
+    }
+}

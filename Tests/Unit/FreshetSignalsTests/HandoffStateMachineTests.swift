@@ -1,0 +1,124 @@
+import Testing
+
+@testable import FreshetSignals
+
+@Suite("The way of elements from a driver to next(), event by event")
+struct HandoffStateMachineTests {
+    struct Fault: Error, Equatable {}
+    typealias Machine = HandoffStateMachine<Int, Fault, String, String>
+
+    /// A machine whose driver runs, and its round.
+    func running() -> (Machine, Machine.Round) {
+        var machine = Machine()
+        machine.arrive()
+        #expect(machine.ask().text == "start")
+        let round = machine.beginRound().round
+        return (machine, round)
+    }
+
+    @Test("the driver starts at the first next() and not before")
+    func start() {
+        var machine = Machine()
+        machine.arrive()
+        #expect(machine.ask().text == "start")
+        #expect(machine.ask().text == "sleep")
+        #expect(machine.sleep("consumer") == nil)
+    }
+
+    @Test("an offer wakes the consumer, which takes it and frees the producer")
+    func offer() {
+        var (machine, round) = running()
+        #expect(machine.sleep("consumer") == nil)
+        #expect(machine.offer(1, in: round, by: "p").text == "hold, wake consumer")
+        #expect(machine.offer(2, in: round, by: "q").text == "hold")
+        #expect(machine.ask().text == "deliver 1 of p")
+        machine.arrive()
+        #expect(machine.ask().text == "deliver 2 of q")
+        machine.arrive()
+        #expect(machine.ask().text == "sleep")
+    }
+
+    @Test("an offer between asking and falling asleep keeps the consumer awake")
+    func offerBeforeSleep() {
+        var (machine, round) = running()
+        #expect(machine.ask().text == "sleep")
+        #expect(machine.offer(1, in: round, by: "p").text == "hold")
+        #expect(machine.sleep("consumer") == "consumer")
+    }
+
+    @Test("a new round drops what waits and what comes late")
+    func rounds() {
+        var (machine, old) = running()
+        #expect(machine.offer(1, in: old, by: "p").text == "hold")
+        let (new, dropped) = machine.beginRound()
+        #expect(dropped == ["p"])
+        #expect(machine.offer(2, in: old, by: "p").text == "drop")
+        #expect(machine.ask().text == "sleep")
+        #expect(machine.offer(3, in: new, by: "p").text == "hold")
+        #expect(machine.ask().text == "deliver 3 of p")
+    }
+
+    @Test("the end and a failure are delivered once, then the end for ever")
+    func ends() {
+        var (machine, _) = running()
+        #expect(machine.sleep("consumer") == nil)
+        #expect(machine.driverEnded(Fault()) == "consumer")
+        #expect(machine.ask().text == "fail")
+        machine.arrive()
+        #expect(machine.ask().text == "end")
+    }
+
+    @Test("cancelled before it began it ends without a driver")
+    func cancelledIdle() {
+        var machine = Machine()
+        #expect(!machine.cancel().cancelsDriver)
+        machine.arrive()
+        #expect(machine.ask().text == "end")
+    }
+
+    @Test("a cancelled consumer sleeps on until the driver has ended, and gets no failure")
+    func cancelledAsleep() {
+        var (machine, round) = running()
+        #expect(machine.offer(1, in: round, by: "p").text == "hold")
+        let action = machine.cancel()
+        #expect(action.cancelsDriver)
+        #expect(action.dropped == ["p"])
+        #expect(action.wake == nil)
+        #expect(machine.isStopping)
+        #expect(!machine.cancel().cancelsDriver, "a second cancellation has no effect")
+        #expect(machine.ask().text == "sleep")
+        #expect(machine.sleep("consumer") == nil)
+        #expect(machine.offer(2, in: round, by: "p").text == "drop")
+        #expect(machine.driverEnded(Fault()) == "consumer")
+        #expect(machine.ask().text == "end")
+    }
+
+    @Test("a failure that nobody took is dropped by a cancellation")
+    func cancelledAfterEnd() {
+        var (machine, _) = running()
+        #expect(machine.driverEnded(Fault()) == nil)
+        #expect(!machine.cancel().cancelsDriver)
+        #expect(machine.ask().text == "end")
+    }
+}
+
+extension HandoffStateMachine.AskAction where Element == Int, Producer == String {
+    fileprivate var text: String {
+        switch self {
+        case .start: "start"
+        case .deliver(let element, let producer): "deliver \(element) of \(producer)"
+        case .fail: "fail"
+        case .end: "end"
+        case .sleep: "sleep"
+        }
+    }
+}
+
+extension HandoffStateMachine.OfferAction where Consumer == String {
+    fileprivate var text: String {
+        switch self {
+        case .drop: "drop"
+        case .hold(let wake): wake.map { "hold, wake \($0)" } ?? "hold"
+        }
+    }
+}

@@ -1,0 +1,121 @@
+import Testing
+
+@testable import FreshetSystemSignals
+
+@Suite("Netlink messages")
+struct NetlinkMessageTests {
+    @Test("are split as they stand in a datagram, padding skipped")
+    func split() {
+        let first = Bytes.message(16, sequence: 7, [1, 2, 3])
+        let second = Bytes.message(3, flags: 0x10, sequence: 8, [])
+        let (messages, isWhole) = NetlinkMessage.split(first + [0] + second)
+        #expect(isWhole)
+        #expect(messages.map(\.type) == [16, 3])
+        #expect(messages.map(\.sequence) == [7, 8])
+        #expect(messages.map { Array($0.payload) } == [[1, 2, 3], []])
+        #expect(messages.map(\.isInterruptedDump) == [false, true])
+    }
+
+    @Test("that are cut off anywhere lose nothing that came before, and trap never")
+    func truncation() {
+        let first = Bytes.link(index: 2, flags: 1, name: Array("wan0".utf8))
+        let second = Bytes.route(attributes: [Bytes.attribute(4, Bytes.of(Int32(2)))])
+        let whole = first + second
+        for count in 0..<whole.count {
+            let (messages, isWhole) = NetlinkMessage.split(Array(whole.prefix(count)))
+            #expect(messages.count == (count < first.count ? 0 : 1))
+            #expect(isWhole == (count == 0 || count == first.count))
+        }
+    }
+
+    @Test("with a length that cannot be are not believed", arguments: [0, 15, 17, UInt32.max])
+    func lengths(_ length: UInt32) {
+        let datagram = Bytes.of(length) + [UInt8](repeating: 0, count: 12)
+        let (messages, isWhole) = NetlinkMessage.split(datagram)
+        #expect(messages.isEmpty && !isWhole)
+    }
+
+    @Test("any bytes as payload are read without a trap")
+    func anyPayload() {
+        for type: UInt16 in [2, 3, 16, 17, 20, 21, 24, 25, 32, 33, 99] {
+            for count in 0..<64 {
+                for byte: UInt8 in [0, 1, 4, 0xff] {
+                    let payload = [UInt8](repeating: byte, count: count)
+                    let message = NetlinkMessage(type: type, flags: 0, sequence: 0, payload: payload[...])
+                    _ = RoutingEvent(message)
+                    _ = RouteAnswer(message)
+                    #expect(message.errorNumber == nil || count >= 4)
+                }
+            }
+        }
+    }
+}
+
+@Suite("Routing events")
+struct RoutingEventTests {
+    @Test("tell of a link, its flags and its name")
+    func link() throws {
+        let message = try Bytes.single(Bytes.link(index: 7, flags: 0x1_1043, name: Array("wan0".utf8)))
+        #expect(RoutingEvent(message) == .link(index: 7, Link(name: Array("wan0".utf8), flags: 0x1_1043)))
+        let gone = try Bytes.single(Bytes.link(17, index: 7, flags: 0, name: Array("wan0".utf8)))
+        #expect(RoutingEvent(gone) == .link(index: 7, nil))
+    }
+
+    @Test("of a bridge's own family are not taken for a link that is gone")
+    func bridgePort() throws {
+        // AF_BRIDGE is 7: a port left its bridge.
+        #expect(RoutingEvent(try Bytes.single(Bytes.link(17, family: 7, index: 3, flags: 0, name: [0x61]))) == nil)
+    }
+
+    @Test("tell of an address: the local one where there is a peer, the wide flags where there are any")
+    func addresses() throws {
+        let peer = try address("192.0.2.9"), own = try address("192.0.2.2"), six = try address("2001:db8::2")
+        let four = Bytes.address(
+            family: 2, flags: 0x80, index: 2,
+            attributes: [Bytes.attribute(1, peer.bytes), Bytes.attribute(2, own.bytes)])
+        #expect(
+            RoutingEvent(try Bytes.single(four)) == .address(LocalAddress(index: 2, address: own), flags: 0x80))
+        let wide = Bytes.address(
+            family: 10, flags: 0x40, index: 2,
+            attributes: [Bytes.attribute(1, six.bytes), Bytes.attribute(8, Bytes.of(UInt32(0x140)))])
+        #expect(
+            RoutingEvent(try Bytes.single(wide)) == .address(LocalAddress(index: 2, address: six), flags: 0x140))
+        let gone = Bytes.address(21, family: 10, index: 2, attributes: [Bytes.attribute(1, six.bytes)])
+        #expect(RoutingEvent(try Bytes.single(gone)) == .address(LocalAddress(index: 2, address: six), flags: nil))
+    }
+
+    @Test("of routes and rules only say that something changed", arguments: [24, 25, 32, 33])
+    func routing(_ type: UInt16) throws {
+        #expect(RoutingEvent(try Bytes.single(Bytes.message(type, []))) == .routing)
+    }
+}
+
+@Suite("The kernel's answer")
+struct RouteAnswerTests {
+    @Test("is a route with link, gateway and source")
+    func route() throws {
+        let message = Bytes.route(attributes: [
+            Bytes.attribute(4, Bytes.of(Int32(2))), Bytes.attribute(5, try address("192.0.2.1").bytes),
+            Bytes.attribute(7, try address("192.0.2.2").bytes),
+        ])
+        let expected = RouteAnswer.Route(
+            type: 1, index: 2, gateway: try address("192.0.2.1"), source: try address("192.0.2.2"))
+        #expect(RouteAnswer(try Bytes.single(message)) == .route(expected))
+    }
+
+    @Test("may have a gateway of the other family")
+    func via() throws {
+        let message = Bytes.route(attributes: [
+            Bytes.attribute(4, Bytes.of(Int32(2))), Bytes.attribute(18, [10, 0] + (try address("fe80::1").bytes)),
+        ])
+        let expected = RouteAnswer.Route(type: 1, index: 2, gateway: try address("fe80::1"), source: nil)
+        #expect(RouteAnswer(try Bytes.single(message)) == .route(expected))
+    }
+
+    @Test("is a refusal with its error, and an acknowledgement is none")
+    func refusal() throws {
+        #expect(RouteAnswer(try Bytes.single(Bytes.message(2, Bytes.of(Int32(-101))))) == .refused(101))
+        #expect(RouteAnswer(try Bytes.single(Bytes.message(2, Bytes.of(Int32(0))))) == nil)
+        #expect(RouteAnswer(try Bytes.single(Bytes.message(2, Bytes.of(Int32.min)))) == nil)
+    }
+}

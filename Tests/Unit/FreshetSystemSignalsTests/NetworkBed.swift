@@ -1,0 +1,106 @@
+import FreshetEventLoop
+import FreshetSignals
+import Glibc
+import Testing
+
+@testable import FreshetSystemSignals
+
+/// A network of its own: a loop whose thread has left the machine's network namespace for an empty one.
+///
+/// What the actor does runs on that thread, so sockets are opened and commands are started in there. The namespace
+/// goes away with the thread and the sockets.
+actor NetworkBed {
+    nonisolated let loop: EventLoop
+    nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+
+    /// Whether this process may make such networks; else the suite says that it is not run.
+    static let isAvailable: Bool = {
+        guard geteuid() == 0, access(ipCommand, X_OK) == 0, unshareCall != nil else { return false }
+        // A child tries it, so that no thread of this process is changed.
+        return run(["unshare", "-n", ipCommand, "link", "add", "a", "type", "veth", "peer", "name", "b"]) == 0
+    }()
+
+    /// Runs a command to its end, and returns waitpid(2)'s status; nil if it could not be started.
+    private static func run(_ arguments: [String], input: Int32 = 0) -> Int32? {
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_adddup2(&actions, input, 0)
+        var pointers: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) } + [nil]
+        defer { for pointer in pointers { free(pointer) } }
+        var pid = pid_t()
+        guard posix_spawnp(&pid, arguments[0], &actions, nil, &pointers, environ) == 0 else { return nil }
+        var status: Int32 = 0
+        return waitpid(pid, &status, 0) == pid ? status : nil
+    }
+
+    private static let ipCommand = "/usr/sbin/ip"
+    private static let newNetwork: Int32 = 0x4000_0000  // CLONE_NEWNET, unshare(2)
+    /// unshare(2), which the Glibc module leaves out.
+    private static var unshareCall: (@convention(c) (Int32) -> Int32)? {
+        dlsym(nil, "unshare").map { unsafeBitCast($0, to: (@convention(c) (Int32) -> Int32).self) }
+    }
+
+    private init(_ loop: EventLoop) { self.loop = loop }
+
+    /// Runs a test in a new network, and takes it down again.
+    static func with(
+        _ body: @Sendable (NetworkBed) async throws -> Void
+    ) async throws {
+        let loop = try EventLoop()
+        try loop.runInThread(named: "network-bed")
+        defer { loop.stop() }
+        let bed = NetworkBed(loop)
+        try await bed.enter()
+        try await body(bed)
+    }
+
+    private func enter() async throws {
+        let unshare = try #require(Self.unshareCall)
+        try #require(unshare(Self.newNetwork) == 0)
+        try await ip("link set lo up")
+    }
+
+    /// Runs `ip` with the words of a line.
+    func ip(_ line: String) async throws {
+        let arguments = line.split(separator: " ").map(String.init)
+        let child = try ChildProcess(
+            loop, ChildProcess.Command(path: Self.ipCommand, arguments: arguments), input: 0, output: 1, error: 2)
+        #expect(await child.wait() == .exited(status: 0), "ip \(line)")
+    }
+
+    /// Runs `ip -batch` on many lines, and does nothing else meanwhile: the loop reads no event before it has ended.
+    func ipBatch(_ lines: [String]) throws {
+        let file = try #require(tmpfile())
+        defer { fclose(file) }
+        let text = Array(lines.joined(separator: "\n").utf8)
+        try #require(fwrite(text, 1, text.count, file) == text.count)
+        rewind(file)
+        #expect(Self.run([Self.ipCommand, "-batch", "-"], input: fileno(file)) == 0)
+    }
+
+    /// `wan0` with 192.0.2.2/24, cabled to `far`.
+    func cable(_ name: String = "wan0", to far: String = "far", address: String? = "192.0.2.2/24") async throws {
+        try await ip("link add \(name) type veth peer name \(far)")
+        try await ip("link set \(far) up")
+        try await ip("link set \(name) up")
+        if let address { try await ip("addr add \(address) dev \(name)") }
+    }
+
+    func monitor(
+        receiveBuffer: Int32 = NetworkMonitor.defaultReceiveBuffer,
+        onEpoch: @escaping @Sendable (UInt64) -> Void = { _ in }
+    ) throws -> NetworkMonitor {
+        let monitor = NetworkMonitor(loop, receiveBuffer: receiveBuffer, onEpoch: onEpoch)
+        try #require(monitor.availability == .available)
+        return monitor
+    }
+}
+
+extension NetworkWatch {
+    /// Waits for a fact; the suite's time limit is the deadline.
+    func fact(where isWanted: @Sendable (NetworkFact) -> Bool) async throws -> NetworkFact {
+        for await fact in facts where isWanted(fact) { return fact }
+        throw CancellationError()
+    }
+}

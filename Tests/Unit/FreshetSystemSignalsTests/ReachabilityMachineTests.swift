@@ -1,0 +1,125 @@
+import Testing
+
+@testable import FreshetSystemSignals
+
+@Suite("Following targets")
+struct ReachabilityMachineTests {
+    private let start = ContinuousClock.Instant.now
+    private func at(_ seconds: Int) -> ContinuousClock.Instant { start + .seconds(seconds) }
+
+    private func machine() -> ReachabilityMachine {
+        var machine = ReachabilityMachine()
+        machine.tables.apply(.link(index: 2, Link(name: Array("wan0".utf8), flags: 0x41)))
+        return machine
+    }
+
+    private func route(_ gateway: String, from source: String) throws -> RouteAnswer {
+        .route(RouteAnswer.Route(type: 1, index: 2, gateway: try address(gateway), source: try address(source)))
+    }
+
+    private func answers(v4: RouteAnswer = .refused(101), v6: RouteAnswer = .refused(101)) throws
+        -> [IPAddress: RouteAnswer]
+    {
+        [try address("203.0.113.1"): v4, try address("2001:db8::1"): v6]
+    }
+
+    @Test("a day of a network: what is told, and when")
+    func dialogue() throws {
+        var machine = machine()
+        let first = machine.add(.elsewhere, try answers(), at: at(0))
+        #expect(!first.isReachable && first.description == "no route" && first.epoch == 0)
+        #expect(try machine.questions == [address("203.0.113.1"), address("2001:db8::1")])
+
+        // A default route: the epoch begins and the signal fires.
+        let via1 = try route("192.0.2.1", from: "192.0.2.2")
+        var outcome = machine.look(try answers(v4: via1), at: at(10))
+        var fact = try #require(outcome.changes.first?.fact)
+        #expect(outcome.epoch == 1)
+        #expect(outcome.changes.map(\.firing) == ["reachable via 192.0.2.1 on wan0 from 192.0.2.2"])
+        #expect(fact.isReachable && fact.since == at(10) && fact.changedAt == at(10) && fact.epoch == 1)
+
+        // The same again: nothing.
+        #expect(machine.look(try answers(v4: via1), at: at(11)) == ReachabilityMachine.Outcome())
+
+        // IPv6 comes later: the fact says so, nothing fires, and neither grace nor age begin anew.
+        outcome = machine.look(try answers(v4: via1, v6: route("fe80::1", from: "2001:db8:1::2")), at: at(12))
+        fact = try #require(outcome.changes.first?.fact)
+        #expect(outcome.epoch == nil && outcome.changes.first?.firing == nil)
+        #expect(fact.paths.count == 2 && fact.changedAt == at(10) && fact.epoch == 1)
+        #expect(machine.minor == 1)
+
+        // Another gateway.
+        let via9 = try route("192.0.2.9", from: "192.0.2.2")
+        outcome = machine.look(try answers(v4: via9), at: at(20))
+        fact = try #require(outcome.changes.first?.fact)
+        #expect(outcome.epoch == 2)
+        #expect(outcome.changes.map(\.firing) == ["path changed: via 192.0.2.9 on wan0 from 192.0.2.2"])
+        #expect(fact.since == at(10) && fact.changedAt == at(20) && fact.epoch == 2)
+
+        // Carrier lost: a fact, no firing, no epoch.
+        machine.tables.apply(.link(index: 2, Link(name: Array("wan0".utf8), flags: 0x1)))
+        outcome = machine.look(try answers(v4: via9), at: at(30))
+        fact = try #require(outcome.changes.first?.fact)
+        #expect(outcome.epoch == nil && outcome.changes.first?.firing == nil)
+        #expect(!fact.isReachable && fact.since == at(30) && fact.changedAt == at(30) && fact.epoch == 2)
+        #expect(fact.description == "wan0 is down or has no carrier")
+
+        // And back.
+        machine.tables.apply(.link(index: 2, Link(name: Array("wan0".utf8), flags: 0x41)))
+        outcome = machine.look(try answers(v4: via9), at: at(31))
+        #expect(outcome.epoch == 3)
+        #expect(machine.fired == 3 && machine.minor == 1)
+    }
+
+    @Test("all targets that change at one look begin one epoch")
+    func oneEpoch() throws {
+        var machine = machine()
+        let host = NetworkTarget.address(try address("198.51.100.7"))
+        _ = machine.add(.elsewhere, try answers(), at: at(0))
+        _ = machine.add(host, [try address("198.51.100.7"): .refused(101)], at: at(0))
+        var all = try answers(v4: route("192.0.2.1", from: "192.0.2.2"))
+        all[try address("198.51.100.7")] = try route("192.0.2.1", from: "192.0.2.2")
+        let outcome = machine.look(all, at: at(1))
+        #expect(outcome.epoch == 1)
+        #expect(outcome.changes.map(\.fact.target) == [.elsewhere, host])
+        #expect(outcome.changes.allSatisfy { $0.fact.epoch == 1 && $0.firing != nil })
+    }
+
+    @Test("a question that was not answered changes nothing, and is to be asked again")
+    func unanswered() throws {
+        var machine = machine()
+        let via = try route("192.0.2.1", from: "192.0.2.2")
+        let fact = machine.add(.elsewhere, try answers(v4: via), at: at(0))
+        #expect(fact.isReachable)
+        let outcome = machine.look(try answers(v4: .unanswered(11)), at: at(1))
+        #expect(outcome.isIncomplete && outcome.changes.isEmpty)
+        #expect(machine.add(.elsewhere, [:], at: at(2)) == fact)
+    }
+
+    @Test("a target that was removed is neither asked for nor told of")
+    func removed() throws {
+        var machine = machine()
+        _ = machine.add(.elsewhere, try answers(), at: at(0))
+        machine.remove(.elsewhere)
+        #expect(machine.questions.isEmpty)
+        let outcome = machine.look(try answers(v4: route("192.0.2.1", from: "192.0.2.2")), at: at(1))
+        #expect(outcome == ReachabilityMachine.Outcome())
+    }
+
+    @Test("without netlink everything is taken for reachable, said once")
+    func blind() throws {
+        var machine = machine()
+        let via = try route("192.0.2.1", from: "192.0.2.2")
+        let host = NetworkTarget.address(try address("198.51.100.7"))
+        _ = machine.add(.elsewhere, try answers(v4: via), at: at(0))
+        _ = machine.add(host, [try address("198.51.100.7"): .refused(101)], at: at(0))
+        let outcome = machine.goBlind(at: at(5))
+        #expect(outcome.epoch == 1)
+        #expect(outcome.changes.map(\.fact.isReachable) == [true, true])
+        #expect(outcome.changes.map(\.fact.isAssumed) == [true, true])
+        #expect(outcome.changes.map { $0.firing != nil } == [false, true])
+        #expect(machine.questions.isEmpty)
+        let late = machine.add(.address(try address("192.0.2.77")), [:], at: at(6))
+        #expect(late.isReachable && late.isAssumed)
+    }
+}

@@ -1,0 +1,108 @@
+import Glibc
+import Testing
+
+@testable import FreshetSystemd
+
+@Suite("Notifier")
+struct NotifierTests {
+    @Test("without NOTIFY_SOCKET nothing is sent and nothing fails")
+    func silent() {
+        let notifier = Notifier(environment: [:])
+        #expect(!notifier.isConnected)
+        #expect(!notifier.ready())
+        #expect(!notifier.stopping())
+    }
+
+    @Test("each call is one datagram")
+    func datagrams() throws {
+        let manager = try ScriptedManager()
+        let notifier = Notifier(environment: ["NOTIFY_SOCKET": manager.address])
+        #expect(notifier.isConnected)
+        #expect(notifier.ready(status: "3 pipelines"))
+        #expect(manager.receive() == "READY=1\nSTATUS=3 pipelines")
+        #expect(notifier.stopping())
+        #expect(manager.receive() == "STOPPING=1")
+        #expect(notifier.status("loading jwks"))
+        #expect(manager.receive() == "STATUS=loading jwks")
+    }
+
+    @Test("a reload says its monotonic instant in the same datagram")
+    func reload() throws {
+        let manager = try ScriptedManager()
+        let notifier = Notifier(environment: ["NOTIFY_SOCKET": manager.address])
+        #expect(notifier.reloading(atMicroseconds: 1_234_567, status: nil))
+        #expect(manager.receive() == "RELOADING=1\nMONOTONIC_USEC=1234567")
+        #expect(notifier.reloading())
+        let lines = try #require(manager.receive()).split(separator: "\n")
+        #expect(lines.count == 2)
+        let stamp = try #require(lines.last?.split(separator: "=").last.flatMap { UInt64($0) })
+        var now = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &now)
+        // Of this boot's monotonic clock, not of the wall clock.
+        #expect(stamp <= UInt64(now.tv_sec + 1) * 1_000_000)
+    }
+
+    @Test("a status cannot add an assignment of its own")
+    func injection() throws {
+        let manager = try ScriptedManager()
+        let notifier = Notifier(environment: ["NOTIFY_SOCKET": manager.address])
+        notifier.status("a\nWATCHDOG=trigger")
+        #expect(manager.receive() == "STATUS=a\\nWATCHDOG=trigger")
+    }
+
+    @Test("a status is cut at its limit, between characters")
+    func statusLimit() throws {
+        let manager = try ScriptedManager()
+        let notifier = Notifier(environment: ["NOTIFY_SOCKET": manager.address])
+        let fits = String(repeating: "a", count: Notifier.statusLimit)
+        notifier.status(fits)
+        #expect(manager.receive() == "STATUS=" + fits)
+        notifier.status(String(repeating: "é", count: Notifier.statusLimit))
+        let cut = try #require(manager.receive()).dropFirst("STATUS=".count)
+        #expect(cut.utf8.count <= Notifier.statusLimit)
+        #expect(cut.hasSuffix("é…"))
+    }
+
+    @Test(
+        "what is no Unix address is as if nothing was set",
+        arguments: ["", "relative", "@", "/", "vsock:2:1", "/" + String(repeating: "x", count: 200)])
+    func otherAddresses(_ address: String) {
+        #expect(!Notifier(environment: ["NOTIFY_SOCKET": address]).isConnected)
+    }
+}
+
+/// The receiving end of NOTIFY_SOCKET, at an abstract address that the kernel chose.
+private final class ScriptedManager {
+    let address: String
+    private let descriptor: Int32
+
+    init() throws {
+        let descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0)
+        self.descriptor = descriptor
+        try #require(descriptor >= 0)
+        var name = sockaddr_un()
+        name.sun_family = sa_family_t(AF_UNIX)
+        var length = socklen_t(MemoryLayout<sa_family_t>.size)  // only the family: autobind, unix(7)
+        let bound = withUnsafeMutablePointer(to: &name) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { Glibc.bind(descriptor, $0, length) }
+        }
+        try #require(bound == 0)
+        length = socklen_t(MemoryLayout<sockaddr_un>.size)
+        withUnsafeMutablePointer(to: &name) { pointer in
+            _ = pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) }
+        }
+        let count = Int(length) - MemoryLayout<sa_family_t>.size
+        address = withUnsafeBytes(of: &name.sun_path) { path in
+            "@" + String(decoding: path[1..<count], as: UTF8.self)
+        }
+    }
+
+    deinit { close(descriptor) }
+
+    /// The next datagram; nil if there is none.
+    func receive() -> String? {
+        var buffer = [UInt8](repeating: 0, count: 4_096)
+        let count = recv(descriptor, &buffer, buffer.count, Int32(MSG_DONTWAIT))
+        return count < 0 ? nil : String(decoding: buffer[..<count], as: UTF8.self)
+    }
+}
