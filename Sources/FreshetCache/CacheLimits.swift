@@ -21,8 +21,6 @@ package enum CacheLimits {
     /// An index up to this many bytes is checked page by page at start, which takes about a millisecond per MiB; damage
     /// in a larger one is found when the damaged page is read.
     package static let indexCheckBytes: Int64 = 8 << 20
-    /// Run numbers that are reserved with one write.
-    package static let runNumberBlock: Int64 = 1000
     /// Bytes read at once when a file's digest is computed.
     package static let copyBuffer = 128 << 10
 }

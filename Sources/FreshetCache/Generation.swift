@@ -108,8 +108,8 @@ package struct RunRecord: Hashable, Sendable {
         case changed, unchanged, failed, superseded, cancelled
     }
 
-    /// From ``LocalCache/makeRunNumber()``.
-    package var id: Int64
+    /// Numbered per pipeline from 1.
+    package var number: Int64
     package var pipeline: String
     /// The causes, as text for people.
     package var causes: String
@@ -122,10 +122,10 @@ package struct RunRecord: Hashable, Sendable {
     package var generation: Int64?
 
     package init(
-        id: Int64, pipeline: String, causes: String, started: WallTime, finished: WallTime, outcome: Outcome,
+        number: Int64, pipeline: String, causes: String, started: WallTime, finished: WallTime, outcome: Outcome,
         error: String? = nil, generation: Int64? = nil
     ) {
-        self.id = id
+        self.number = number
         self.pipeline = pipeline
         self.causes = causes
         self.started = started

@@ -18,7 +18,6 @@ package final class LocalCache: Sendable {
     private let lock: StateLock
     private let pipelines = Mutex<[String: PipelineEntry]>([:])
     private let tokens = Atomic<UInt64>(0)
-    private let runNumbers = Mutex<Range<Int64>>(1..<1)
 
     init(
         layout: CacheLayout, fileSystem: any FileSystem, reserve: FreeSpaceReserve, index: consuming CacheIndex,
@@ -179,21 +178,6 @@ package final class LocalCache: Sendable {
         let space = try? fileSystem.space(layout.cacheDirectory)
         return .noSpace(
             path: error.path, available: space?.available ?? 0, reserve: space.map { reserve.bytes(of: $0.total) } ?? 0)
-    }
-
-    /// A number that no other run has, also after a restart. Numbers grow; after a restart some are skipped.
-    package func makeRunNumber() throws(CacheError) -> Int64 {
-        try runNumbers.withLock { (numbers) throws(CacheError) in
-            if numbers.isEmpty {
-                let first = try withIndex { (index) throws(SQLiteError) in
-                    try index.reserveRunNumbers(CacheLimits.runNumberBlock)
-                }
-                numbers = first..<(first + CacheLimits.runNumberBlock)
-            }
-            let number = numbers.lowerBound
-            numbers = (number + 1)..<numbers.upperBound
-            return number
-        }
     }
 }
 

@@ -67,41 +67,32 @@ extension CacheIndex {
     mutating func put(_ run: RunRecord, of pipeline: Int64) throws(SQLiteError) {
         try database.run(
             """
-            INSERT OR REPLACE INTO runs (id, pipeline, causes, started, finished, outcome, error, generation)
+            INSERT OR REPLACE INTO runs (number, pipeline, causes, started, finished, outcome, error, generation)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-            """, .integer(run.id), .integer(pipeline), .text(run.causes.cut(to: CacheLimits.runTextBytes)),
+            """, .integer(run.number), .integer(pipeline), .text(run.causes.cut(to: CacheLimits.runTextBytes)),
             .integer(run.started.nanoseconds), .integer(run.finished.nanoseconds), .text(run.outcome.rawValue),
             SQLiteValue(run.error?.cut(to: CacheLimits.runTextBytes)), SQLiteValue(run.generation))
         try database.run(
             """
-            DELETE FROM runs WHERE pipeline = ?1 AND id <= (
-                SELECT id FROM runs WHERE pipeline = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)
+            DELETE FROM runs WHERE pipeline = ?1 AND number <= (
+                SELECT number FROM runs WHERE pipeline = ?1 ORDER BY number DESC LIMIT 1 OFFSET ?2)
             """, .integer(pipeline), .integer(Int64(CacheLimits.runsPerPipeline)))
     }
 
     mutating func runs(of name: String, limit: Int) throws(SQLiteError) -> [RunRecord] {
         try database.rows(
             """
-            SELECT r.id, r.causes, r.started, r.finished, r.outcome, r.error, r.generation
-            FROM runs r JOIN pipelines p ON p.id = r.pipeline WHERE p.name = ? ORDER BY r.id DESC LIMIT ?
+            SELECT r.number, r.causes, r.started, r.finished, r.outcome, r.error, r.generation
+            FROM runs r JOIN pipelines p ON p.id = r.pipeline WHERE p.name = ? ORDER BY r.number DESC LIMIT ?
             """, .text(name), .integer(Int64(limit))
         ) { row in
             RunRecord.Outcome(rawValue: row.text(4)).map {
                 RunRecord(
-                    id: row.integer(0), pipeline: name, causes: row.text(1),
+                    number: row.integer(0), pipeline: name, causes: row.text(1),
                     started: WallTime(nanoseconds: row.integer(2)), finished: WallTime(nanoseconds: row.integer(3)),
                     outcome: $0, error: row.optionalText(5), generation: row.optionalInteger(6))
             }
         }.compactMap { $0 }
-    }
-
-    /// Reserves numbers: the first of a block that nobody else gets, also after a restart.
-    mutating func reserveRunNumbers(_ count: Int64) throws(SQLiteError) -> Int64 {
-        try transaction { (index) throws(SQLiteError) in
-            let next = try index.database.row("SELECT value FROM meta WHERE key = 'next_run'") { $0.integer(0) } ?? 1
-            try index.database.run("INSERT OR REPLACE INTO meta VALUES ('next_run', ?)", .integer(next + count))
-            return next
-        }
     }
 
     mutating func state(_ key: String, of name: String) throws(SQLiteError) -> [UInt8]? {

@@ -9,10 +9,6 @@ extension CacheIndex {
     static let migrations: [String] = [
         // 1. Times are nanoseconds since 1970, digests 32 bytes, inodes the bit pattern of an unsigned number.
         """
-        CREATE TABLE meta (
-            key TEXT PRIMARY KEY NOT NULL,
-            value INTEGER NOT NULL
-        ) STRICT, WITHOUT ROWID;
         CREATE TABLE pipelines (
             id INTEGER PRIMARY KEY,
             name TEXT NOT NULL UNIQUE,
@@ -45,16 +41,16 @@ extension CacheIndex {
             UNIQUE (pipeline, url, digest)
         ) STRICT;
         CREATE TABLE runs (
-            id INTEGER PRIMARY KEY,
             pipeline INTEGER NOT NULL REFERENCES pipelines(id) ON DELETE CASCADE,
+            number INTEGER NOT NULL,
             causes TEXT NOT NULL,
             started INTEGER NOT NULL,
             finished INTEGER NOT NULL,
             outcome TEXT NOT NULL,
             error TEXT,
-            generation INTEGER
-        ) STRICT;
-        CREATE INDEX runs_by_pipeline ON runs (pipeline, id);
+            generation INTEGER,
+            PRIMARY KEY (pipeline, number)
+        ) STRICT, WITHOUT ROWID;
         CREATE TABLE state (
             pipeline INTEGER NOT NULL REFERENCES pipelines(id) ON DELETE CASCADE,
             key TEXT NOT NULL,

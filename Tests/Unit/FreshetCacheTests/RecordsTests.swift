@@ -71,39 +71,24 @@ struct RecordsTests {
     func runs() throws {
         let fixture = try CacheFixture()
         let total = CacheLimits.runsPerPipeline + 3
-        for _ in 1...total {
-            let number = try fixture.cache.makeRunNumber()
+        for number in 1...Int64(total) {
             try fixture.cache.record(
                 RunRecord(
-                    id: number, pipeline: "jwks", causes: "network", started: WallTime(seconds: number),
+                    number: number, pipeline: "jwks", causes: "network", started: WallTime(seconds: number),
                     finished: WallTime(seconds: number + 1), outcome: .failed,
                     error: "x" + String(repeating: "é", count: CacheLimits.runTextBytes)))
         }
         try fixture.cache.record(
             RunRecord(
-                id: try fixture.cache.makeRunNumber(), pipeline: "other", causes: "", started: WallTime(seconds: 1),
+                number: 1, pipeline: "other", causes: "", started: WallTime(seconds: 1),
                 finished: WallTime(seconds: 1), outcome: .changed, generation: 4))
         let runs = try fixture.cache.runs("jwks")
-        #expect(runs.map(\.id) == (4...Int64(total)).reversed())
+        #expect(runs.map(\.number) == (4...Int64(total)).reversed())
         #expect(runs.first?.error?.utf8.count == CacheLimits.runTextBytes - 1)
         #expect(runs.first?.error?.last == "é")
-        #expect(try fixture.cache.runs("jwks", limit: 2).map(\.id) == [Int64(total), Int64(total) - 1])
+        #expect(try fixture.cache.runs("jwks", limit: 2).map(\.number) == [Int64(total), Int64(total) - 1])
         #expect(try fixture.cache.runs("other").first?.generation == 4)
         #expect(try fixture.cache.runs("unknown").isEmpty)
-    }
-
-    @Test("which run numbers were given out, also after a restart and beyond one block")
-    func runNumbers() throws {
-        let directory = try TemporaryDirectory()
-        var last: Int64 = 0
-        for _ in 1...2 {
-            let fixture = try CacheFixture(directory)
-            for _ in 0...CacheLimits.runNumberBlock {
-                let number = try fixture.cache.makeRunNumber()
-                #expect(number > last)
-                last = number
-            }
-        }
     }
 
     @Test("a pipeline's small state, up to the limits")
