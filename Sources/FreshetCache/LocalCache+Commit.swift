@@ -112,7 +112,7 @@ extension LocalCache {
         } catch {
             // Whichever whole generation readers see now, the index shall say the same. If that fails as well, the
             // pipeline stays suspect, and the next who asks tries again.
-            if (try? reconcile(destination.pipeline, verifiesAll: false)) != nil { state.isSuspect = false }
+            if (try? reconcile(destination.pipeline)) != nil { state.isSuspect = false }
             throw error
         }
         let result = generation.generation(path: layout.reader(destination.file))

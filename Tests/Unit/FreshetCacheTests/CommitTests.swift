@@ -75,6 +75,16 @@ struct CommitTests {
         #expect(try fixture.cache.current("jwks")?.number == 1)
     }
 
+    @Test("gives the file its group")
+    func group() throws {
+        let fixture = try CacheFixture()
+        var destination = CacheDestination.jwks
+        destination.group = getegid()
+        destination.mode = 0o640
+        let path = try fixture.commit("one", to: destination).generation.path
+        #expect(try LinuxFileSystem().status(path)?.group == getegid())
+    }
+
     @Test("leaves an open reader its old content")
     func openReader() throws {
         let fixture = try CacheFixture()
@@ -244,9 +254,27 @@ struct CacheNameTests {
         try fixture.cache.assign([("a", "y"), ("b", "x")])
         #expect(try fixture.cache.current("a") == nil)
         #expect(try fixture.cache.current("b") == nil)
-        try fixture.commit("of a", to: CacheDestination(pipeline: "a", file: "y"))
-        try fixture.commit("of b", to: CacheDestination(pipeline: "b", file: "x"))
+        for (pipeline, file) in [("a", "y"), ("b", "x")] {
+            let outcome = try fixture.commit("of \(pipeline)", to: CacheDestination(pipeline: pipeline, file: file))
+            guard case .restored = outcome else {
+                Issue.record("\(outcome)")
+                return
+            }
+        }
         #expect(try fixture.reader("y") == "of a")
+        #expect(try fixture.reader("x") == "of b")
+    }
+
+    @Test("that a removed pipeline had are free for another; its content stays until then")
+    func takenOver() throws {
+        let fixture = try CacheFixture()
+        try fixture.commit("of a", to: CacheDestination(pipeline: "a", file: "x"))
+        try fixture.cache.assign([("b", "x")])
+        #expect(try fixture.cache.current("a") == nil)
+        #expect(try fixture.cache.current("b") == nil)
+        #expect(try fixture.reader("x") == "of a")
+        #expect(try fixture.names("generations/a").count == 1)
+        #expect(try fixture.commit("of b", to: CacheDestination(pipeline: "b", file: "x")).generation.number == 1)
         #expect(try fixture.reader("x") == "of b")
     }
 
