@@ -7,7 +7,7 @@ import Testing
 struct CommitTests {
     @Test("makes the reader's file and the generation one inode, with the modes of the design")
     func first() throws {
-        let fixture = try CacheFixture()
+        let fixture = try CacheFixture(TemporaryDirectory(below: "/tmp"))
         #expect(fixture.report == RecoveryReport(index: .made))
         let outcome = try fixture.commit("one")
         guard case .changed(let generation) = outcome else {
@@ -177,7 +177,7 @@ struct CommitTests {
 
     @Test("of several pipelines at once, and several of one, keeps each file and its generation together")
     func concurrent() async throws {
-        let fixture = try CacheFixture()
+        let fixture = try CacheFixture(TemporaryDirectory(below: "/tmp"))
         let cache = fixture.cache
         try await withThrowingTaskGroup(of: Void.self) { group in
             for pipeline in 0..<4 {
