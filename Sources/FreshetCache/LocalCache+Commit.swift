@@ -112,7 +112,12 @@ extension LocalCache {
         } catch {
             // Whichever whole generation readers see now, the index shall say the same. If that fails as well, the
             // pipeline stays suspect, and the next who asks tries again.
-            if (try? reconcile(destination.pipeline, verifiesAll: false)) != nil { state.isSuspect = false }
+            do throws(CacheError) {
+                _ = try reconcile(destination.pipeline)
+                state.isSuspect = false
+            } catch _ {
+                // The first error is the cause; this one comes back with the next try.
+            }
             throw error
         }
         let result = generation.generation(path: layout.reader(destination.file))

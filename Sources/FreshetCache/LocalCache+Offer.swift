@@ -18,7 +18,7 @@ extension LocalCache {
         of pipeline: String, _ state: inout PipelineEntry.State
     ) throws(CacheError) -> IndexedOffer? {
         if state.isSuspect {
-            _ = try reconcile(pipeline, verifiesAll: false)
+            _ = try reconcile(pipeline)
             state.isSuspect = false
         }
         guard var known = try withIndex({ (index) throws(SQLiteError) in try index.offer(of: pipeline) }),

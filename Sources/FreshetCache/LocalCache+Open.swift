@@ -56,7 +56,7 @@ extension LocalCache {
         names.formUnion(try withIndex { (index) throws(SQLiteError) in try index.pipelines() }.map(\.name))
         for name in names.sorted() {
             do throws(CacheError) {
-                if let recovery = try reconcile(name, readers: readers, verifiesAll: verifiesAll) {
+                if let recovery = try reconcile(name, start: readers, verifiesAll: verifiesAll) {
                     report.pipelines.append(recovery)
                 }
             } catch {

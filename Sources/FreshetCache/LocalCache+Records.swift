@@ -17,7 +17,8 @@ extension LocalCache {
 
     /// An attempt that brought nothing.
     ///
-    /// - Parameter retryAfter: until when the origin wants no further request; it outlasts a power cut.
+    /// - Parameter retryAfter: until when the origin wants no further request; it outlasts a power cut. Nil leaves what an
+    ///     earlier attempt recorded; a success clears it.
     package func recordFailure(
         _ pipeline: String, at now: WallTime, retryAfter: WallTime? = nil
     ) throws(CacheError) {

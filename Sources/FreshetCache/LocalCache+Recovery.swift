@@ -3,9 +3,12 @@ extension LocalCache {
     ///
     /// The caller holds the pipeline's lock, or is the start.
     ///
-    /// - Parameter readers: the names in `current/`, if they were listed already.
+    /// - Parameters:
+    ///   - start: at the start, the names in `current/`. Nil while running: then the candidates that lie about belong
+    ///     to writers that live, and stay.
+    ///   - verifiesAll: compute digests also where the file is the one that was committed.
     func reconcile(
-        _ pipeline: String, readers: [DirectoryEntry]? = nil, verifiesAll: Bool
+        _ pipeline: String, start: [DirectoryEntry]? = nil, verifiesAll: Bool = false
     ) throws(CacheError) -> PipelineRecovery? {
         let row = try withIndex { (index) throws(SQLiteError) in try index.pipeline(pipeline) }
         var indexed = PipelineInIndex(current: row?.current, lastNumber: row?.lastNumber ?? 0)
@@ -13,7 +16,8 @@ extension LocalCache {
             indexed.generations = try withIndex { (index) throws(SQLiteError) in try index.generations(of: row.id) }
         }
         var disk = try contents(of: pipeline)
-        let file: String? = if let known = row?.file { known } else { try findFile(of: disk, among: readers) }
+        if start == nil { disk.temporaries = [] }
+        let file: String? = if let known = row?.file { known } else { try findFile(of: disk, among: start) }
         let reader = file.map(layout.reader)
         if let reader {
             disk.reader = try onFiles { (files) throws(SystemCallError) in try files.status(reader) }

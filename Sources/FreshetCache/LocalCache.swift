@@ -48,8 +48,8 @@ package final class LocalCache: Sendable {
                 if pipeline.file != file { changed.append((pipeline, file)) }
             }
             // All let go before any takes, so that two pipelines may exchange their files.
-            for (pipeline, file) in changed {
-                try index.setFile(nil, of: pipeline.id)
+            for (pipeline, _) in changed { try index.setFile(nil, of: pipeline.id) }
+            for (_, file) in changed {
                 if let owner = try index.owner(of: file), let other = try index.pipeline(owner) {
                     try index.setFile(nil, of: other.id)
                     try index.setCurrent(nil, of: other.id)

@@ -21,7 +21,7 @@ struct PipelineInIndex: Hashable, Sendable {
 
 /// What must be done so that the reader's file and the index agree on one whole generation.
 ///
-/// The order of a commit (see ``LocalCache/publish(_:_:)``) leaves few pictures after a crash, and damage and
+/// The order of a commit (see `LocalCache.commit`) leaves few pictures after a crash, and damage and
 /// administrators a few more:
 ///
 /// | the reader's file is | the index says | so |

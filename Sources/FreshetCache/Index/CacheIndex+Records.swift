@@ -49,7 +49,8 @@ extension CacheIndex {
         of pipeline: Int64, at now: WallTime, retryAfter: WallTime?
     ) throws(SQLiteError) {
         try database.run(
-            "UPDATE pipelines SET last_attempt = ?, retry_after = ? WHERE id = ?", .integer(now.nanoseconds),
+            "UPDATE pipelines SET last_attempt = ?, retry_after = coalesce(?, retry_after) WHERE id = ?",
+            .integer(now.nanoseconds),
             SQLiteValue(retryAfter?.nanoseconds), .integer(pipeline))
     }
 

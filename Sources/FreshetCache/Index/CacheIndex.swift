@@ -30,16 +30,7 @@ struct CacheIndex: ~Copyable, Sendable {
     init(path: String, checksPages: Bool) throws(OpenFailure) {
         do {
             var database = try SQLiteDatabase(path: path, busyTimeout: CacheLimits.indexBusyMilliseconds)
-            try database.execute(
-                """
-                PRAGMA journal_mode = WAL;
-                PRAGMA synchronous = NORMAL;
-                PRAGMA foreign_keys = ON;
-                PRAGMA trusted_schema = OFF;
-                PRAGMA temp_store = MEMORY;
-                PRAGMA cache_size = -512;
-                PRAGMA journal_size_limit = 4194304;
-                """)
+            try database.execute("PRAGMA trusted_schema = OFF")
             if checksPages {
                 let verdict = try database.row("PRAGMA quick_check(1)") { $0.text(0) }
                 guard verdict == "ok" else {
@@ -53,6 +44,16 @@ struct CacheIndex: ~Copyable, Sendable {
                 throw OpenFailure.foreign
             }
             guard version <= Self.knownVersion else { throw OpenFailure.newer(found: version) }
+            // From here on it is ours to change.
+            try database.execute(
+                """
+                PRAGMA journal_mode = WAL;
+                PRAGMA synchronous = NORMAL;
+                PRAGMA foreign_keys = ON;
+                PRAGMA temp_store = MEMORY;
+                PRAGMA cache_size = -512;
+                PRAGMA journal_size_limit = 4194304;
+                """)
             if version < Self.knownVersion {
                 // If a step fails the connection is closed, which rolls all of them back.
                 try database.begin()

@@ -133,7 +133,8 @@ struct SQLiteDatabase: ~Copyable, @unchecked Sendable {
 
     private static func error(_ code: Int32, of connection: OpaquePointer?, during: String) -> SQLiteError {
         let text = connection.map { String(cString: sqlite3_errmsg($0)) } ?? String(cString: sqlite3_errstr(code))
-        return SQLiteError(code: code, message: text, during: during)
+        // The first line names a script well enough for a message of one line.
+        return SQLiteError(code: code, message: text, during: String(during.prefix { $0 != "\n" }))
     }
 }
 

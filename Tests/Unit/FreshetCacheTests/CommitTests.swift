@@ -7,7 +7,7 @@ import Testing
 struct CommitTests {
     @Test("makes the reader's file and the generation one inode, with the modes of the design")
     func first() throws {
-        let fixture = try CacheFixture()
+        let fixture = try CacheFixture(TemporaryDirectory(below: "/tmp"))
         #expect(fixture.report == RecoveryReport(index: .made))
         let outcome = try fixture.commit("one")
         guard case .changed(let generation) = outcome else {
@@ -73,6 +73,16 @@ struct CommitTests {
         #expect(try fixture.commit("one", to: destination).generation.number == 1)
         #expect(try TemporaryDirectory.mode(fixture.directory.cache + "/current/jwks.json") == 0o640)
         #expect(try fixture.cache.current("jwks")?.number == 1)
+    }
+
+    @Test("gives the file its group")
+    func group() throws {
+        let fixture = try CacheFixture()
+        var destination = CacheDestination.jwks
+        destination.group = getegid()
+        destination.mode = 0o640
+        let path = try fixture.commit("one", to: destination).generation.path
+        #expect(try LinuxFileSystem().status(path)?.group == getegid())
     }
 
     @Test("leaves an open reader its old content")
@@ -167,7 +177,7 @@ struct CommitTests {
 
     @Test("of several pipelines at once, and several of one, keeps each file and its generation together")
     func concurrent() async throws {
-        let fixture = try CacheFixture()
+        let fixture = try CacheFixture(TemporaryDirectory(below: "/tmp"))
         let cache = fixture.cache
         try await withThrowingTaskGroup(of: Void.self) { group in
             for pipeline in 0..<4 {
@@ -244,9 +254,27 @@ struct CacheNameTests {
         try fixture.cache.assign([("a", "y"), ("b", "x")])
         #expect(try fixture.cache.current("a") == nil)
         #expect(try fixture.cache.current("b") == nil)
-        try fixture.commit("of a", to: CacheDestination(pipeline: "a", file: "y"))
-        try fixture.commit("of b", to: CacheDestination(pipeline: "b", file: "x"))
+        for (pipeline, file) in [("a", "y"), ("b", "x")] {
+            let outcome = try fixture.commit("of \(pipeline)", to: CacheDestination(pipeline: pipeline, file: file))
+            guard case .restored = outcome else {
+                Issue.record("\(outcome)")
+                return
+            }
+        }
         #expect(try fixture.reader("y") == "of a")
+        #expect(try fixture.reader("x") == "of b")
+    }
+
+    @Test("that a removed pipeline had are free for another; its content stays until then")
+    func takenOver() throws {
+        let fixture = try CacheFixture()
+        try fixture.commit("of a", to: CacheDestination(pipeline: "a", file: "x"))
+        try fixture.cache.assign([("b", "x")])
+        #expect(try fixture.cache.current("a") == nil)
+        #expect(try fixture.cache.current("b") == nil)
+        #expect(try fixture.reader("x") == "of a")
+        #expect(try fixture.names("generations/a").count == 1)
+        #expect(try fixture.commit("of b", to: CacheDestination(pipeline: "b", file: "x")).generation.number == 1)
         #expect(try fixture.reader("x") == "of b")
     }
 

@@ -108,15 +108,26 @@ struct CrashTests {
         return try taken.withLock { try $0.map { try $0.get() } }
     }
 
+    /// What readers see before anything is mended.
+    private func readers(_ snapshot: Snapshot) throws -> String? {
+        let path = snapshot.directory.cache + "/current/jwks.json"
+        guard try LinuxFileSystem().status(path) != nil else { return nil }
+        return String(decoding: try TemporaryDirectory.read(path), as: UTF8.self)
+    }
+
     @Test(
         "of the process at any point of a commit, readers and index agree, and requests stay conditional",
         arguments: CommitScene.all)
     func processCrash(scene: CommitScene) throws {
         let snapshots = try snapshots(scene)
         #expect(snapshots.count > 5)
+        let hadFile = try readers(try #require(snapshots.first)) != nil
         var seen: Set<String> = []
         for snapshot in snapshots {
             let situation: Comment = "point \(snapshot.point)"
+            let untouched = try readers(snapshot)
+            if hadFile { #expect(untouched != nil, situation) }
+            if let untouched { #expect(untouched == scene.before.last || untouched == scene.new, situation) }
             let text: String
             do {
                 let fixture = try CacheFixture(snapshot.directory)
@@ -245,6 +256,24 @@ struct FaultTests {
         let fixture = try CacheFixture(copy)
         try scene.checkAgreement(fixture, situation)
         try scene.checkUse(fixture, situation)
+    }
+
+    @Test("in one commit, another candidate of the same pipeline is not hurt")
+    func otherCandidate() throws {
+        let files = FaultyFileSystem()
+        let fixture = try CacheFixture(fileSystem: files)
+        try fixture.commit("old")
+        let other = try fixture.cache.begin(.jwks)
+        try other.write(Array("other".utf8))
+        let failing = try fixture.cache.begin(.jwks)
+        try failing.write(Array("failing".utf8))
+        files.arm(.fail(at: 5, errno: EIO))
+        #expect(throws: CacheError.self) { try failing.commit(at: WallTime(seconds: 2)) }
+        #expect(files.calls[4] == "link")
+        files.arm(.nothing)
+        #expect(try fixture.reader() == "old")
+        #expect(try other.commit(at: WallTime(seconds: 3)).generation.number == 2)
+        #expect(try fixture.reader() == "other")
     }
 
     @Test("for want of room, the error says so and the copy stays")

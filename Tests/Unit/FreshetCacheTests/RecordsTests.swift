@@ -58,10 +58,11 @@ struct RecordsTests {
             try fixture.cache.recordFailure("jwks", at: WallTime(seconds: 20), retryAfter: WallTime(seconds: 90))
         }
         let fixture = try CacheFixture(directory)
+        try fixture.cache.recordFailure("jwks", at: WallTime(seconds: 30))
         #expect(
             try fixture.cache.refreshState("jwks")
                 == RefreshState(
-                    lastAttempt: WallTime(seconds: 20), lastSuccess: WallTime(seconds: 10),
+                    lastAttempt: WallTime(seconds: 30), lastSuccess: WallTime(seconds: 10),
                     retryAfter: WallTime(seconds: 90)))
         try fixture.commit("one", at: 100)
         #expect(try fixture.cache.refreshState("jwks").retryAfter == nil)

@@ -7,8 +7,10 @@ import Testing
 final class TemporaryDirectory: Sendable {
     let path: String
 
-    init() throws {
-        var template = Array("/tmp/freshet-cache-XXXXXX".utf8CString)
+    /// Below `parent`; without one in memory where that is possible, since thousands of these are made.
+    init(below parent: String? = nil) throws {
+        let parent = parent ?? (access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : "/tmp")
+        var template = Array("\(parent)/freshet-cache-XXXXXX".utf8CString)
         _ = try #require(mkdtemp(&template))
         path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
