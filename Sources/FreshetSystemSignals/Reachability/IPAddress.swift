@@ -53,6 +53,14 @@ public struct IPAddress: Hashable, Sendable, LosslessStringConvertible {
     /// Whether it holds on its own link only: fe80::/10 (RFC 4291, 2.5.6).
     var isIPv6LinkLocal: Bool { family == .v6 && high >> 54 == 0xfe80 >> 6 }
 
+    /// Whether it is of this machine's loopback: 127.0.0.0/8 (RFC 1122, 3.2.1.3), ::1 (RFC 4291, 2.5.3).
+    var isLoopback: Bool {
+        switch family {
+        case .v4: low >> 24 == 127
+        case .v6: high == 0 && low == 1
+        }
+    }
+
     /// As RFC 5952 writes it.
     public var description: String {
         var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))

@@ -17,6 +17,21 @@ public struct NetworkFact: Hashable, Sendable, CustomStringConvertible {
     /// The epoch of the network that the last change began. Connections from earlier ones may hang.
     public internal(set) var epoch: UInt64
 
+    /// Makes a fact by hand: for tests of what reads facts.
+    public init(
+        _ target: NetworkTarget, isReachable: Bool, paths: [NetworkPath] = [], obstacle: NetworkObstacle? = nil,
+        changedAt: ContinuousClock.Instant, epoch: UInt64
+    ) {
+        self.target = target
+        self.isReachable = isReachable
+        self.paths = paths
+        self.obstacle = obstacle
+        isAssumed = false
+        since = changedAt
+        self.changedAt = changedAt
+        self.epoch = epoch
+    }
+
     init(
         _ target: NetworkTarget, _ snapshot: NetworkSnapshot, isAssumed: Bool = false, at now: ContinuousClock.Instant,
         epoch: UInt64

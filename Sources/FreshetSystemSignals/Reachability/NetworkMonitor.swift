@@ -52,6 +52,8 @@ public final class NetworkMonitor: Sendable {
     /// How long after the last message the kernel is asked once more. It announces some changes before they are in
     /// force: a deleted address, microseconds before the routes that go with it, of which it says nothing.
     static let settleTime: Duration = .milliseconds(100)
+    /// How often that wait is doubled while the kernel cannot answer (no memory): up to 51 s between two attempts.
+    static let settleDoublings = 9
     /// How often a listing that was interrupted is begun again at once; after that, when it has become quiet.
     static let listingsPerTurn = 8
 
@@ -63,14 +65,22 @@ public final class NetworkMonitor: Sendable {
         var watches: [NetworkTarget: WeakWatch] = [:]
         var nextWatch: UInt64 = 0
         var listings: UInt64 = 0
+        var looks: UInt64 = 0
         var needsListing = true
+        /// Looks in a row that left questions open.
+        var incompleteLooks = 0
     }
 
-    private struct Sockets {
+    struct Sockets {
         /// Hears what changes.
         let events: NetlinkSocket
         /// Asks. Apart, so that an answer never waits behind a flood of events.
         let questions: NetlinkSocket
+
+        init(receiveBuffer: Int32) throws(NetlinkError) {
+            events = try NetlinkSocket(groups: NetworkMonitor.groups, receiveBuffer: receiveBuffer)
+            questions = try NetlinkSocket(receiveBuffer: NetworkMonitor.defaultReceiveBuffer)
+        }
     }
 
     private struct WeakWatch {
@@ -79,7 +89,6 @@ public final class NetworkMonitor: Sendable {
     }
 
     private let trigger: Trigger
-    private let now: @Sendable () -> ContinuousClock.Instant
     private let onEpoch: @Sendable (UInt64) -> Void
     private let state: Mutex<State>
     private let descriptorWatch = Mutex<DescriptorWatch?>(nil)
@@ -92,38 +101,40 @@ public final class NetworkMonitor: Sendable {
     /// - Parameter onEpoch: called on the loop's thread with the number of an epoch that begins, before anything else
     ///   hears of it. The first epoch, at the start, is 0. It must not block.
     public convenience init(_ loop: EventLoop, onEpoch: @escaping @Sendable (UInt64) -> Void = { _ in }) {
-        self.init(loop, receiveBuffer: Self.defaultReceiveBuffer, onEpoch: onEpoch)
+        self.init(
+            loop, onEpoch: onEpoch,
+            open: { () throws(NetlinkError) in try Sockets(receiveBuffer: Self.defaultReceiveBuffer) })
     }
 
     init(
-        _ loop: EventLoop, receiveBuffer: Int32, onEpoch: @escaping @Sendable (UInt64) -> Void,
-        now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
+        _ loop: EventLoop, onEpoch: @escaping @Sendable (UInt64) -> Void, open: () throws(NetlinkError) -> Sockets
     ) {
         self.onEpoch = onEpoch
-        self.now = now
-        trigger = Trigger(Self.signalName, now: now)
+        trigger = Trigger(Self.signalName)
         var descriptor: Int32?
         do {
-            let sockets = try Sockets(
-                events: NetlinkSocket(groups: Self.groups, receiveBuffer: receiveBuffer),
-                questions: NetlinkSocket(receiveBuffer: Self.defaultReceiveBuffer))
+            let sockets = try open()
             descriptor = sockets.events.descriptor
             state = Mutex(State(sockets: sockets, availability: .available))
         } catch {
             state = Mutex(State(sockets: nil, availability: .unavailable(reason: Self.explain(error))))
         }
         guard let descriptor else {
-            state.withLock { _ = $0.machine.goBlind(at: now()) }
+            state.withLock { _ = $0.machine.goBlind(at: .now) }
             return
         }
         settleTimer.withLock { $0 = LoopTimer(loop) { [weak self] in self?.turn(settled: true) } }
         // Subscribed before the first listing: what changes in between is heard.
-        state.withLock { Self.list(&$0) }
+        let isListed = state.withLock { state in
+            Self.list(&state)
+            return !state.needsListing
+        }
+        if !isListed { settleTimer.withLock { $0 }?.arm(at: .now + Self.settleTime) }
         do {
             let watch = try loop.watch(descriptor, for: .read) { [weak self] _ in self?.turn(settled: false) }
             descriptorWatch.withLock { $0 = watch }
         } catch {
-            _ = state.withLock { Self.goBlind(&$0, reason: Self.explain(error), at: now()) }
+            _ = state.withLock { Self.goBlind(&$0, reason: Self.explain(error), at: .now) }
         }
     }
 
@@ -152,6 +163,9 @@ public final class NetworkMonitor: Sendable {
         }
     }
 
+    /// How often the kernel was asked for all targets, for tests.
+    var looks: UInt64 { state.withLock { $0.looks } }
+
     /// The present epoch.
     public var epoch: UInt64 { state.withLock { $0.machine.epoch } }
 
@@ -166,7 +180,7 @@ public final class NetworkMonitor: Sendable {
             if let sockets = state.sockets {
                 for address in target.addresses { answers[address] = sockets.questions.route(to: address) }
             }
-            let fact = state.machine.add(target, answers, at: now())
+            let fact = state.machine.add(target, answers, at: .now)
             state.nextWatch += 1
             let identifier = state.nextWatch
             let watch = NetworkWatch(target, fact, trigger.signal(activatedBy: target)) { [weak self] in
@@ -189,16 +203,16 @@ public final class NetworkMonitor: Sendable {
 
     /// Reads what there is, asks, and tells. On the loop's thread.
     private func turn(settled: Bool) {
-        let instant = now()
-        let (outcome, watches, isBlind) = state.withLock {
-            state -> (ReachabilityMachine.Outcome, [NetworkWatch], Bool) in
+        let instant = ContinuousClock.Instant.now
+        let (outcome, watches, wait) = state.withLock { state in
             let outcome = Self.look(&state, at: instant)
-            return (outcome, outcome.changes.compactMap { state.watches[$0.fact.target]?.watch }, state.sockets == nil)
+            let watches = outcome.changes.compactMap { state.watches[$0.fact.target]?.watch }
+            return (outcome, watches, Self.settle(&state, outcome, settled: settled))
         }
-        if isBlind {
+        if let wait {
+            settleTimer.withLock { $0 }?.arm(at: instant + wait)
+        } else if availability != .available {
             descriptorWatch.withLock { $0 }?.cancel()
-        } else if !settled || outcome.isIncomplete {
-            settleTimer.withLock { $0 }?.arm(at: instant + Self.settleTime)
         }
         if let epoch = outcome.epoch { onEpoch(epoch) }
         for change in outcome.changes {
@@ -209,8 +223,19 @@ public final class NetworkMonitor: Sendable {
         }
     }
 
+    /// How long to wait before the kernel is asked once more; nil: until it says something.
+    private static func settle(
+        _ state: inout State, _ outcome: ReachabilityMachine.Outcome, settled: Bool
+    ) -> Duration? {
+        guard state.sockets != nil else { return nil }
+        state.incompleteLooks = outcome.isIncomplete ? min(state.incompleteLooks + 1, settleDoublings) : 0
+        if !settled { return settleTime }
+        return outcome.isIncomplete ? settleTime * (1 << state.incompleteLooks) : nil
+    }
+
     private static func look(_ state: inout State, at now: ContinuousClock.Instant) -> ReachabilityMachine.Outcome {
         guard let sockets = state.sockets else { return ReachabilityMachine.Outcome() }
+        state.looks += 1
         if let error = drain(sockets.events, &state) {
             return goBlind(&state, reason: explain(error), at: now)
         }

@@ -13,6 +13,13 @@ public struct NetworkPath: Hashable, Sendable, CustomStringConvertible {
     /// The address that packets leave from.
     public let source: IPAddress?
 
+    public init(gateway: IPAddress?, interfaceIndex: Int32, interfaceName: String, source: IPAddress?) {
+        self.gateway = gateway
+        self.interfaceIndex = interfaceIndex
+        self.interfaceName = interfaceName
+        self.source = source
+    }
+
     /// Whether packets go the same way. A new name of the link changes nothing.
     func isSame(as other: NetworkPath) -> Bool {
         gateway == other.gateway && interfaceIndex == other.interfaceIndex && source == other.source
@@ -116,6 +123,8 @@ extension PathState {
     /// believed: the kernel sends from any address of a local route, listed or not.
     private static func isUsable(_ source: IPAddress?, to destination: IPAddress, tables: KernelTables) -> Bool {
         guard let source else { return false }
+        // With no other address the kernel offers ::1 as IPv6's; nothing comes back to it.
+        if source.isLoopback && !destination.isLoopback { return false }
         // Routers do not forward link-local sources (RFC 4291, 2.5.6): with nothing else, only the link is reached.
         if source.isIPv6LinkLocal && !destination.isIPv6LinkLocal { return false }
         guard let flags = tables.addresses[source]?.values, !flags.isEmpty else { return true }

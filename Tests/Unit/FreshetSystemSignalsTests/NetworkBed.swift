@@ -17,7 +17,9 @@ actor NetworkBed {
     static let isAvailable: Bool = {
         guard geteuid() == 0, access(ipCommand, X_OK) == 0, unshareCall != nil else { return false }
         // A child tries it, so that no thread of this process is changed.
-        return run(["unshare", "-n", ipCommand, "link", "add", "a", "type", "veth", "peer", "name", "b"]) == 0
+        return run([
+            "unshare", "-n", ipCommand, "link", "add", "name", "probe0", "type", "veth", "peer", "name", "probe1",
+        ]) == 0
     }()
 
     /// Runs a command to its end, and returns waitpid(2)'s status; nil if it could not be started.
@@ -66,7 +68,8 @@ actor NetworkBed {
         let arguments = line.split(separator: " ").map(String.init)
         let child = try ChildProcess(
             loop, ChildProcess.Command(path: Self.ipCommand, arguments: arguments), input: 0, output: 1, error: 2)
-        #expect(await child.wait() == .exited(status: 0), "ip \(line)")
+        let exit = await child.wait()
+        try #require(exit == .exited(status: 0), "ip \(line)")
     }
 
     /// Runs `ip -batch` on many lines, and does nothing else meanwhile: the loop reads no event before it has ended.
@@ -81,7 +84,7 @@ actor NetworkBed {
 
     /// `wan0` with 192.0.2.2/24, cabled to `far`.
     func cable(_ name: String = "wan0", to far: String = "far", address: String? = "192.0.2.2/24") async throws {
-        try await ip("link add \(name) type veth peer name \(far)")
+        try await ip("link add name \(name) type veth peer name \(far)")
         try await ip("link set \(far) up")
         try await ip("link set \(name) up")
         if let address { try await ip("addr add \(address) dev \(name)") }
@@ -91,7 +94,9 @@ actor NetworkBed {
         receiveBuffer: Int32 = NetworkMonitor.defaultReceiveBuffer,
         onEpoch: @escaping @Sendable (UInt64) -> Void = { _ in }
     ) throws -> NetworkMonitor {
-        let monitor = NetworkMonitor(loop, receiveBuffer: receiveBuffer, onEpoch: onEpoch)
+        let monitor = NetworkMonitor(
+            loop, onEpoch: onEpoch,
+            open: { () throws(NetlinkError) in try NetworkMonitor.Sockets(receiveBuffer: receiveBuffer) })
         try #require(monitor.availability == .available)
         return monitor
     }

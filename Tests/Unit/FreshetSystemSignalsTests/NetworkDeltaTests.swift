@@ -139,6 +139,14 @@ struct PathStateTests {
         #expect(try judge(source: nil, tables())?.path == nil)
     }
 
+    @Test("the loopback address reaches this machine only")
+    func loopback() throws {
+        #expect(try judge(source: "::1", tables())?.path == nil)
+        #expect(try judge(type: 2, source: "::1", to: "::1", tables())?.path != nil)
+        #expect(try judge(source: "127.0.0.1", to: "203.0.113.1", tables())?.path == nil)
+        #expect(try judge(type: 2, source: "127.0.0.1", to: "127.0.0.53", tables())?.path != nil)
+    }
+
     @Test(
         "the kernel's errors say why",
         arguments: [

@@ -52,7 +52,7 @@ struct NetworkMonitorTests {
             fact = try await watch.fact { $0.paths.first?.source?.description == "192.0.2.3" }
             #expect(fact.epoch == 2)
 
-            try await bed.ip("route add default via 198.51.100.1 dev wan1 metric 0")
+            try await bed.ip("route replace default via 198.51.100.1 dev wan1")
             fact = try await watch.fact { $0.paths.first?.interfaceName == "wan1" }
             #expect(fact.description == "via 198.51.100.1 on wan1 from 198.51.100.2")
             #expect(monitor.counts.fired == fact.epoch)
@@ -239,6 +239,21 @@ struct NetworkMonitorTests {
         }
     }
 
+    @Test("some time after the last word of the kernel it is asked once more")
+    func settles() async throws {
+        try await NetworkBed.with { bed in
+            try await bed.cable()
+            let monitor = try await bed.monitor()
+            let watch = monitor.watch(.elsewhere)
+            try await bed.ip("route add default via 192.0.2.1")
+            _ = try await watch.fact { $0.isReachable }
+            let looks = monitor.looks
+            // Nothing changes any more; the time limit is the deadline.
+            while monitor.looks == looks { await Task.yield() }
+            #expect(monitor.counts.fired == 1)
+        }
+    }
+
     @Test("a watch that nobody keeps is not followed any more")
     func forgotten() async throws {
         try await NetworkBed.with { bed in
@@ -253,6 +268,26 @@ struct NetworkMonitorTests {
             _ = try await kept.fact { $0.isReachable }
             #expect(monitor.counts.fired == 1)
         }
+    }
+}
+
+@Suite("The network without netlink")
+struct MissingNetlinkTests {
+    @Test("is taken for reachable, and the monitor says why, once")
+    func missing() throws {
+        let loop = try EventLoop()
+        let monitor = NetworkMonitor(
+            loop, onEpoch: { _ in },
+            open: { () throws(NetlinkError) in throw NetlinkError(action: "connect to the kernel", number: 13) })
+        guard case .unavailable(let reason) = monitor.availability else {
+            Issue.record("netlink is not missing")
+            return
+        }
+        #expect(reason.contains("connect to the kernel") && reason.contains("AF_NETLINK"))
+        let fact = monitor.watch(.elsewhere).fact
+        #expect(fact.isReachable && fact.isAssumed && fact.obstacle == nil)
+        #expect(fact.description == "not known, taken for reachable")
+        #expect(monitor.counts == NetworkMonitor.Counts())
     }
 }
 
