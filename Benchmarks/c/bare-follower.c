@@ -1,0 +1,26 @@
+// bare-follower ADDRESS PORT: asks the origin each time that an IPv4 default route is added.
+#include "bare.h"
+
+#include <linux/rtnetlink.h>
+#include <stdbool.h>
+
+static bool is_default_route(const struct nlmsghdr *message) {
+    const struct rtmsg *route = NLMSG_DATA(message);
+    return message->nlmsg_type == RTM_NEWROUTE && route->rtm_dst_len == 0 && route->rtm_table == RT_TABLE_MAIN;
+}
+
+int main(int argc, char **argv) {
+    if (argc != 3) return 2;
+    struct sockaddr_in origin = origin_named(argv[1], argv[2]);
+    struct sockaddr_nl name = {.nl_family = AF_NETLINK, .nl_groups = RTMGRP_IPV4_ROUTE};
+    int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&name, sizeof name) < 0) return 1;
+    for (;;) {
+        _Alignas(struct nlmsghdr) char buffer[16384];
+        ssize_t got = recv(fd, buffer, sizeof buffer, 0);
+        if (got < 0) return 1;
+        size_t left = (size_t)got;
+        for (struct nlmsghdr *message = (void *)buffer; NLMSG_OK(message, left); message = NLMSG_NEXT(message, left))
+            if (is_default_route(message)) fetch(&origin);
+    }
+}
