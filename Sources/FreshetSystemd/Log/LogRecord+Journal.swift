@@ -1,5 +1,6 @@
-/// The record as journal fields (systemd.journal-fields(7)): the message stays constant, so that it can be searched,
-/// counted and looked up; each value is a field of its own.
+/// The record as journal fields (systemd.journal-fields(7)). `MESSAGE` is the sentence that people read in
+/// `journalctl -u`, the values included; what stays constant, to be searched and counted by, is `MESSAGE_ID` and
+/// `FRESHET_MESSAGE`; each value is a field of its own.
 extension LogRecord {
     /// journald refuses longer names of fields.
     static let fieldNameLimit = 64
@@ -9,7 +10,8 @@ extension LogRecord {
     /// - Parameter identifier: SYSLOG_IDENTIFIER, the program's name.
     func journalFields(identifier: String) -> [String] {
         var fields = [
-            "MESSAGE=\(message)",
+            "MESSAGE=\(sentence)",
+            "FRESHET_MESSAGE=\(message)",
             "PRIORITY=\(level.priority)",
             "SYSLOG_IDENTIFIER=\(identifier)",
             "FRESHET_LOGGER=\(label)",

@@ -100,7 +100,7 @@ struct LogLineTests {
 
 @Suite("A journal entry")
 struct JournalEntryTests {
-    @Test("has a constant message and a field for each value")
+    @Test("says a sentence, and has the constant message and each value in fields of their own")
     func fields() {
         let id = "0123456789abcdef0123456789abcdef"
         let record = record(
@@ -108,7 +108,8 @@ struct JournalEntryTests {
             ["pipeline": "jwks", "run": "12", "retry-after": "3 s", "message-id": .string(id)])
         #expect(
             record.journalFields(identifier: "freshetd") == [
-                "MESSAGE=changed", "PRIORITY=5", "SYSLOG_IDENTIFIER=freshetd", "FRESHET_LOGGER=engine",
+                "MESSAGE=jwks: changed (retry-after=3 s; run=12)", "FRESHET_MESSAGE=changed", "PRIORITY=5",
+                "SYSLOG_IDENTIFIER=freshetd", "FRESHET_LOGGER=engine",
                 "CODE_FILE=Module/File.swift", "CODE_LINE=7", "CODE_FUNC=call()", "MESSAGE_ID=\(id)",
                 "FRESHET_PIPELINE=jwks", "FRESHET_RETRY_AFTER=3 s", "FRESHET_RUN=12",
             ])
