@@ -1,4 +1,4 @@
-internal import FreshetPipelines
+import FreshetPipelines
 
 extension DefinitionReader {
     /// How many headers a request may have.

@@ -35,10 +35,10 @@ package enum KeyCatalogue {
         package var laterKeys: [String] {
             switch self {
             case .pipeline: ["parameters", "on-change"]
-            case .source: ["pipeline", "credential", "each", "pages", "same-origin"]
+            case .source: ["pipeline", "credential", "each", "pages"]
             case .refresh: ["files", "dbus", "after", "budget", "honour-origin", "max-age"]
             case .retry: []
-            case .check: ["min-items", "shrink", "sha256", "minisign", "format"]
+            case .check: ["min-items", "shrink"]
             case .cache: ["key", "group", "files", "max-age"]
             case .daemon: ["cache"]
             }

@@ -17,15 +17,16 @@ enum HTTPText {
 
     /// A token (RFC 9110, 5.6.2).
     static func isToken(_ text: some StringProtocol) -> Bool {
-        !text.isEmpty
-            && text.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                    UInt8(ascii: "0")...UInt8(ascii: "9"):
-                    true
-                default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
-                }
-            }
+        !text.isEmpty && text.utf8.allSatisfy { isLetterOrDigit($0) || "!#$%&'*+-.^_`|~".utf8.contains($0) }
+    }
+
+    private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        default: false
+        }
     }
 
     static func checkHeaderName(_ name: String) throws(ValueFault) {
@@ -116,9 +117,7 @@ enum HTTPText {
             host = authority[..<colon]
             port = colon == authority.endIndex ? nil : authority[colon...].dropFirst()
             guard !host.isEmpty else { throw ValueFault("has no host") }
-            let isName = host.utf8.allSatisfy {
-                isToken(String(Unicode.Scalar($0))) && !"!#$%&'*+^`|~".utf8.contains($0)
-            }
+            let isName = host.utf8.allSatisfy { isLetterOrDigit($0) || "-._".utf8.contains($0) }
             guard isName, !host.hasPrefix("."), !host.contains(".."), host.utf8.count <= 255 else {
                 throw ValueFault(
                     "has the host \(host.quoted), which is no host name",

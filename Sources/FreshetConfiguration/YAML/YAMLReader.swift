@@ -241,6 +241,6 @@ struct YAMLReader {
     ) {
         faults.append(
             Diagnostic(
-                at: source.clamped(location), keyPath: keyPath, message: message, remedy: remedy, related: related))
+                at: location, keyPath: keyPath, message: message, remedy: remedy, related: related))
     }
 }

@@ -112,8 +112,8 @@ struct PipelineFileTests {
             ),
             (
                 "refresh: {needs-network: yes}",
-                "3:26: error: 'needs-network' has to be true or false, not 'yes'; write true; if text is meant, put it "
-                    + "into quotes where text is allowed"
+                "3:26: error: 'needs-network' has to be true or false, not 'yes'; write true, in small letters and "
+                    + "without quotes"
             ),
             (
                 "refresh: {needs-network: 192.0.2.300}",
