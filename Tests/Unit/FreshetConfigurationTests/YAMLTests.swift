@@ -99,6 +99,16 @@ struct YAMLTests {
         #expect(configuration.policy?.on == [.start])
     }
 
+    @Test("A mapping has at most 1,000 keys")
+    func keyLimit() {
+        func read(_ count: Int) -> [Diagnostic] {
+            let text = (0..<count).map { "k\($0): 1\n" }.joined()
+            return YAMLReader.read(SourceText(file: "x", bytes: Array(text.utf8))).faults
+        }
+        #expect(read(YAMLReader.maximumKeys).isEmpty)
+        #expect(read(YAMLReader.maximumKeys + 1).map(\.message) == ["there are more than 1000 keys in one place"])
+    }
+
     @Test("Values nest at most 32 deep, and a file has at most 20,000 of them")
     func limits() {
         func nested(_ depth: Int) -> (Node?, [Diagnostic]) {
