@@ -67,6 +67,7 @@ struct MutationTests {
     @Test("Give a pipeline or a fault with a place in the file, and never a crash", arguments: 0..<8)
     func mutations(seed: UInt64) throws {
         var random = SeededGenerator(state: seed)
+        var sound = 0
         for _ in 0..<500 {
             let file = "/c/pipelines/x.yaml"
             let dropIn = "/c/pipelines/x.yaml.d/y.yaml"
@@ -80,6 +81,7 @@ struct MutationTests {
             ).load()
             #expect(configuration.pipelines.count + configuration.faulty.count == 1)
             #expect(configuration.pipelines.isEmpty != configuration.isSound)
+            sound += configuration.pipelines.count
             for diagnostic in configuration.diagnostics {
                 let line = try #require(diagnostic.line)
                 let column = try #require(diagnostic.column)
@@ -93,5 +95,7 @@ struct MutationTests {
                 #expect(rendered.count == (diagnostic.excerpt == nil ? 1 : 3))
             }
         }
+        // Of both kinds there have to be some, or little was tried.
+        #expect((10...490).contains(sound), "\(sound)")
     }
 }

@@ -78,6 +78,15 @@ struct UnknownKeyTests {
         #expect(cut.contains { $0.message == "3 further faults are not shown" })
     }
 
+    @Test("Warnings that are too many to be shown do not become an error")
+    func manyWarnings() {
+        let signals = [String](repeating: "start", count: 103).joined(separator: ", ")
+        let configuration = load(pipeline: pipeline("refresh: {on: [\(signals)]}"))
+        #expect(configuration.diagnostics.count == 101)
+        #expect(configuration.isSound)
+        #expect(configuration.pipelines.count == 1)
+    }
+
     @Test(
         "The distance counts insertions, deletions, replacements and swaps",
         arguments: [
