@@ -1,4 +1,4 @@
-internal import FreshetPipelines
+import FreshetPipelines
 
 /// Reads a configuration from the files of a search path.
 ///
@@ -175,8 +175,10 @@ package struct ConfigurationLoader: Sendable {
     private func limited(_ faults: [Diagnostic]) -> [Diagnostic] {
         guard faults.count > Self.maximumDiagnostics, let last = faults.last else { return faults }
         let sorted = faults.sorted(by: Diagnostic.areInReadingOrder)
+        let hidden = sorted.dropFirst(Self.maximumDiagnostics)
         let rest = Diagnostic(
-            file: last.file, message: "\(faults.count - Self.maximumDiagnostics) further faults are not shown",
+            file: last.file, severity: hidden.contains { $0.severity == .error } ? .error : .warning,
+            message: "\(hidden.count) further faults are not shown",
             remedy: "repair those above first")
         return sorted.prefix(Self.maximumDiagnostics) + [rest]
     }

@@ -92,14 +92,14 @@ package struct HostFileSystem: ConfigurationFileSystem {
     /// The name of the user whose rights count, or the number if it has none.
     private static func userName() -> String {
         let user = geteuid()
-        var entry = passwd()
-        var found: UnsafeMutablePointer<passwd>?
         // Far more than a line of passwd(5) has; if it is not enough, the number is shown.
-        var buffer = [CChar](repeating: 0, count: 4096)
-        guard getpwuid_r(user, &entry, &buffer, buffer.count, &found) == 0, found != nil, let name = entry.pw_name
-        else {
-            return String(user)
+        return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 4096) { buffer in
+            var entry = passwd()
+            var found: UnsafeMutablePointer<passwd>?
+            guard let start = buffer.baseAddress,
+                getpwuid_r(user, &entry, start, buffer.count, &found) == 0, found != nil, let name = entry.pw_name
+            else { return String(user) }
+            return String(cString: name)
         }
-        return withExtendedLifetime(buffer) { String(cString: name) }
     }
 }

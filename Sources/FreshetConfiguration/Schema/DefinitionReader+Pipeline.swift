@@ -1,4 +1,4 @@
-internal import FreshetPipelines
+import FreshetPipelines
 
 extension DefinitionReader {
     /// How many headers a request may have.
@@ -207,6 +207,6 @@ extension ValueKind where Value == String {
 extension ValueKind where Value == (url: String, host: String) {
     fileprivate static let url = ValueKind(name: "a URL such as https://example.com/data.json") {
         scalar throws(ValueFault) in
-        (scalar.text, try HTTPText.host(ofURL: scalar.text))
+        (scalar.text, try URLText.host(of: scalar.text))
     }
 }

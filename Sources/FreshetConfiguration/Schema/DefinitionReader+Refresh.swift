@@ -1,4 +1,4 @@
-internal import FreshetPipelines
+import FreshetPipelines
 
 extension DefinitionReader {
     /// The least `every`: below it polling is the wrong tool, and the origin is not treated well.

@@ -14,35 +14,11 @@ package enum KeyCatalogue {
         }
 
         /// The keys that this version reads, in the manual's order.
-        package var keys: [String] {
-            switch self {
-            case .pipeline: ["format", "description", "source", "transform", "refresh", "check", "cache"]
-            case .source: ["url", "file", "exec", "headers", "transform"]
-            case .refresh:
-                [
-                    "on", "every", "random-delay", "quiet", "at-most", "min-interval", "when-running", "fresh-for",
-                    "deadline", "retry", "needs-network",
-                ]
-            case .retry: ["from", "to"]
-            case .check: ["jq", "min-bytes", "max-bytes", "type"]
-            case .cache: ["file", "mode", "keep"]
-            case .daemon: ["format", "splay", "concurrency", "network-target"]
-            }
-        }
+        package var keys: [String] { KeyCatalogue.keys[self] ?? [] }
 
         /// The format's keys that this version does not read yet. They are errors all the same: a configuration that
         /// counts on them would not do what it says.
-        package var laterKeys: [String] {
-            switch self {
-            case .pipeline: ["parameters", "on-change"]
-            case .source: ["pipeline", "credential", "each", "pages", "same-origin"]
-            case .refresh: ["files", "dbus", "after", "budget", "honour-origin", "max-age"]
-            case .retry: []
-            case .check: ["min-items", "shrink", "sha256", "minisign", "format"]
-            case .cache: ["key", "group", "files", "max-age"]
-            case .daemon: ["cache"]
-            }
-        }
+        package var laterKeys: [String] { KeyCatalogue.laterKeys[self] ?? [] }
 
         /// Whether it belongs to the files of pipelines.
         var isOfPipelines: Bool { self != .daemon }
@@ -86,4 +62,26 @@ package enum KeyCatalogue {
             return ValueFault("unknown key \(key.quoted)", remedy: "the keys here are \(keys.joined(separator: ", "))")
         }
     }
+
+    private static let keys: [Section: [String]] = [
+        .pipeline: ["format", "description", "source", "transform", "refresh", "check", "cache"],
+        .source: ["url", "file", "exec", "headers", "transform"],
+        .refresh: [
+            "on", "every", "random-delay", "quiet", "at-most", "min-interval", "when-running", "fresh-for", "deadline",
+            "retry", "needs-network",
+        ],
+        .retry: ["from", "to"],
+        .check: ["jq", "min-bytes", "max-bytes", "type"],
+        .cache: ["file", "mode", "keep"],
+        .daemon: ["format", "splay", "concurrency", "network-target"],
+    ]
+
+    private static let laterKeys: [Section: [String]] = [
+        .pipeline: ["parameters", "on-change"],
+        .source: ["pipeline", "credential", "each", "pages"],
+        .refresh: ["files", "dbus", "after", "budget", "honour-origin", "max-age"],
+        .check: ["min-items", "shrink"],
+        .cache: ["key", "group", "files", "max-age"],
+        .daemon: ["cache"],
+    ]
 }

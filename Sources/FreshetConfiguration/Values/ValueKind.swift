@@ -31,8 +31,8 @@ extension ValueFault {
     static func notBoolean(_ scalar: Node.Scalar) -> ValueFault {
         let remedy: String? =
             switch scalar.text.lowercased() {
-            case "yes", "on", "true", "y": "write true; if text is meant, put it into quotes where text is allowed"
-            case "no", "off", "false", "n": "write false; if text is meant, put it into quotes where text is allowed"
+            case "yes", "on", "true", "y": "write true, in small letters and without quotes"
+            case "no", "off", "false", "n": "write false, in small letters and without quotes"
             default: nil
             }
         return ValueFault("has to be true or false, not \(scalar.text.quoted)", remedy: remedy)

@@ -5,6 +5,8 @@ struct YAMLReader {
     static let maximumDepth = 32
     /// How many scalars, lists and mappings a file may have.
     static let maximumNodes = 20_000
+    /// How many keys a mapping may have; they are few in any sensible file, and so looked for one after the other.
+    static let maximumKeys = 1000
 
     private(set) var source: SourceText
     private(set) var faults: [Diagnostic] = []
@@ -143,7 +145,6 @@ struct YAMLReader {
 
     private mutating func mapping(from parser: inout YAMLParser, depth: Int) throws(Stop) -> [Node.Entry] {
         var entries: [Node.Entry] = []
-        var places: [String: Location] = [:]
         while true {
             let event = try next(from: &parser)
             let location = location(event.start)
@@ -168,12 +169,17 @@ struct YAMLReader {
                 report(
                     location, "merge keys ('<<') are not supported",
                     remedy: "write the keys out, or put them into a drop-in, NAME.yaml.d/*.yaml", keyPath: keyPath)
-            } else if let first = places[key] {
+            } else if let first = entries.first(where: { $0.key == key })?.location {
                 report(
                     location, "the key \(key.quoted) stands twice", remedy: "keep one of them", keyPath: keyPath,
                     related: first)
             } else {
-                places[key] = location
+                guard entries.count < Self.maximumKeys else {
+                    report(
+                        location, "there are more than \(Self.maximumKeys) keys in one place", remedy: "divide the file"
+                    )
+                    throw Stop()
+                }
                 entries.append(Node.Entry(key: key, location: location, value: value))
             }
         }
@@ -241,6 +247,6 @@ struct YAMLReader {
     ) {
         faults.append(
             Diagnostic(
-                at: source.clamped(location), keyPath: keyPath, message: message, remedy: remedy, related: related))
+                at: location, keyPath: keyPath, message: message, remedy: remedy, related: related))
     }
 }

@@ -112,8 +112,8 @@ struct PipelineFileTests {
             ),
             (
                 "refresh: {needs-network: yes}",
-                "3:26: error: 'needs-network' has to be true or false, not 'yes'; write true; if text is meant, put it "
-                    + "into quotes where text is allowed"
+                "3:26: error: 'needs-network' has to be true or false, not 'yes'; write true, in small letters and "
+                    + "without quotes"
             ),
             (
                 "refresh: {needs-network: 192.0.2.300}",
@@ -243,12 +243,16 @@ struct PipelineFileTests {
             ("https://a.example/\\", "holds the character '\\'"),
             ("https://a.example/%zz", "has a '%' without two hexadecimal digits"),
             ("https://a.example/#part", "has a fragment, which is never sent"),
-            ("https://a.example:99999/", "has the port '99999'; a port is a number from 1 to 65535"),
+            ("https://a.example:99999/", "has a port that is not a number from 1 to 65535"),
+            ("https://a.example:0/", "has a port that is not a number from 1 to 65535"),
+            ("https://joe:secret/x@a.example/", "has a port that is not a number from 1 to 65535"),
+            ("https://a.example:1:2/", "has more than one ':' in its host"),
+            ("https://[::1]x/", "has text after the ']' of its address"),
             ("https://[::1/", "has a '[' without a ']'"),
             ("https://[fe80]/", "has no IPv6 address between its brackets"),
             ("https://::1/", "has no host"),
-            ("https://a..example/", "has the host 'a..example', which is no host name"),
-            ("https://a!b.example/", "has the host 'a!b.example', which is no host name"),
+            ("https://a..example/", "has a host that is not a host name"),
+            ("https://a!b.example/", "has a host that is not a host name"),
         ])
     func urls(url: String, expected: String) {
         let diagnostics = load(pipeline: pipeline(source: "{url: '\(url)'}")).diagnostics

@@ -1,0 +1,29 @@
+import Glibc
+
+/// Literal addresses.
+enum IPAddress {
+    static func isV4(_ text: String) -> Bool {
+        var address = in_addr()
+        return inet_pton(AF_INET, text, &address) == 1
+    }
+
+    static func isV6(_ text: String) -> Bool {
+        var address = in6_addr()
+        return inet_pton(AF_INET6, text, &address) == 1
+    }
+}
+
+extension ValueKind where Value == String {
+    /// A literal IPv4 or IPv6 address that one can go to.
+    static let address = ValueKind(name: "an IPv4 or IPv6 address") { scalar throws(ValueFault) in
+        guard IPAddress.isV4(scalar.text) || IPAddress.isV6(scalar.text) else {
+            throw ValueFault(
+                "has to be an IPv4 or IPv6 address, not \(scalar.text.quoted)",
+                remedy: "names are not looked up here, and brackets, ports and interfaces have no place in it")
+        }
+        guard scalar.text != "0.0.0.0", scalar.text != "::" else {
+            throw ValueFault("is the address that means none")
+        }
+        return scalar.text
+    }
+}

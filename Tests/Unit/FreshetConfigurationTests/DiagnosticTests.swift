@@ -1,0 +1,95 @@
+import Testing
+
+@testable import FreshetConfiguration
+
+@Suite("Diagnostics as text")
+struct DiagnosticTests {
+    private func text(_ line: String, column: Int) -> [String] {
+        let excerpt = Diagnostic.Excerpt(line: line.unicodeScalars, column: column)
+        return Diagnostic(file: "f", line: 1, column: column, message: "m", excerpt: excerpt).text()
+            .split(separator: "\n").dropFirst().map { String($0.dropFirst(8)) }
+    }
+
+    @Test("The place, the message, the remedy, then the line and a caret")
+    func whole() throws {
+        let diagnostics = load(pipeline: pipeline("refresh:", "  evry: 15min")).diagnostics
+        #expect(
+            diagnostics.map { $0.text(relativeTo: "/etc/freshet") } == [
+                """
+                pipelines/jwks.yaml:4:3: error: unknown key 'evry'; did you mean 'every'?
+                    4 |   evry: 15min
+                      |   ^
+                """
+            ])
+        #expect(diagnostics.first?.text().hasPrefix("/etc/freshet/pipelines/jwks.yaml:4:3: ") == true)
+    }
+
+    @Test("A file's fault as a whole has no line and no caret")
+    func wholeFile() {
+        let fault = Diagnostic(file: "/c/x.yaml", message: "it cannot be read", remedy: "do so")
+        #expect(fault.text(relativeTo: "/c/") == "x.yaml: error: it cannot be read; do so")
+    }
+
+    @Test("Before the caret a tab stays a tab, a wide character takes two columns and a combining mark none")
+    func widths() {
+        #expect(text("\tkey", column: 2) == ["\tkey", "\t^"])
+        #expect(text("漢字: x", column: 5) == ["漢字: x", "      ^"])
+        #expect(text("e\u{301}: x", column: 5) == ["e\u{301}: x", "   ^"])
+        #expect(text("äöü: x", column: 6) == ["äöü: x", "     ^"])
+    }
+
+    @Test("A long line is cut on both sides, and the caret still stands below the fault")
+    func longLines() throws {
+        let line = String(repeating: "a", count: 300) + "X" + String(repeating: "b", count: 300)
+        let lines = text(line, column: 301)
+        let shown = try #require(lines.first)
+        let caret = try #require(lines.last)
+        #expect(shown.hasPrefix("…a"))
+        #expect(shown.hasSuffix("b…"))
+        #expect(shown.count == Diagnostic.maximumExcerptWidth + 2)
+        let mark = try #require(caret.firstIndex(of: "^"))
+        #expect(Array(shown)[caret.distance(from: caret.startIndex, to: mark)] == "X")
+        let fitting = String(repeating: "a", count: Diagnostic.maximumExcerptWidth)
+        #expect(text(fitting, column: 100).first == fitting)
+        #expect(text(fitting + "a", column: 1).first == fitting + "…")
+    }
+
+    @Test("What acts on a terminal is not shown as it is")
+    func controlCharacters() {
+        #expect(text("a\u{1B}[31m\u{202E}b", column: 1).first == "a\u{FFFD}[31m\u{FFFD}b")
+        #expect(load(pipeline: pipeline("\"\\e[31m\": 1")).diagnostics.first?.message == "unknown key '\\u{1b}[31m'")
+    }
+
+    @Test(
+        "Neither header values nor the secrets of URLs are shown",
+        arguments: [
+            "source: {url: 'https://joe:SECRET@a.example/?k=SECRET', headers: {Authorization: SECRET}, evry: 1}",
+            "source: {url: x, headers: {Authorization: SECRET, Range: SECRET}}",
+            "source: {url: x, headers: {Authorization: \"SECRET\\n\"}}",
+            "source: {url: x, headers: {Authorization: [SECRET]}, zebra: 1}",
+            "source: {url: x, headers: {Authorization: SECRET}, y: ]}",
+            "source:\n  headers:\n    Authorization: Bearer: SECRET",
+            "source:\n  headers:\n    Authorization: \"SECRET\n",
+            "source: {url: 'https://a.example/?SECRET' ]",
+            "source: {url https://joe:SECRET@a.example/}",
+            "source: {headers: &a {A: SECRET}}",
+            "source: {file: 'https://joe:SECRET/x@a.example/'}",
+        ])
+    func secrets(text: String) {
+        let diagnostics = load(pipeline: text + "\ncache: {file: x}\n").diagnostics
+        #expect(!diagnostics.isEmpty)
+        for diagnostic in diagnostics {
+            #expect(!diagnostic.text().contains("SECRET"))
+        }
+    }
+
+    @Test("Asterisks take the place of a secret character by character, so that the caret stays where it belongs")
+    func masking() throws {
+        let diagnostics = load(
+            pipeline: "source: {url: https://a.example/?k=v, headers: {A: abc}, zebra: 1}\ncache: {file: x}\n"
+        ).diagnostics
+        let excerpt = try #require(diagnostics.first?.excerpt)
+        #expect(excerpt.text == "source: {url: https://a.example/?***, headers: {A: ***}, zebra: 1}")
+        #expect(excerpt.text.unicodeScalars.dropFirst(excerpt.caret).starts(with: "zebra".unicodeScalars))
+    }
+}

@@ -1,0 +1,248 @@
+import FreshetPipelines
+import Testing
+
+@testable import FreshetConfiguration
+
+@Suite("The search path")
+struct SearchTests {
+    private static let directories = ["/etc/freshet", "/run/freshet", "/usr/lib/freshet"]
+
+    private func load(_ entries: [String: InMemoryFileSystem.Entry], mustExist: Bool = false) -> Configuration {
+        ConfigurationLoader(
+            searchPath: SearchPath(directories: Self.directories, mustExist: mustExist),
+            fileSystem: InMemoryFileSystem(entries)
+        ).load()
+    }
+
+    private func text(_ text: String) -> InMemoryFileSystem.Entry { .bytes(Array(text.utf8)) }
+
+    private func file(_ path: String) -> InMemoryFileSystem.Entry {
+        text("source: {file: \(path)}\ncache: {file: x}\n")
+    }
+
+    @Test("Flags count alone, then the environment's directory, then the system's path")
+    func choice() {
+        #expect(SearchPath(flags: [], configurationDirectory: nil) == .system)
+        #expect(SearchPath(flags: [], configurationDirectory: "/etc/freshet/") == .system)
+        #expect(
+            SearchPath(flags: [], configurationDirectory: "/home/a/.config/freshet:/srv/f").directories
+                == ["/home/a/.config/freshet", "/srv/f"])
+        let flags = SearchPath(flags: ["./etc/", "/"], configurationDirectory: "/srv/f")
+        #expect(flags.directories == ["./etc", "/"])
+        #expect(flags.mustExist)
+    }
+
+    @Test("A file above replaces the one of its name below")
+    func replacing() {
+        let configuration = load([
+            "/usr/lib/freshet/pipelines/a.yaml": file("/lib"), "/run/freshet/pipelines/a.yaml": file("/run"),
+            "/usr/lib/freshet/pipelines/b.yaml": text("source: {file: /b}\ncache: {file: b}\n"),
+        ])
+        #expect(configuration.pipelines.map(\.source) == [.file("/run"), .file("/b")])
+        #expect(
+            configuration.files == [
+                "a": ["/run/freshet/pipelines/a.yaml"], "b": ["/usr/lib/freshet/pipelines/b.yaml"],
+            ])
+    }
+
+    @Test("A link to the null device hides a file below and its drop-ins")
+    func masking() {
+        let configuration = load([
+            "/usr/lib/freshet/pipelines/a.yaml": file("/lib"), "/etc/freshet/pipelines/a.yaml": .mask,
+            "/etc/freshet/pipelines/a.yaml.d/x.yaml": text("zebra: 1"),
+        ])
+        #expect(configuration.pipelines.isEmpty)
+        #expect(configuration.files.isEmpty)
+        #expect(configuration.diagnostics.isEmpty)
+    }
+
+    @Test("Drop-ins of all directories merge by file name; of one name the highest counts, and a mask hides it")
+    func dropIns() {
+        let base = "/usr/lib/freshet/pipelines/a.yaml"
+        let configuration = load([
+            base: text("source: {file: /x}\nrefresh: {every: 1h, on: [start, network]}\ncache: {file: x, keep: 2}\n"),
+            "\(base).d/10-a.yaml": text("refresh: {every: 2h, quiet: 1s}\n"),
+            "/etc/freshet/pipelines/a.yaml.d/20-b.yaml": text("refresh: {on: [resume], quiet: null}\n"),
+            "/run/freshet/pipelines/a.yaml.d/10-a.yaml": text("refresh: {every: 3h}\ncache: {mode: '0640'}\n"),
+            "\(base).d/30-c.yaml": text("description: hidden\n"),
+            "/run/freshet/pipelines/a.yaml.d/30-c.yaml": .mask,
+            "\(base).d/.hidden.yaml": text("zebra: 1\n"),
+            "\(base).d/40.yaml~": text("zebra: 1\n"),
+        ])
+        #expect(texts(configuration.diagnostics) == [])
+        #expect(
+            configuration.pipelines == [
+                PipelineDefinition(
+                    name: "a", source: .file("/x"), refresh: RefreshPolicy(on: [.resume], every: .seconds(10_800)),
+                    cache: CacheRules(file: "x", mode: 0o640, keep: 2))
+            ])
+        #expect(
+            configuration.files["a"] == [
+                base, "/run/freshet/pipelines/a.yaml.d/10-a.yaml", "/etc/freshet/pipelines/a.yaml.d/20-b.yaml",
+            ])
+    }
+
+    @Test("After merging, a fault still points to the file that has it")
+    func places() {
+        let configuration = load([
+            "/etc/freshet/pipelines/a.yaml": text("source: {file: /x}\ncache: {file: x}\nrefresh:\n  every: soon\n"),
+            "/etc/freshet/pipelines/a.yaml.d/b.yaml": text("# changed\nrefresh:\n  quiet: late\n  evry: null\n"),
+            "/etc/freshet/pipelines/a.yaml.d/c.yaml": text("source: {url: 'http://a.example/'}\n"),
+        ])
+        #expect(
+            texts(configuration.diagnostics)
+                == [
+                    "a.yaml:1:10: error: 'file' and 'url' exclude each other; keep one; a drop-in takes the other away with "
+                        + "'url: null' (see a.yaml.d/c.yaml:1:10)",
+                    "a.yaml:4:10: error: 'every' has to be a duration such as 15min, not 'soon'",
+                    "a.yaml.d/b.yaml:3:10: error: 'quiet' has to be a duration such as 15min, not 'late'",
+                    "a.yaml.d/b.yaml:4:3: error: unknown key 'evry'; did you mean 'every'?",
+                ])
+        #expect(configuration.faulty["a"]?.count == 4)
+    }
+
+    @Test("A drop-in that removes one source and gives another changes the kind of source")
+    func sourceChange() {
+        let configuration = load([
+            "/usr/lib/freshet/pipelines/a.yaml": file("/x"),
+            "/etc/freshet/pipelines/a.yaml.d/b.yaml": text("source: {file: null, exec: [/bin/true]}\n"),
+        ])
+        #expect(configuration.pipelines.map(\.source) == [.command(["/bin/true"])])
+    }
+
+    @Test("A drop-in that is not YAML is reported, and what it may have held is not missed")
+    func brokenDropIn() {
+        let configuration = load([
+            "/etc/freshet/pipelines/a.yaml": text("source: {file: /x}\nevry: 1\n"),
+            "/etc/freshet/pipelines/a.yaml.d/b.yaml": text("cache: {file: x\n"),
+        ])
+        #expect(
+            configuration.diagnostics.map(\.message) == [
+                "unknown key 'evry'",
+                "this is not YAML: did not find expected ',' or '}' while parsing a flow mapping that begins in line 1",
+            ])
+    }
+
+    @Test("Null removes in drop-ins only; in a file it is a value that is missing")
+    func null() {
+        let configuration = load(["/etc/freshet/pipelines/a.yaml": text("source: {file: /x}\ncache: {file: null}\n")])
+        #expect(configuration.diagnostics.map(\.message) == ["'file' has no value"])
+    }
+
+    @Test("The daemon's file, its drop-ins and their masks follow the same rules, and need not be there")
+    func daemon() {
+        #expect(load([:]).daemon == DaemonDefinition())
+        #expect(load([:]).isSound)
+        let configuration = load([
+            "/usr/lib/freshet/freshet.yaml": text("splay: 1min\nconcurrency: 5\n"),
+            "/run/freshet/freshet.d/b.yaml": text("format: 1\nconcurrency: 7\n"),
+            "/etc/freshet/freshet.d/a.yaml": text("concurrency: 6\nnetwork-target: 2001:db8::7\n"),
+            "/usr/lib/freshet/freshet.d/a.yaml": text("splay: 9min\n"),
+        ])
+        #expect(configuration.isSound)
+        #expect(
+            configuration.daemon
+                == DaemonDefinition(splay: .seconds(60), concurrency: 7, networkTarget: "2001:db8::7"))
+        #expect(
+            configuration.daemonFiles == [
+                "/usr/lib/freshet/freshet.yaml", "/etc/freshet/freshet.d/a.yaml", "/run/freshet/freshet.d/b.yaml",
+            ])
+        let masked = load([
+            "/usr/lib/freshet/freshet.yaml": text("splay: 1min\n"), "/etc/freshet/freshet.yaml": .mask,
+            "/etc/freshet/freshet.d/a.yaml": text("concurrency: 6\n"),
+        ])
+        #expect(masked.daemon == DaemonDefinition(concurrency: 6))
+    }
+
+    @Test("Another format is refused without a word about the rest of the file")
+    func format() {
+        let configuration = load(["/etc/freshet/pipelines/a.yaml": text("format: 2\nzebra: 1\n")])
+        #expect(configuration.diagnostics.map(\.message) == ["this version reads format 1 only"])
+        #expect(configuration.faulty.keys.sorted() == ["a"])
+    }
+
+    @Test("A faulty pipeline is set aside, the others are there")
+    func faulty() {
+        let configuration = load([
+            "/etc/freshet/pipelines/a.yaml": file("/x"), "/etc/freshet/pipelines/b.yaml": text("zebra: ["),
+        ])
+        #expect(configuration.pipelines.map(\.name) == ["a"])
+        #expect(configuration.faulty.keys.sorted() == ["b"])
+        #expect(configuration.isDaemonSound)
+        #expect(!configuration.isSound)
+    }
+
+    @Test("What may not be read is a fault that names the user; a readable file below does not step in")
+    func unreadable() {
+        let forbidden = InMemoryFileSystem.Entry.fault(.forbidden(to: "freshet", reason: "Permission denied"))
+        let configuration = load([
+            "/etc/freshet/pipelines/a.yaml": forbidden, "/usr/lib/freshet/pipelines/a.yaml": file("/x"),
+            "/run/freshet/pipelines": forbidden,
+        ])
+        let message =
+            "error: the user 'freshet' may not read this: Permission denied; give that user the right to read "
+            + "it and to search the directories above it (chown, chmod)"
+        #expect(
+            configuration.diagnostics.map { $0.text() } == [
+                "/etc/freshet/pipelines/a.yaml: \(message)", "/run/freshet/pipelines: \(message)",
+            ])
+        #expect(configuration.faulty.keys.sorted() == ["a"])
+        // Pipelines may stand there that nobody knows of.
+        #expect(!configuration.isDaemonSound)
+    }
+
+    @Test("A directory that was asked for has to exist; the system's need not")
+    func missingDirectory() {
+        #expect(load([:], mustExist: true).diagnostics.map(\.file) == Self.directories)
+        #expect(load(["/etc/freshet": .emptyDirectory], mustExist: true).diagnostics.count == 2)
+    }
+
+    @Test("A file name that is no pipeline's name is a fault; the longest name has 64 bytes")
+    func names() {
+        let long = String(repeating: "n", count: 64)
+        let configuration = load([
+            "/etc/freshet/pipelines/a b.yaml": file("/x"), "/etc/freshet/pipelines/-a.yaml": file("/x"),
+            "/etc/freshet/pipelines/\(long).yaml": file("/x"), "/etc/freshet/pipelines/\(long)n.yaml": file("/x"),
+        ])
+        #expect(configuration.pipelines.map(\.name) == [long])
+        #expect(
+            configuration.diagnostics.map(\.message) == [
+                "'-a' is not a pipeline's name", "'a b' is not a pipeline's name",
+                "the pipeline's name is longer than 64 bytes",
+            ])
+    }
+
+    @Test("Files that would be passed over by mistake get a warning")
+    func misnamed() {
+        let configuration = load([
+            "/etc/freshet/pipelines/a.yml": file("/x"), "/etc/freshet/pipelines/b.yaml.d/c.yaml": text("x: 1"),
+            "/etc/freshet/pipelines/README": text("x"), "/etc/freshet/pipelines/.c.yaml": text("["),
+        ])
+        #expect(configuration.diagnostics.map(\.severity) == [.warning, .warning])
+        #expect(
+            configuration.diagnostics.map(\.message) == [
+                "the file is not read, since its name ends in .yml",
+                "there are drop-ins here for the pipeline 'b', which does not exist",
+            ])
+        #expect(configuration.isSound)
+    }
+
+    @Test("The difference of two configurations is by definition, not by file")
+    func difference() {
+        func pipeline(_ name: String, _ path: String) -> PipelineDefinition {
+            PipelineDefinition(name: name, source: .file(path), cache: CacheRules(file: name))
+        }
+        let old = Configuration(pipelines: [pipeline("a", "/a"), pipeline("b", "/b"), pipeline("c", "/c")])
+        let new = Configuration(
+            daemon: DaemonDefinition(concurrency: 3),
+            pipelines: [pipeline("b", "/b"), pipeline("c", "/other"), pipeline("d", "/d")])
+        let difference = new.difference(from: old)
+        #expect(difference.added.map(\.name) == ["d"])
+        #expect(difference.removed == ["a"])
+        #expect(difference.changed == [pipeline("c", "/other")])
+        #expect(difference.unchanged == ["b"])
+        #expect(difference.isDaemonChanged)
+        #expect(!difference.isEmpty)
+        #expect(old.difference(from: old).isEmpty)
+    }
+}

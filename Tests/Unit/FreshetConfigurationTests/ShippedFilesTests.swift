@@ -1,0 +1,65 @@
+import FreshetPipelines
+import Testing
+
+@testable import FreshetConfiguration
+
+@Suite("The files that are shipped")
+struct ShippedFilesTests {
+    /// The project's directory: four above this file.
+    private static let project = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(4)
+        .joined(separator: "/")
+
+    private func load(_ directory: String) -> Configuration {
+        ConfigurationLoader(searchPath: SearchPath(directories: ["\(Self.project)/\(directory)"], mustExist: true))
+            .load()
+    }
+
+    private func text(_ path: String) throws -> String {
+        let content = try HostFileSystem().content(ofFile: "\(Self.project)/\(path)", limit: SourceText.maximumSize)
+        guard case .bytes(let bytes) = content else {
+            Issue.record("\(path) is not there")
+            return ""
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    @Test("The examples have no faults, and are the five that the documentation names")
+    func examples() {
+        let configuration = load("etc/examples")
+        #expect(configuration.diagnostics.map { $0.text() } == [])
+        #expect(configuration.pipelines.map(\.name) == ["blocklist", "flags", "hosts", "jwks", "kernel"])
+        for pipeline in configuration.pipelines {
+            if case .http(let source) = pipeline.source { #expect(source.url.hasPrefix("http://127.0.0.1:8480/")) }
+        }
+    }
+
+    @Test("The installed default configures nothing")
+    func installedDefault() {
+        let configuration = load("etc/freshet")
+        #expect(configuration.diagnostics.map { $0.text() } == [])
+        #expect(configuration.daemon == DaemonDefinition())
+        #expect(configuration.daemonFiles.count == 1)
+    }
+
+    @Test("What the installed default shows in comments are keys of the format with values that it takes")
+    func commentedKeys() throws {
+        let lines = try text("etc/freshet/freshet.yaml").split(separator: "\n")
+            .filter { $0.hasPrefix("#") && $0.dropFirst().first?.isLetter == true }
+            .map { $0.dropFirst() }
+        #expect(lines.map { $0.prefix { $0 != ":" } } == KeyCatalogue.Section.daemon.keys.map { $0[...] })
+        let configuration = FreshetConfigurationTests.load(["freshet.yaml": lines.joined(separator: "\n")])
+        #expect(configuration.diagnostics.map { $0.text() } == [])
+        #expect(configuration.daemon == DaemonDefinition(networkTarget: "192.0.2.1"))
+    }
+
+    @Test("The manual has a heading for each key that is read, and for no other")
+    func manual() throws {
+        let headings = try text("docs/configuration.md").split(separator: "\n").filter { $0.hasPrefix("### `") }
+            .map { String($0.dropFirst(5).dropLast()) }
+        let keys = KeyCatalogue.Section.allCases.flatMap { section in
+            section.keys.map { section.path.isEmpty ? $0 : "\(section.path).\($0)" }
+        }
+        #expect(Set(headings) == Set(keys))
+        #expect(headings.count == Set(headings).count)
+    }
+}

@@ -1,0 +1,107 @@
+import Testing
+
+@testable import FreshetConfiguration
+
+@Suite("Keys that the format does not have")
+struct UnknownKeyTests {
+    @Test(
+        "An unknown key is an error that says what was probably meant",
+        arguments: [
+            ("refresh: {evry: 1min}", "3:11: error: unknown key 'evry'; did you mean 'every'?"),
+            ("refresh: {Every: 1min}", "3:11: error: unknown key 'Every'; did you mean 'every'?"),
+            ("refresh: {random_delay: 1min}", "3:11: error: unknown key 'random_delay'; did you mean 'random-delay'?"),
+            ("refresh: {freshFor: 1s}", "3:11: error: unknown key 'freshFor'; did you mean 'fresh-for'?"),
+            ("refresh: {retry: {form: 1s}}", "3:19: error: unknown key 'form'; did you mean 'from'?"),
+            ("refersh: {every: 1min}", "3:1: error: unknown key 'refersh'; did you mean 'refresh'?"),
+            ("every: 1min", "3:1: error: 'every' belongs below 'refresh'; move it there"),
+            ("mode: '0644'", "3:1: error: 'mode' belongs below 'cache'; move it there"),
+            ("file: /x", "3:1: error: 'file' belongs below 'source' or below 'cache'; move it there"),
+            ("check: {description: x}", "3:9: error: 'description' belongs at the top of the file; move it there"),
+            ("evrey: 1min", "3:1: error: unknown key 'evrey'; did you mean 'every' below 'refresh'?"),
+            ("splay: 1min", "3:1: error: 'splay' belongs in freshet.yaml; move it there"),
+            ("refresh: {budget: 500/day}", "3:11: error: 'budget' is not supported by this version; leave it out"),
+            ("budget: 500/day", "3:1: error: 'budget' is not supported by this version; leave it out"),
+            ("on-change: []", "3:1: error: 'on-change' is not supported by this version; leave it out"),
+            (
+                "check: {zebra: 1}",
+                "3:9: error: unknown key 'zebra'; the keys here are jq, min-bytes, max-bytes, type"
+            ),
+        ])
+    func unknown(line: String, expected: String) {
+        #expect(faults(pipeline(line)) == ["jwks.yaml:\(expected)"])
+    }
+
+    @Test("The daemon's file sends keys of pipelines to their own files")
+    func daemon() {
+        let configuration = load(["freshet.yaml": "every: 5min\nconcurency: 3\n"])
+        #expect(
+            configuration.diagnostics.map { $0.text() } == [
+                """
+                /etc/freshet/freshet.yaml:1:1: error: 'every' belongs in a pipeline's own file, below 'refresh'; move \
+                it there
+                    1 | every: 5min
+                      | ^
+                """,
+                """
+                /etc/freshet/freshet.yaml:2:1: error: unknown key 'concurency'; did you mean 'concurrency'?
+                    2 | concurency: 3
+                      | ^
+                """,
+            ])
+        #expect(!configuration.isDaemonSound)
+        #expect(configuration.daemonDiagnostics == configuration.diagnostics)
+    }
+
+    @Test("Every fault of every file is reported at once, in reading order, with the path of its key")
+    func allAtOnce() {
+        let configuration = load([
+            "pipelines/b.yaml": "source: {file: x}\ncache: {file: .b}\nrefresh:\n  evry: 1\n  retry: {from: x}\n",
+            "pipelines/a.yaml": "{}",
+            "freshet.yaml": "splay: soon\nconcurrency: 0\n",
+        ])
+        #expect(
+            configuration.diagnostics.map { "\($0.file.split(separator: "/").last ?? ""):\($0.keyPath ?? "")" } == [
+                "freshet.yaml:splay", "freshet.yaml:concurrency", "a.yaml:cache.file", "a.yaml:source",
+                "b.yaml:source.file", "b.yaml:cache.file", "b.yaml:refresh.evry", "b.yaml:refresh.retry.from",
+            ])
+        #expect(configuration.faulty.mapValues(\.count) == ["a": 2, "b": 4])
+    }
+
+    @Test("Of one pipeline's faults 100 are shown, and it is said how many are not")
+    func manyFaults() throws {
+        func diagnostics(_ count: Int) -> [Diagnostic] {
+            load(pipeline: pipeline() + (0..<count).map { "zebra\($0): 1\n" }.joined()).diagnostics
+        }
+        #expect(diagnostics(100).count == 100)
+        let cut = diagnostics(103)
+        #expect(cut.count == 101)
+        #expect(cut.contains { $0.message == "3 further faults are not shown" })
+    }
+
+    @Test("Warnings that are too many to be shown do not become an error")
+    func manyWarnings() {
+        let signals = [String](repeating: "start", count: 103).joined(separator: ", ")
+        let configuration = load(pipeline: pipeline("refresh: {on: [\(signals)]}"))
+        #expect(configuration.diagnostics.count == 101)
+        #expect(configuration.isSound)
+        #expect(configuration.pipelines.count == 1)
+    }
+
+    @Test(
+        "The distance counts insertions, deletions, replacements and swaps",
+        arguments: [
+            ("", "", 0), ("a", "", 1), ("every", "evry", 1), ("every", "evrey", 1), ("form", "from", 1),
+            ("quiet", "quite", 1), ("kitten", "sitting", 3),
+        ])
+    func distance(one: String, other: String, expected: Int) {
+        #expect(Suggestion.distance(Array(one.utf8), Array(other.utf8)) == expected)
+        #expect(Suggestion.distance(Array(other.utf8), Array(one.utf8)) == expected)
+    }
+
+    @Test("A word that is too long to be mistyped suggests nothing")
+    func longWord() {
+        let word = String(repeating: "x", count: Suggestion.maximumLength)
+        #expect(Suggestion.nearest(to: word, among: [word + "y"]) == word + "y")
+        #expect(Suggestion.nearest(to: word + "x", among: [word]) == nil)
+    }
+}

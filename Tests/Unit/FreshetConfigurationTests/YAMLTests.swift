@@ -1,0 +1,149 @@
+import FreshetPipelines
+import Testing
+
+@testable import FreshetConfiguration
+
+@Suite("Strict YAML")
+struct YAMLTests {
+    private func messages(_ text: String) -> [String] { faults(text) }
+
+    @Test(
+        "What makes YAML surprising is refused at its place, with the remedy",
+        arguments: [
+            (
+                "description: &a x",
+                "3:14: error: anchors and aliases ('&', '*') are not supported; write the value out"
+            ),
+            ("description: *a", "3:14: error: anchors and aliases ('&', '*') are not supported; write the value out"),
+            (
+                "description: !!str x",
+                "3:14: error: tags ('!') are not supported; leave it out; text that begins with '!' needs quotes"
+            ),
+            (
+                "check: {<<: {jq: .}}",
+                "3:9: error: merge keys ('<<') are not supported; write the keys out, or put them into a drop-in, "
+                    + "NAME.yaml.d/*.yaml"
+            ),
+            (
+                "---\ncheck: {}",
+                "3:1: error: a second document begins here, and a file holds one; move it into a file of its own, or "
+                    + "remove the '---'"
+            ),
+            ("cache: {file: y}", "3:1: error: the key 'cache' stands twice; keep one of them (see jwks.yaml:2:1)"),
+            (
+                "check:\n  jq: .\n  jq: .x",
+                "5:3: error: the key 'jq' stands twice; keep one of them (see jwks.yaml:4:3)"
+            ),
+            ("? [a]\n: b", "3:3: error: a key has to be a word, not a list or a mapping"),
+            (
+                "description: a: b",
+                "3:15: error: this is not YAML: mapping values are not allowed in this context; check the indentation, "
+                    + "or quote the text if the ':' belongs to it"
+            ),
+            (
+                "refresh:\n\tevery: 1min",
+                "4:1: error: this is not YAML: found character that cannot start any token while scanning for the next "
+                    + "token; indent with spaces, not with tabs"
+            ),
+            (
+                "refresh: {every: 1min",
+                "4:1: error: this is not YAML: did not find expected ',' or '}' while parsing a flow mapping that "
+                    + "begins in line 3; close the bracket"
+            ),
+            (
+                "description: \u{1}",
+                "3:14: error: this is not YAML: control characters are not allowed; inside double quotes, write it as "
+                    + "an escape"
+            ),
+        ])
+    func refused(line: String, expected: String) {
+        #expect(messages(pipeline(line)) == ["jwks.yaml:\(expected)"])
+    }
+
+    @Test("A directive is refused")
+    func directive() {
+        #expect(
+            messages("%YAML 1.1\n---\n" + pipeline()) == [
+                "jwks.yaml:1:1: error: YAML directives ('%') are not supported; leave them out"
+            ])
+    }
+
+    @Test("A file that is not UTF-8 is refused at the first byte that is not")
+    func encoding() throws {
+        let bytes = Array("description: äö\ncheck: ä".utf8) + [0xFF, 0x0A]
+        let files = InMemoryFileSystem(["/c/pipelines/x.yaml": .bytes(bytes)])
+        let configuration = ConfigurationLoader(searchPath: SearchPath(directories: ["/c"]), fileSystem: files).load()
+        let fault = try #require(configuration.diagnostics.first)
+        #expect(configuration.diagnostics.count == 1)
+        #expect(fault.message == "the byte 0xFF is not UTF-8")
+        #expect(fault.line == 2)
+        #expect(fault.column == 9)
+    }
+
+    @Test("A byte order mark, a document's start and Windows line breaks do no harm")
+    func harmless() {
+        let text = "\u{FEFF}---\r\nsource: {file: /x}\r\ncache: {file: x}\r\nevry: 1\r\n"
+        #expect(messages(text) == ["jwks.yaml:4:1: error: unknown key 'evry'; did you mean 'every' below 'refresh'?"])
+    }
+
+    @Test(
+        "A line break that only YAML knows is refused, since places would be wrong", arguments: ["\u{85}", "\u{2028}"])
+    func strangeBreaks(character: String) {
+        #expect(load(pipeline: pipeline("description: 'a\(character)b'")).diagnostics.map(\.line) == [3])
+    }
+
+    @Test("Plain words are text where text is expected: on, no and 1.0 are nothing special")
+    func plainWords() {
+        let configuration = load(pipeline: pipeline("description: no", "refresh: {on: start}"))
+        #expect(configuration.pipelines.first?.description == "no")
+        #expect(configuration.policy?.on == [.start])
+    }
+
+    @Test("A mapping has at most 1,000 keys")
+    func keyLimit() {
+        func read(_ count: Int) -> [Diagnostic] {
+            let text = (0..<count).map { "k\($0): 1\n" }.joined()
+            return YAMLReader.read(SourceText(file: "x", bytes: Array(text.utf8))).faults
+        }
+        #expect(read(YAMLReader.maximumKeys).isEmpty)
+        #expect(read(YAMLReader.maximumKeys + 1).map(\.message) == ["there are more than 1000 keys in one place"])
+    }
+
+    @Test("Values nest at most 32 deep, and a file has at most 20,000 of them")
+    func limits() {
+        func nested(_ depth: Int) -> (Node?, [Diagnostic]) {
+            let text = String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
+            let result = YAMLReader.read(SourceText(file: "x", bytes: Array(text.utf8)))
+            return (result.root, result.faults)
+        }
+        #expect(nested(YAMLReader.maximumDepth + 1).0 != nil)
+        #expect(nested(YAMLReader.maximumDepth + 2).0 == nil)
+        #expect(nested(YAMLReader.maximumDepth + 2).1.map(\.message) == ["values nest deeper than 32 levels"])
+
+        func long(_ count: Int) -> [Diagnostic] {
+            let text = "[" + String(repeating: "a,", count: count - 1) + "]"
+            return YAMLReader.read(SourceText(file: "x", bytes: Array(text.utf8))).faults
+        }
+        #expect(long(YAMLReader.maximumNodes).isEmpty)
+        #expect(long(YAMLReader.maximumNodes + 1).map(\.message) == ["the file has more than 20000 values"])
+    }
+
+    @Test("A file of one mebibyte is read, a larger one is refused")
+    func size() {
+        func load(_ size: Int) -> Configuration {
+            let text = pipeline("#")
+            return FreshetConfigurationTests.load(
+                pipeline: text + String(repeating: "#", count: size - text.utf8.count))
+        }
+        #expect(load(SourceText.maximumSize).isSound)
+        #expect(load(SourceText.maximumSize + 1).diagnostics.map(\.message) == ["the file is larger than 1024 KiB"])
+    }
+
+    @Test("An empty file lacks what it has to have, and that is said")
+    func empty() {
+        #expect(load(pipeline: "").diagnostics.map(\.message) == ["'cache' is missing", "'source' is missing"])
+        #expect(load(pipeline: "# nothing\n").diagnostics.count == 2)
+        #expect(
+            load(pipeline: "[a]").diagnostics.map(\.message) == ["the file has to hold keys with values, not a list"])
+    }
+}
