@@ -64,6 +64,7 @@ install:
 	install -m 0644 systemd/freshetd.service $(DESTDIR)$(UNITDIR)/freshetd.service
 	install -D -m 0644 systemd/freshet.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/freshet.conf
 	install -D -m 0644 varlink/io.freshet.Control.varlink $(DESTDIR)$(PREFIX)/share/freshet/io.freshet.Control.varlink
+	install -D -m 0644 -t $(DESTDIR)$(PREFIX)/share/doc/freshet/examples/pipelines etc/examples/pipelines/*.yaml
 	test -e $(DESTDIR)$(SYSCONFDIR)/freshet/freshet.yaml || install -m 0644 etc/freshet/freshet.yaml $(DESTDIR)$(SYSCONFDIR)/freshet/freshet.yaml
 
 clean:
