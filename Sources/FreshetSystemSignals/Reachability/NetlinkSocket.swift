@@ -36,6 +36,9 @@ final class NetlinkSocket {
     /// The socket's descriptor, to be watched; it stays this object's.
     var descriptor: Int32 { nl_socket_get_fd(socket) }
 
+    /// The socket's own address, for tests.
+    var port: UInt32 { nl_socket_get_local_port(socket) }
+
     /// - Parameters:
     ///   - groups: what to be told of (RTNLGRP_*).
     ///   - receiveBuffer: bytes that the kernel may queue; it takes at most net.core.rmem_max.

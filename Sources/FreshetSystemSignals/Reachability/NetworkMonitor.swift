@@ -236,10 +236,9 @@ public final class NetworkMonitor: Sendable {
     private static func look(_ state: inout State, at now: ContinuousClock.Instant) -> ReachabilityMachine.Outcome {
         guard let sockets = state.sockets else { return ReachabilityMachine.Outcome() }
         state.looks += 1
-        if let error = drain(sockets.events, &state) {
-            return goBlind(&state, reason: explain(error), at: now)
-        }
-        if state.needsListing { list(&state) }
+        let followed = state.machine.tables.follow(limit: datagramsPerTurn) { sockets.events.receive() }
+        if let failure = followed.failure { return goBlind(&state, reason: explain(failure), at: now) }
+        if followed.hasGaps || state.needsListing { list(&state) }
         var answers: [IPAddress: RouteAnswer] = [:]
         for address in state.machine.questions { answers[address] = sockets.questions.route(to: address) }
         var outcome = state.machine.look(answers, at: now)
@@ -247,35 +246,14 @@ public final class NetworkMonitor: Sendable {
         return outcome
     }
 
-    /// Reads until there is nothing more, or enough for one turn. Returns why it cannot go on, if so.
-    private static func drain(_ socket: NetlinkSocket, _ state: inout State) -> NetlinkError? {
-        for _ in 0..<datagramsPerTurn {
-            switch socket.receive() {
-            case .datagram(let datagram):
-                let (messages, isWhole) = NetlinkMessage.split(datagram)
-                for message in messages {
-                    if let event = RoutingEvent(message) { state.machine.tables.apply(event) }
-                }
-                if !isWhole { state.needsListing = true }
-            case .foreign: continue
-            case .overrun: state.needsListing = true
-            case .empty: return nil
-            case .failed(let error): return error
-            }
-        }
-        return nil
-    }
-
     /// Lists links and addresses anew. What could not be listed stays as it was, and is listed at the next look.
     private static func list(_ state: inout State) {
         guard let socket = state.sockets?.questions else { return }
-        for _ in 0..<listingsPerTurn {
-            state.listings += 1
-            guard let tables = try? socket.dumpTables() else { continue }
-            state.machine.tables = tables
-            state.needsListing = false
-            return
+        let (count, isDone) = state.machine.tables.list(limit: listingsPerTurn) { () throws(NetlinkError) in
+            try socket.dumpTables()
         }
+        state.listings += UInt64(count)
+        state.needsListing = !isDone
     }
 
     private static func goBlind(

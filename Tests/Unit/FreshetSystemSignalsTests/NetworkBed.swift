@@ -90,6 +90,24 @@ actor NetworkBed {
         if let address { try await ip("addr add \(address) dev \(name)") }
     }
 
+    /// What a socket says of a message that another process's socket sent it, and then.
+    func receivedFromImpostor() throws -> [NetlinkSocket.Received] {
+        let victim = try NetlinkSocket(receiveBuffer: NetworkMonitor.defaultReceiveBuffer)
+        let impostor = socket(AF_NETLINK, Int32(SOCK_RAW.rawValue), 0)
+        try #require(impostor >= 0)
+        defer { close(impostor) }
+        let message = Bytes.link(17, index: 1, flags: 0, name: Array("lo".utf8))
+        // struct sockaddr_nl: family, padding, port (32), groups (32)
+        let address = Bytes.of(UInt16(AF_NETLINK)) + [0, 0] + Bytes.of(victim.port) + Bytes.of(UInt32(0))
+        let sent = address.withUnsafeBytes { bytes in
+            bytes.withMemoryRebound(to: sockaddr.self) { pointer in
+                sendto(impostor, message, message.count, 0, pointer.baseAddress, socklen_t(address.count))
+            }
+        }
+        try #require(sent == message.count)
+        return [victim.receive(), victim.receive()]
+    }
+
     func monitor(
         receiveBuffer: Int32 = NetworkMonitor.defaultReceiveBuffer,
         onEpoch: @escaping @Sendable (UInt64) -> Void = { _ in }

@@ -254,6 +254,14 @@ struct NetworkMonitorTests {
         }
     }
 
+    @Test("a process that plays the kernel is not heeded")
+    func impostor() async throws {
+        try await NetworkBed.with { bed in
+            let received = try await bed.receivedFromImpostor()
+            #expect(received == [.foreign, .empty])
+        }
+    }
+
     @Test("a watch that nobody keeps is not followed any more")
     func forgotten() async throws {
         try await NetworkBed.with { bed in
