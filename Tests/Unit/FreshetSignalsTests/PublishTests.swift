@@ -110,6 +110,97 @@ struct PublishTests {
         try executor.run { try await task.value }
     }
 
+    /// A body that emits its number, and then holds out against its cancellation until the gate opens.
+    func stubborn(_ runs: Counter, _ gate: CurrentValue<Bool>, _ log: Log) -> Emitter<Int, any Error> {
+        let number = runs.increment()
+        let steps = Counter()
+        log.add("run \(number)")
+        return Emitter(
+            Steps {
+                switch steps.increment() {
+                case 1: return number
+                case 2:
+                    // An unstructured task is not cancelled with the run, as an operation of the system is not.
+                    await Task(executorPreference: currentTaskExecutor()) {
+                        for await isOpen in gate where isOpen { break }
+                    }.value
+                    log.add("late \(number)")
+                    return -number
+                default: return nil
+                }
+            })
+    }
+
+    @Test("a body that holds out delays the next run, and what it still emits is not delivered")
+    func delays() throws {
+        let executor = SerialTestExecutor()
+        let source = SignalSource("s")
+        let (runs, gate, log) = (Counter(), CurrentValue(false), Log())
+        let sequence = publishAndRepeat(onOutputFrom: source.signal) { stubborn(runs, gate, log) }
+        let task = Task(executorPreference: executor) {
+            for try await element in sequence { log.add("got \(element)") }
+        }
+        try executor.runUntilIdle()
+        source.fire()
+        source.fire()
+        try executor.runUntilIdle()
+        source.fire()
+        try executor.runUntilIdle()
+        #expect(log.entries == ["run 1", "got 1"])
+        gate.value = true
+        try executor.runUntilIdle()
+        #expect(log.entries == ["run 1", "got 1", "late 1", "run 2", "got 2", "late 2", "got -2"])
+        task.cancel()
+        try executor.run { try await task.value }
+    }
+
+    @Test("a cancelled next() returns when the last child has ended, and not before")
+    func awaitsChildren() throws {
+        let executor = SerialTestExecutor()
+        let (runs, gate, log) = (Counter(), CurrentValue(false), Log())
+        let sequence = publishAndRepeat(onOutputFrom: .never) { stubborn(runs, gate, log) }
+        let task = Task(executorPreference: executor) {
+            for try await element in sequence { log.add("got \(element)") }
+            log.add("end")
+        }
+        try executor.runUntilIdle()
+        task.cancel()
+        try executor.runUntilIdle()
+        #expect(log.entries == ["run 1", "got 1"])
+        gate.value = true
+        try executor.runUntilIdle()
+        #expect(log.entries == ["run 1", "got 1", "late 1", "end"])
+        try executor.run { try await task.value }
+    }
+
+    @Test("a body that goes on in spite of its cancellation is left alone")
+    func neverEndingBody() throws {
+        let executor = SerialTestExecutor()
+        let source = SignalSource("s")
+        let runs = Counter()
+        let log = Log()
+        let sequence = publishAndRepeat(onOutputFrom: source.signal) {
+            let number = runs.increment()
+            return Emitter<Int, any Error>(Steps { number })
+        }
+        let box = Handed(sequence.makeAsyncIterator())
+        let ask: @Sendable () async throws -> Int? = {
+            guard var iterator = box.take() else { return nil }
+            let element = try await iterator.next(isolation: nil)
+            box.put(iterator)
+            return element
+        }
+        log.add("\(try executor.run(ask) ?? 0)")
+        log.add("\(try executor.run(ask) ?? 0)")
+        source.fire()
+        try executor.runUntilIdle()
+        log.add("\(try executor.run(ask) ?? 0)")
+        _ = box.take()
+        try executor.runUntilIdle()
+        #expect(log.entries == ["1", "1", "2"])
+        #expect(source.fire() == 0)
+    }
+
     @Test("dropping the iterator cancels the run and ends the subscription")
     func dropped() throws {
         let executor = SerialTestExecutor()
@@ -231,4 +322,9 @@ struct PublishTests {
             #expect(alive.children == 0, "after \(steps) steps")
         }
     }
+}
+
+/// The executor that the present task prefers.
+private func currentTaskExecutor() -> (any TaskExecutor)? {
+    withUnsafeCurrentTask { $0?.unownedTaskExecutor?.asTaskExecutor() }
 }
