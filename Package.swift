@@ -61,6 +61,11 @@ let package = Package(
         .executableTarget(name: "freshetctl", dependencies: ["FreshetCommands"]),
         .target(name: "FreshetTestKit", dependencies: ["FreshetSignals"]),
 
+        // A scripted daemon behind a real control socket.
+        .target(
+            name: "ControlTestSupport", dependencies: ["FreshetControl", "FreshetVarlink", "FreshetEventLoop"],
+            path: "Tests/Support/Control"),
+
         // Tests: one folder a ring (CONTRIBUTING.md). The system ring is shell, below Tests/System.
         .testTarget(
             name: "FreshetSignalsTests", dependencies: ["FreshetSignals", "FreshetTestKit"],
@@ -92,11 +97,12 @@ let package = Package(
             name: "FreshetConfigurationTests", dependencies: ["FreshetConfiguration", "FreshetPipelines"],
             path: "Tests/Unit/FreshetConfigurationTests"),
         .testTarget(
-            name: "FreshetControlTests", dependencies: ["FreshetControl", "FreshetVarlink"],
+            name: "FreshetControlTests", dependencies: ["FreshetControl", "FreshetVarlink", "ControlTestSupport"],
             path: "Tests/Unit/FreshetControlTests"),
         .testTarget(name: "FreshetRenderTests", dependencies: ["FreshetRender"], path: "Tests/Unit/FreshetRenderTests"),
         .testTarget(
-            name: "FreshetCommandsTests", dependencies: ["FreshetCommands", "FreshetControl"],
+            name: "FreshetCommandsTests",
+            dependencies: ["FreshetCommands", "FreshetControl", "ControlTestSupport", argumentParser],
             path: "Tests/Unit/FreshetCommandsTests"),
         .testTarget(
             name: "SignalMarbles", dependencies: ["FreshetSignals", "FreshetTestKit"], path: "Tests/Marbles"),

@@ -1,0 +1,123 @@
+package import FreshetVarlink
+
+/// The interface as a program that asks and ends wants it: synchronous and typed.
+///
+/// One thread at a time.
+package final class ControlClient {
+    /// Why a call failed.
+    package enum Failure: Error, Hashable, Sendable {
+        /// The daemon answered with an error.
+        case refused(ControlError)
+        /// The daemon could not be asked, or what came is not an answer.
+        case connection(VarlinkClientError)
+    }
+
+    private let client: VarlinkClient
+
+    /// - Parameter path: of the daemon's socket.
+    package init(path: String) throws(Failure) {
+        do {
+            client = try VarlinkClient(path: path)
+        } catch {
+            throw .connection(error)
+        }
+    }
+
+    package func daemon() throws(Failure) -> DaemonStatus {
+        try call("GetDaemon", as: ControlMessage.Daemon.self).daemon
+    }
+
+    /// The pipelines of these names, or all, by name.
+    package func pipelines(_ names: [String]? = nil) throws(Failure) -> [PipelineStatus] {
+        var pipelines: [PipelineStatus] = []
+        try stream("List", ControlMessage.Names(names: names), as: ControlMessage.Pipelines.self) { reply in
+            pipelines += reply.pipelines
+            return true
+        }
+        return pipelines
+    }
+
+    /// Requests runs.
+    ///
+    /// - Parameters:
+    ///   - request: its names or `all` are to be given.
+    ///   - each: gets each pipeline's result as it comes in.
+    package func refresh(_ request: ControlMessage.Refresh, each: (RefreshResult) -> Void) throws(Failure) {
+        try stream("Refresh", request, as: ControlMessage.Results.self) { reply in
+            reply.results.forEach(each)
+            return true
+        }
+    }
+
+    package func generation(of name: String) throws(Failure) -> GenerationStatus {
+        try call("Get", ControlMessage.Name(name: name), as: ControlMessage.Generation.self).generation
+    }
+
+    /// Follows what happens, until `each` returns false, or the daemon ends, which throws.
+    ///
+    /// - Parameter each: gets nil once, when from then on nothing is missed; then each event.
+    package func monitor(_ names: [String]? = nil, each: (ControlEvent?) -> Bool) throws(Failure) {
+        try stream("Monitor", ControlMessage.Names(names: names), as: ControlMessage.Event.self) { reply in
+            each(reply.event)
+        }
+    }
+
+    package func signals() throws(Failure) -> [SignalStatus] {
+        try call("Signals", as: ControlMessage.Signals.self).signals
+    }
+
+    package func reload(configurationOnly: Bool = false) throws(Failure) -> ControlMessage.Reloaded {
+        try call(
+            "Reload", ControlMessage.Reload(configurationOnly: configurationOnly), as: ControlMessage.Reloaded.self)
+    }
+
+    // MARK: Calls
+
+    private struct None: Encodable {}
+
+    private func call<Reply: Decodable>(
+        _ method: String, _ parameters: some Encodable = None(), as type: Reply.Type
+    ) throws(Failure) -> Reply {
+        let encoded = try encode(parameters)
+        do {
+            return try Self.decode(try client.call(ControlInterface.name + "." + method, encoded))
+        } catch {
+            throw Self.failure(error)
+        }
+    }
+
+    private func stream<Reply: Decodable>(
+        _ method: String, _ parameters: some Encodable, as type: Reply.Type, each: (Reply) -> Bool
+    ) throws(Failure) {
+        let encoded = try encode(parameters)
+        do {
+            try client.callMore(ControlInterface.name + "." + method, encoded) {
+                (reply: VarlinkParameters) throws(VarlinkClientError) -> Bool in
+                each(try Self.decode(reply))
+            }
+        } catch {
+            throw Self.failure(error)
+        }
+    }
+
+    private func encode(_ parameters: some Encodable) throws(Failure) -> VarlinkParameters {
+        do {
+            return try VarlinkParameters(encoding: parameters)
+        } catch {
+            throw .connection(.violation("the parameters cannot be written as JSON"))
+        }
+    }
+
+    private static func decode<Reply: Decodable>(_ reply: VarlinkParameters) throws(VarlinkClientError) -> Reply {
+        do {
+            return try reply.decode()
+        } catch {
+            throw .violation("a reply does not have the type that the interface describes")
+        }
+    }
+
+    private static func failure(_ error: VarlinkClientError) -> Failure {
+        if case .refused(let reply) = error, let refusal = ControlError(reply) { return .refused(refusal) }
+        return .connection(error)
+    }
+}

@@ -1,0 +1,152 @@
+package import FreshetVarlink
+
+/// Turns calls of `io.freshet.Control` into those of a ``ControlService``: decodes, checks rights and names, encodes.
+package struct ControlDispatcher: Sendable {
+    /// Pipelines in one reply of a `List` with `more`: some tens of kilobytes, so that thousands of pipelines neither
+    /// hold up the loop nor fill the memory.
+    package static let pipelinesPerReply = 64
+
+    private let service: any ControlService
+    private let rights: ControlRights
+
+    package init(_ service: any ControlService, rights: ControlRights) {
+        self.service = service
+        self.rights = rights
+    }
+
+    /// The interface, for a ``VarlinkServer``.
+    package func interface() throws(VarlinkInterface.Fault) -> VarlinkInterface {
+        try VarlinkInterface(
+            description: ControlInterface.description,
+            methods: [
+                "GetDaemon": method(.read, getDaemon),
+                "List": method(.read, list),
+                "Refresh": method(.change, refresh),
+                "Get": method(.read, get),
+                "Monitor": method(.read, monitor),
+                "Signals": method(.read, signals),
+                "Reload": method(.reload, reload),
+            ])
+    }
+
+    /// Checks the caller's rights before anything else, and turns the interface's errors into replies.
+    private func method<Reply: Encodable & SendableMetatype>(
+        _ deed: ControlRights.Deed, _ body: @escaping @Sendable (VarlinkCall) async throws -> Reply
+    ) -> VarlinkInterface.Handler {
+        { call in
+            do {
+                guard rights.allow(deed, by: call.peer) else { throw ControlError.permissionDenied }
+                return try VarlinkParameters(encoding: try await body(call))
+            } catch let error as ControlError {
+                throw error.reply
+            }
+        }
+    }
+
+    // MARK: Methods
+
+    private func getDaemon(_ call: VarlinkCall) async throws -> ControlMessage.Daemon {
+        ControlMessage.Daemon(daemon: await service.daemon())
+    }
+
+    private func list(_ call: VarlinkCall) async throws -> ControlMessage.Pipelines {
+        let names = try await existing(try call.parameters.decode(as: ControlMessage.Names.self).names)
+        var pipelines: [PipelineStatus] = []
+        for name in names {
+            if call.wantsMore && pipelines.count == Self.pipelinesPerReply {
+                try await call.send(VarlinkParameters(encoding: ControlMessage.Pipelines(pipelines: pipelines)))
+                pipelines.removeAll(keepingCapacity: true)
+            }
+            // One that a reload has taken away since is left out.
+            if let pipeline = await service.pipeline(name) { pipelines.append(pipeline) }
+        }
+        return ControlMessage.Pipelines(pipelines: pipelines)
+    }
+
+    private func refresh(_ call: VarlinkCall) async throws -> ControlMessage.Results {
+        let request = try call.parameters.decode(as: ControlMessage.Refresh.self)
+        let all = request.all ?? false
+        // All and some names is a contradiction, and neither is no request.
+        guard all == (request.names ?? []).isEmpty else { throw ControlError.invalidParameter("names") }
+        let names = try await existing(all ? nil : request.names)
+        let wait = request.wait ?? false
+        let force = request.force ?? false
+        let results = try await withThrowingTaskGroup(of: RefreshResult.self) { group in
+            for name in names {
+                group.addTask { try await refresh(name, wait: wait, force: force, alone: names.count == 1 && !all) }
+            }
+            var results: [RefreshResult] = []
+            var left = names.count
+            for try await result in group {
+                left -= 1
+                results.append(result)
+                // Without wait all come at once, and the one reply has them all.
+                if call.wantsMore && wait && left > 0 {
+                    try await call.send(VarlinkParameters(encoding: ControlMessage.Results(results: results)))
+                    results.removeAll(keepingCapacity: true)
+                }
+            }
+            return results
+        }
+        return ControlMessage.Results(results: call.wantsMore && wait ? results : results.sorted { $0.name < $1.name })
+    }
+
+    /// - Parameter alone: it is the only one that was named, so that its refusal is the answer to the whole call.
+    private func refresh(_ name: String, wait: Bool, force: Bool, alone: Bool) async throws(ControlError)
+        -> RefreshResult
+    {
+        do throws(ControlError) {
+            let result = try await service.refresh(name, wait: wait, force: force)
+            if alone, let hint = result.tryLater { throw ControlError.tryLater(hint) }
+            return result
+        } catch .tryLater(let hint) where !alone {
+            return RefreshResult(name: name, tryLater: hint)
+        } catch .noSuchPipeline where !alone {
+            return RefreshResult(name: name, outcome: .cancelled, failure: "the pipeline was removed by a reload")
+        }
+    }
+
+    private func get(_ call: VarlinkCall) async throws -> ControlMessage.Generation {
+        let name = try call.parameters.decode(as: ControlMessage.Name.self).name
+        _ = try await existing([name])
+        guard let generation = await service.pipeline(name)?.generation else {
+            throw ControlError.noGeneration(name: name)
+        }
+        return ControlMessage.Generation(generation: generation)
+    }
+
+    private func monitor(_ call: VarlinkCall) async throws -> ControlMessage.Event {
+        guard call.wantsMore else { throw VarlinkErrorReply.expectedMore }
+        let names = try call.parameters.decode(as: ControlMessage.Names.self).names
+        if let names { _ = try await existing(names) }
+        let wanted = names.map(Set.init)
+        let observation = service.events.observe()
+        try await call.send(VarlinkParameters(encoding: ControlMessage.Event()))
+        while let event = await observation.next() {
+            if let wanted, let pipeline = event.pipeline, !wanted.contains(pipeline) { continue }
+            try await call.send(VarlinkParameters(encoding: ControlMessage.Event(event: event)))
+        }
+        throw CancellationError()
+    }
+
+    private func signals(_ call: VarlinkCall) async throws -> ControlMessage.Signals {
+        ControlMessage.Signals(signals: await service.signals())
+    }
+
+    private func reload(_ call: VarlinkCall) async throws -> ControlMessage.Reloaded {
+        let only = try call.parameters.decode(as: ControlMessage.Reload.self).configurationOnly ?? false
+        let (summary, diagnostics) = try await service.reload(configurationOnly: only)
+        return ControlMessage.Reloaded(summary: summary, diagnostics: diagnostics)
+    }
+
+    /// The names that were asked for, each once and sorted, or all; throws if one does not exist.
+    private func existing(_ names: [String]?) async throws(ControlError) -> [String] {
+        let all = await service.pipelineNames()
+        guard let names else { return all }
+        let known = Set(all)
+        if let stray = names.first(where: { !known.contains($0) }) {
+            throw .noSuchPipeline(name: stray, suggestion: NameSuggestion.closest(to: stray, among: all))
+        }
+        return Set(names).sorted()
+    }
+}

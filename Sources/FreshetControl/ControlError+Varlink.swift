@@ -1,0 +1,58 @@
+package import FreshetVarlink
+
+extension ControlError {
+    private enum Name {
+        static let noSuchPipeline = ControlInterface.name + ".NoSuchPipeline"
+        static let noGeneration = ControlInterface.name + ".NoGeneration"
+        static let configurationRefused = ControlInterface.name + ".ConfigurationRefused"
+        static let tryLater = ControlInterface.name + ".TryLater"
+        static let busy = ControlInterface.name + ".Busy"
+    }
+
+    /// The error as it crosses the socket.
+    package var reply: VarlinkErrorReply {
+        switch self {
+        case .noSuchPipeline(let name, let suggestion):
+            Self.reply(Name.noSuchPipeline, ControlMessage.NoSuchPipeline(name: name, suggestion: suggestion))
+        case .noGeneration(let name): Self.reply(Name.noGeneration, ControlMessage.Name(name: name))
+        case .configurationRefused(let diagnostics):
+            Self.reply(Name.configurationRefused, ControlMessage.Diagnostics(diagnostics: diagnostics))
+        case .tryLater(let hint): Self.reply(Name.tryLater, hint)
+        case .busy(let reason): Self.reply(Name.busy, ControlMessage.Reason(reason: reason))
+        case .permissionDenied: .permissionDenied
+        case .invalidParameter(let name): .invalidParameter(name)
+        }
+    }
+
+    private static func reply(_ name: String, _ parameters: some Encodable) -> VarlinkErrorReply {
+        // Texts and integers can always be written as JSON; without them the name still tells.
+        VarlinkErrorReply(name, parameters: (try? VarlinkParameters(encoding: parameters)) ?? .none)
+    }
+
+    /// Reads an error of the interface; nil: it is another one.
+    package init?(_ error: VarlinkErrorReply) {
+        func parameters<Value: Decodable>(_ type: Value.Type) -> Value? { try? error.parameters.decode(as: type) }
+        switch error.name {
+        case Name.noSuchPipeline:
+            guard let value = parameters(ControlMessage.NoSuchPipeline.self) else { return nil }
+            self = .noSuchPipeline(name: value.name, suggestion: value.suggestion)
+        case Name.noGeneration:
+            guard let value = parameters(ControlMessage.Name.self) else { return nil }
+            self = .noGeneration(name: value.name)
+        case Name.configurationRefused:
+            guard let value = parameters(ControlMessage.Diagnostics.self) else { return nil }
+            self = .configurationRefused(value.diagnostics)
+        case Name.tryLater:
+            guard let value = parameters(TryLaterHint.self) else { return nil }
+            self = .tryLater(value)
+        case Name.busy:
+            guard let value = parameters(ControlMessage.Reason.self) else { return nil }
+            self = .busy(value.reason)
+        case VarlinkErrorReply.Name.permissionDenied: self = .permissionDenied
+        case VarlinkErrorReply.Name.invalidParameter:
+            let names = parameters([String: String].self)
+            self = .invalidParameter(names?["parameter"] ?? "")
+        default: return nil
+        }
+    }
+}

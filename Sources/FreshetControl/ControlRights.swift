@@ -1,0 +1,42 @@
+package import FreshetVarlink
+
+/// Who may do what, by the kernel's word on who called: the one place where that is decided.
+package struct ControlRights: Hashable, Sendable {
+    package enum Deed: CaseIterable, Hashable, Sendable {
+        /// Looking at states.
+        case read
+        /// Starting runs.
+        case change
+        /// Reading the configuration again.
+        case reload
+    }
+
+    /// The user that the daemon runs as.
+    package var daemonUser: UInt32
+    /// Whether that is a system user, to which nobody logs in: then it owns nothing here and may only reload, which is
+    /// what `ExecReload=` needs. The daemon of an ordinary user is that user's own.
+    package var isSystemDaemon: Bool
+    /// The group whose members may change things, `freshet` by name; nil: there is none on this machine.
+    package var changingGroup: UInt32?
+
+    package init(daemonUser: UInt32, isSystemDaemon: Bool, changingGroup: UInt32?) {
+        self.daemonUser = daemonUser
+        self.isSystemDaemon = isSystemDaemon
+        self.changingGroup = changingGroup
+    }
+
+    package func allow(_ deed: Deed, by peer: VarlinkPeer) -> Bool {
+        switch deed {
+        case .read: true
+        case .change: mayChange(peer)
+        case .reload: mayChange(peer) || peer.user == daemonUser
+        }
+    }
+
+    private func mayChange(_ peer: VarlinkPeer) -> Bool {
+        if peer.user == 0 { return true }
+        // The system daemon has the group as its own: a hook that it runs must not gain the operator's rights by it.
+        if peer.user == daemonUser { return !isSystemDaemon }
+        return changingGroup.map(peer.isMember(of:)) ?? false
+    }
+}

@@ -1,0 +1,222 @@
+public import FreshetEventLoop
+import Glibc
+
+/// A connection to a Varlink service, for programs that ask and end: synchronous, without a loop, a thread or a task.
+///
+/// ```swift
+/// let client = try VarlinkClient(path: "/run/example/org.example.greeter")
+/// let reply = try client.call("org.example.greeter.Greet", VarlinkParameters(encoding: name))
+/// ```
+///
+/// Not for use on an ``EventLoop``: it blocks. One thread at a time. After an error other than
+/// ``VarlinkClientError/refused(_:)`` the connection is of no more use.
+public final class VarlinkClient {
+    /// The most bytes of one reply that are taken: what systemd's clients take.
+    static let replyLimit = 16 << 20
+
+    private let socket: OwnedDescriptor
+    private var framer = VarlinkFramer(limit: VarlinkClient.replyLimit)
+    private var buffer = [UInt8](repeating: 0, count: 65_536)
+    private var isUsable = true
+    private let isInterrupted: () -> Bool
+
+    /// Connects.
+    ///
+    /// - Parameter isInterrupted: asked whenever a Unix signal interrupted a wait; if it says true, the call under way
+    ///   throws ``VarlinkClientError/interrupted``, otherwise it goes on waiting.
+    public init(path: String, isInterrupted: @escaping () -> Bool = { false }) throws(VarlinkClientError) {
+        self.isInterrupted = isInterrupted
+        guard let address = UnixAddress(path: path) else {
+            throw .unreachable(path: path, SystemCallError("connect", errno: ENAMETOOLONG, subject: path))
+        }
+        do {
+            socket = try UnixAddress.makeSocket()
+        } catch {
+            throw .system(error)
+        }
+        let reason = address.apply(connect, to: socket)
+        // A connection that a signal interrupts goes on by itself; on a Unix socket it is then made or refused at once.
+        guard reason == 0 else {
+            throw .unreachable(path: path, SystemCallError("connect", errno: reason, subject: path))
+        }
+    }
+
+    /// Calls a method and awaits its one reply.
+    ///
+    /// - Parameter timeout: for the whole call; nil: as long as it takes.
+    @discardableResult
+    public func call(
+        _ method: String, _ parameters: VarlinkParameters = .none, timeout: Duration? = nil
+    ) throws(VarlinkClientError) -> VarlinkParameters {
+        let deadline = timeout.map { ContinuousClock.Instant.now + $0 }
+        try send(VarlinkCallMessage(method: method, parameters: parameters), by: deadline)
+        let reply = try receive(by: deadline)
+        guard !reply.continues else { throw fail(.violation("a further reply was announced that was not asked for")) }
+        return reply.parameters
+    }
+
+    /// Calls a method that may answer several times.
+    ///
+    /// - Parameters:
+    ///   - timeout: for each reply; nil: as long as it takes.
+    ///   - each: gets each reply, the last one included. If it returns false, or throws, while more are to come, the
+    ///     connection is closed, which is how a client ends a stream.
+    public func callMore(
+        _ method: String, _ parameters: VarlinkParameters = .none, timeout: Duration? = nil,
+        each: (VarlinkParameters) throws(VarlinkClientError) -> Bool
+    ) throws(VarlinkClientError) {
+        var deadline = timeout.map { ContinuousClock.Instant.now + $0 }
+        try send(VarlinkCallMessage(method: method, parameters: parameters, more: true), by: deadline)
+        while true {
+            let reply = try receive(by: deadline)
+            let goesOn: Bool
+            do throws(VarlinkClientError) {
+                goesOn = try each(reply.parameters)
+            } catch {
+                throw reply.continues ? fail(error) : error
+            }
+            guard reply.continues else { return }
+            guard goesOn else {
+                close()
+                return
+            }
+            deadline = timeout.map { .now + $0 }
+        }
+    }
+
+    /// Calls a method without awaiting an answer.
+    public func callOneway(
+        _ method: String, _ parameters: VarlinkParameters = .none, timeout: Duration? = nil
+    ) throws(VarlinkClientError) {
+        try send(
+            VarlinkCallMessage(method: method, parameters: parameters, oneway: true),
+            by: timeout.map { .now + $0 })
+    }
+
+    /// Ends the connection.
+    public func close() {
+        isUsable = false
+        shutdown(socket.rawValue, Int32(SHUT_RDWR))
+    }
+
+    // MARK: Messages
+
+    private func send(
+        _ message: VarlinkCallMessage, by deadline: ContinuousClock.Instant?
+    ) throws(VarlinkClientError) {
+        guard isUsable else { throw .closed }
+        let bytes = message.encoded
+        var sent = 0
+        while sent < bytes.count {
+            let count = bytes.withUnsafeBytes { bytes in
+                Glibc.send(
+                    socket.rawValue, bytes.baseAddress?.advanced(by: sent), bytes.count - sent,
+                    Int32(MSG_DONTWAIT | MSG_NOSIGNAL))
+            }
+            if count >= 0 {
+                sent += count
+                continue
+            }
+            switch errno {
+            case EAGAIN: try wait(for: Int16(POLLOUT), by: deadline)
+            case EINTR: continue
+            // The server closed; what it answered before may still be there to read.
+            case EPIPE, ECONNRESET: return
+            case let reason: throw fail(.system(SystemCallError("send", errno: reason)))
+            }
+        }
+    }
+
+    private func receive(by deadline: ContinuousClock.Instant?) throws(VarlinkClientError) -> VarlinkReplyMessage {
+        while true {
+            let message: [UInt8]?
+            do {
+                message = try framer.next()
+            } catch {
+                throw fail(.violation(error.description))
+            }
+            if let message { return try parse(message) }
+            let count = recv(socket.rawValue, &buffer, buffer.count, Int32(MSG_DONTWAIT))
+            if count > 0 {
+                framer.append(buffer[..<count])
+                continue
+            }
+            guard count < 0 else { throw fail(.closed) }
+            switch errno {
+            case EAGAIN: try wait(for: Int16(POLLIN), by: deadline)
+            case EINTR: continue
+            case ECONNRESET: throw fail(.closed)
+            case let reason: throw fail(.system(SystemCallError("recv", errno: reason)))
+            }
+        }
+    }
+
+    private func parse(_ message: [UInt8]) throws(VarlinkClientError) -> VarlinkReplyMessage {
+        let reply: VarlinkReplyMessage
+        do {
+            reply = try VarlinkReplyMessage(parsing: message)
+        } catch {
+            throw fail(.violation("a reply is not a Varlink message"))
+        }
+        if let name = reply.error { throw .refused(VarlinkErrorReply(name, parameters: reply.parameters)) }
+        return reply
+    }
+
+    private func wait(for events: Int16, by deadline: ContinuousClock.Instant?) throws(VarlinkClientError) {
+        while true {
+            var entry = pollfd(fd: socket.rawValue, events: events, revents: 0)
+            let result = poll(&entry, 1, Self.milliseconds(until: deadline))
+            if result > 0 { return }
+            if result == 0 {
+                // A long wait is cut into what poll(2) can express.
+                if let deadline, ContinuousClock.Instant.now < deadline { continue }
+                throw fail(.timedOut)
+            }
+            guard errno == EINTR else { throw fail(.system(SystemCallError("poll", errno: errno))) }
+            if isInterrupted() { throw fail(.interrupted) }
+        }
+    }
+
+    /// Rounded up, so that a wait does not end before its deadline; -1: for ever.
+    private static func milliseconds(until deadline: ContinuousClock.Instant?) -> Int32 {
+        guard let deadline else { return -1 }
+        let wait = max(deadline - .now, .zero).components
+        guard wait.seconds < 1_000_000 else { return 1_000_000_000 }
+        return Int32(wait.seconds * 1_000 + (wait.attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000)
+    }
+
+    /// Notes that the connection is of no more use, and hands the error on.
+    private func fail(_ error: VarlinkClientError) -> VarlinkClientError {
+        close()
+        return error
+    }
+}
+
+/// Why a client's call failed.
+public enum VarlinkClientError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// Nobody listens at the path, or this user may not connect.
+    case unreachable(path: String, SystemCallError)
+    /// The service answered with an error. The connection can be used further.
+    case refused(VarlinkErrorReply)
+    /// No answer came in time.
+    case timedOut
+    /// A Unix signal ended the wait.
+    case interrupted
+    /// The service closed the connection.
+    case closed
+    /// The service does not speak Varlink, or says too much: in which way.
+    case violation(String)
+    case system(SystemCallError)
+
+    public var description: String {
+        switch self {
+        case .unreachable(let path, let error): "nobody answers at '\(path)': \(error.reason)"
+        case .refused(let error): "the service answered with an error: \(error)"
+        case .timedOut: "the service did not answer in time"
+        case .interrupted: "interrupted"
+        case .closed: "the service closed the connection"
+        case .violation(let what): "the service broke the protocol: \(what)"
+        case .system(let error): error.description
+        }
+    }
+}

@@ -1,0 +1,40 @@
+import Glibc
+
+/// Finds the handler of a call and turns what it did into the reply.
+struct VarlinkRouter: Sendable {
+    private let interfaces: [String: VarlinkInterface]
+
+    init(_ interfaces: [VarlinkInterface]) {
+        // The last of two with one name; the server's own is given last.
+        self.interfaces = Dictionary(interfaces.map { ($0.name, $0) }) { _, last in last }
+    }
+
+    /// The last reply to a call; nil: the call was cancelled, there is none.
+    func answer(_ call: VarlinkCall) async -> VarlinkReplyMessage? {
+        do {
+            return VarlinkReplyMessage(parameters: try await handler(for: call)(call))
+        } catch let error as VarlinkErrorReply {
+            return VarlinkReplyMessage(parameters: error.parameters, error: error.name)
+        } catch is CancellationError {
+            return nil
+        } catch {
+            let parameters = #"{"origin":"linux","errno":\#(EIO),"errnoName":"EIO"}"#
+            return VarlinkReplyMessage(
+                parameters: VarlinkParameters(json: Array(parameters.utf8)), error: VarlinkErrorReply.Name.system)
+        }
+    }
+
+    private func handler(for call: VarlinkCall) throws(VarlinkErrorReply) -> VarlinkInterface.Handler {
+        guard let dot = call.method.lastIndex(of: ".") else { throw .interfaceNotFound(call.method) }
+        let interfaceName = String(call.method[..<dot])
+        guard let interface = interfaces[interfaceName] else { throw .interfaceNotFound(interfaceName) }
+        let name = String(call.method[call.method.index(after: dot)...])
+        guard let known = interface.parameters[name] else { throw .methodNotFound(call.method) }
+        guard let handler = interface.methods[name] else { throw .methodNotImplemented(call.method) }
+        // A misspelt parameter would otherwise be taken as one left out.
+        if call.parameters != .none, let stray = call.parameters.names.first(where: { !known.contains($0) }) {
+            throw .invalidParameter(stray)
+        }
+        return handler
+    }
+}

@@ -1,0 +1,137 @@
+public import FreshetEventLoop
+import Glibc
+import Synchronization
+
+/// Serves Varlink interfaces on a Unix socket.
+///
+/// ```swift
+/// let listener = try VarlinkListener(path: "/run/example/org.example.greeter")
+/// let server = try VarlinkServer(loop, listener, identity: identity, interfaces: [greeter])
+/// try await server.run()      // until the task is cancelled
+/// ```
+///
+/// Calls on one connection are answered one at a time, in their order; those of different connections at the same time.
+/// Handlers run in child tasks of ``run()`` that prefer the loop; when `run()` has returned, all of them have ended.
+public final class VarlinkServer: Sendable {
+    /// What the service says of itself.
+    public struct Identity: Hashable, Sendable {
+        public var vendor: String
+        public var product: String
+        public var version: String
+        public var url: String
+
+        public init(vendor: String, product: String, version: String, url: String) {
+            self.vendor = vendor
+            self.product = product
+            self.version = version
+            self.url = url
+        }
+    }
+
+    /// What keeps one client from hurting the others.
+    public struct Limits: Hashable, Sendable {
+        /// Connections at once.
+        public var clients = 256
+        /// Connections at once of one user; root has no limit of its own.
+        public var clientsPerUser = 32
+        /// Of ``clients``, how many only root may have, so that it can always look into what goes on.
+        public var clientsKeptForRoot = 8
+        /// The bytes of a message from a client.
+        public var messageBytes = 65_536
+        /// How long a connection may be without a call before it is closed; time during a call does not count.
+        public var silence: Duration = .seconds(30)
+
+        public init() {}
+    }
+
+    /// Connections accepted before other work gets its turn.
+    static let acceptsPerTurn = 16
+
+    private struct State {
+        var census: ClientCensus
+        /// Held to be given up for a moment when descriptors run out: a client in the queue can then be turned away,
+        /// where otherwise the loop would be told of it for ever.
+        var spare: OwnedDescriptor?
+    }
+
+    private let loop: EventLoop
+    private let listener: VarlinkListener
+    private let router: VarlinkRouter
+    private let limits: Limits
+    private let state: Mutex<State>
+
+    /// Makes a server on a listener; clients wait in the kernel's queue until ``run()``.
+    ///
+    /// `org.varlink.service` is added to the interfaces.
+    public init(
+        _ loop: EventLoop, _ listener: VarlinkListener, identity: Identity, interfaces: [VarlinkInterface],
+        limits: Limits = Limits()
+    ) throws(VarlinkInterface.Fault) {
+        self.loop = loop
+        self.listener = listener
+        self.limits = limits
+        router = VarlinkRouter(interfaces + [try ServiceInterface.make(identity, interfaces: interfaces)])
+        state = Mutex(State(census: ClientCensus(limits), spare: Self.makeSpare()))
+    }
+
+    /// Connections at present.
+    public var clientCount: Int { state.withLock { $0.census.count } }
+
+    /// Serves until the task is cancelled; then ends all connections and handlers, removes the socket, and returns.
+    ///
+    /// Once only.
+    public func run() async throws(SystemCallError) {
+        let (connections, continuation) = AsyncStream.makeStream(of: VarlinkConnection.self)
+        let watch = try loop.watch(listener.descriptor.rawValue, for: .read) { [weak self] _ in
+            self?.accept { continuation.yield($0) }
+        }
+        await withTaskExecutorPreference(loop) {
+            await withDiscardingTaskGroup { group in
+                for await connection in connections {
+                    group.addTask {
+                        await connection.run()
+                        self.state.withLock { $0.census.leave(user: connection.peer.user) }
+                    }
+                }
+                group.cancelAll()
+            }
+        }
+        watch.cancel()
+        listener.close()
+    }
+
+    /// Accepts what waits; each connection is counted before it is passed on.
+    private func accept(_ pass: (VarlinkConnection) -> Void) {
+        for _ in 0..<Self.acceptsPerTurn {
+            let descriptor = Glibc.accept(listener.descriptor.rawValue, nil, nil)
+            guard descriptor >= 0 else {
+                switch errno {
+                case EINTR, ECONNABORTED: continue
+                case EMFILE, ENFILE: turnAway()
+                default: break
+                }
+                return
+            }
+            let socket = OwnedDescriptor(descriptor)
+            // accept4(2) would do it in one step; a child of FreshetEventLoop inherits nothing in any case.
+            _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+            guard let peer = VarlinkPeer(of: descriptor) else { continue }
+            guard state.withLock({ $0.census.admit(user: peer.user) }) else { continue }
+            pass(VarlinkConnection(socket, peer: peer, loop: loop, router: router, limits: limits))
+        }
+    }
+
+    /// With no descriptor left, gives up the spare one to accept a client and close it.
+    private func turnAway() {
+        state.withLock { $0.spare = nil }
+        let descriptor = Glibc.accept(listener.descriptor.rawValue, nil, nil)
+        if descriptor >= 0 { close(descriptor) }
+        let spare = Self.makeSpare()
+        state.withLock { $0.spare = spare }
+    }
+
+    private static func makeSpare() -> OwnedDescriptor? {
+        let descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC)
+        return descriptor >= 0 ? OwnedDescriptor(descriptor) : nil
+    }
+}

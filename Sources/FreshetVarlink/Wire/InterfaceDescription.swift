@@ -1,0 +1,67 @@
+/// What a server needs to know of an interface description: its name, and each method's parameters by name.
+///
+/// It reads the part of the language that it needs and takes the rest as it is; a description is written by whoever
+/// writes the program, and its tests read it with other implementations.
+struct InterfaceDescription: Hashable, Sendable {
+    /// What is wrong with a description, for whoever wrote it.
+    struct Fault: Error, Hashable, CustomStringConvertible {
+        var description: String
+    }
+
+    var name: String
+    /// The parameters' names of each method, in their order.
+    var methods: [String: [String]]
+
+    init(parsing text: String) throws(Fault) {
+        let code = text.split(separator: "\n", omittingEmptySubsequences: false)
+            .map { $0.prefix { $0 != "#" } }.joined(separator: "\n")
+        var words = Words(code)
+        guard words.next() == "interface", let name = words.next() else {
+            throw Fault(description: "an interface description begins with 'interface' and a name")
+        }
+        self.name = name
+        methods = [:]
+        while let word = words.next() {
+            // A field may be called "method": what is in parentheses is passed over.
+            if word == "(" { _ = words.fieldNames() }
+            guard word == "method" else { continue }
+            guard let method = words.next(), words.next() == "(" else {
+                throw Fault(description: "'method' is followed by a name and '('")
+            }
+            methods[method] = words.fieldNames()
+        }
+    }
+
+    /// Words and punctuation, one after the other.
+    private struct Words {
+        private var rest: Substring
+
+        init(_ text: String) { rest = text[...] }
+
+        mutating func next() -> String? {
+            rest = rest.drop(while: \.isWhitespace)
+            guard let first = rest.first else { return nil }
+            let word = rest.prefix { $0.isLetter || $0.isNumber || $0 == "_" || $0 == "." }
+            let token = word.isEmpty ? rest.prefix(1) : word
+            rest = rest.dropFirst(token.count)
+            return word.isEmpty ? String(first) : String(word)
+        }
+
+        /// The names of a structure whose opening parenthesis was passed, up to its closing one.
+        mutating func fieldNames() -> [String] {
+            var names: [String] = []
+            var depth = 1
+            var previous = ""
+            while depth > 0, let word = next() {
+                switch word {
+                case "(": depth += 1
+                case ")": depth -= 1
+                case ":" where depth == 1: names.append(previous)
+                default: break
+                }
+                previous = word
+            }
+            return names
+        }
+    }
+}

@@ -1,0 +1,35 @@
+import FreshetEventLoop
+import Glibc
+
+/// The address of a Unix socket in the file system.
+struct UnixAddress {
+    /// The most bytes of a path: `sun_path` has 108, the last of which is NUL (unix(7)).
+    static let pathLimit = 107
+
+    private var address = sockaddr_un()
+
+    /// Nil if the path is empty, has a NUL, or is too long.
+    init?(path: String) {
+        let bytes = Array(path.utf8)
+        guard !bytes.isEmpty, bytes.count <= Self.pathLimit, !bytes.contains(0) else { return nil }
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
+    }
+
+    /// Makes a stream socket that no child process inherits.
+    static func makeSocket(flags: Int32 = 0) throws(SystemCallError) -> OwnedDescriptor {
+        let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue) | flags
+        return try OwnedDescriptor(socket(AF_UNIX, kind, 0), of: "socket")
+    }
+
+    /// connect(2) or bind(2); returns 0, or an error number.
+    func apply(
+        _ call: (Int32, UnsafePointer<sockaddr>, socklen_t) -> Int32, to descriptor: OwnedDescriptor
+    ) -> Int32 {
+        withUnsafePointer(to: address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                call(descriptor.rawValue, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0 ? 0 : errno
+            }
+        }
+    }
+}

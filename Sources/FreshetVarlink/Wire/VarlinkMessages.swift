@@ -1,0 +1,140 @@
+/// A call as it crosses the socket.
+public struct VarlinkCallMessage: Hashable, Sendable {
+    /// The method with its interface, such as `org.varlink.service.GetInfo`.
+    public var method: String
+    public var parameters: VarlinkParameters
+    /// The client takes several replies.
+    public var more: Bool
+    /// The client takes none.
+    public var oneway: Bool
+    /// The client wants another protocol on this connection after the reply.
+    public var upgrade: Bool
+
+    public init(
+        method: String, parameters: VarlinkParameters = .none, more: Bool = false, oneway: Bool = false,
+        upgrade: Bool = false
+    ) {
+        self.method = method
+        self.parameters = parameters
+        self.more = more
+        self.oneway = oneway
+        self.upgrade = upgrade
+    }
+
+    /// Reads a call from a message without its NUL.
+    init(parsing bytes: [UInt8]) throws(VarlinkMessageError) {
+        self.init(method: "")
+        for member in try bytes.members() {
+            switch member.name {
+            case "method": method = try bytes.string(member)
+            case "parameters": parameters = try bytes.parameters(member)
+            case "more": more = try bytes.flag(member)
+            case "oneway": oneway = try bytes.flag(member)
+            case "upgrade": upgrade = try bytes.flag(member)
+            default: throw .field(member.name)
+            }
+        }
+        if method.isEmpty { throw .field("method") }
+    }
+
+    /// The bytes for the socket, NUL included. Flags that are not set are left out.
+    var encoded: [UInt8] {
+        var bytes = Array("{\"method\":".utf8)
+        bytes.append(jsonString: method)
+        bytes += ",\"parameters\":".utf8
+        bytes += parameters.json
+        if more { bytes += ",\"more\":true".utf8 }
+        if oneway { bytes += ",\"oneway\":true".utf8 }
+        if upgrade { bytes += ",\"upgrade\":true".utf8 }
+        bytes += [UInt8(ascii: "}"), 0]
+        return bytes
+    }
+}
+
+/// A reply as it crosses the socket.
+public struct VarlinkReplyMessage: Hashable, Sendable {
+    public var parameters: VarlinkParameters
+    /// Another reply to the same call follows.
+    public var continues: Bool
+    /// The name of the error that the reply is, with its interface.
+    public var error: String?
+
+    public init(parameters: VarlinkParameters = .none, continues: Bool = false, error: String? = nil) {
+        self.parameters = parameters
+        self.continues = continues
+        self.error = error
+    }
+
+    /// Reads a reply from a message without its NUL.
+    init(parsing bytes: [UInt8]) throws(VarlinkMessageError) {
+        self.init()
+        for member in try bytes.members() {
+            switch member.name {
+            case "parameters": parameters = try bytes.parameters(member)
+            case "continues": continues = try bytes.flag(member)
+            case "error": error = bytes.isNull(member) ? nil : try bytes.string(member)
+            // A server that is newer than this client may say more.
+            default: continue
+            }
+        }
+    }
+
+    /// The bytes for the socket, NUL included. What is absent is left out: other implementations refuse a null.
+    var encoded: [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(parameters.json.count + (error?.utf8.count ?? 0) + 48)
+        bytes.append(UInt8(ascii: "{"))
+        if let error {
+            bytes += "\"error\":".utf8
+            bytes.append(jsonString: error)
+            bytes.append(UInt8(ascii: ","))
+        }
+        bytes += "\"parameters\":".utf8
+        bytes += parameters.json
+        if continues { bytes += ",\"continues\":true".utf8 }
+        bytes += [UInt8(ascii: "}"), 0]
+        return bytes
+    }
+}
+
+/// Why a message is not one of Varlink.
+enum VarlinkMessageError: Error, Hashable {
+    /// It is not a JSON object.
+    case syntax
+    /// A member of the envelope is missing, unknown, or of the wrong type.
+    case field(String)
+}
+
+extension [UInt8] {
+    fileprivate func members() throws(VarlinkMessageError) -> [JSONScanner.Member] {
+        do {
+            return try JSONScanner.members(of: self)
+        } catch {
+            throw .syntax
+        }
+    }
+
+    fileprivate func isNull(_ member: JSONScanner.Member) -> Bool {
+        self[member.value.lowerBound] == UInt8(ascii: "n")
+    }
+
+    fileprivate func string(_ member: JSONScanner.Member) throws(VarlinkMessageError) -> String {
+        guard let text = JSONScanner.string(member.value, of: self) else { throw .field(member.name) }
+        return text
+    }
+
+    fileprivate func flag(_ member: JSONScanner.Member) throws(VarlinkMessageError) -> Bool {
+        switch self[member.value.lowerBound] {
+        case UInt8(ascii: "t"): return true
+        case UInt8(ascii: "f"): return false
+        default: throw .field(member.name)
+        }
+    }
+
+    /// Null stands for no parameters: some clients send it.
+    fileprivate func parameters(_ member: JSONScanner.Member) throws(VarlinkMessageError) -> VarlinkParameters {
+        if isNull(member) { return .none }
+        guard self[member.value.lowerBound] == UInt8(ascii: "{") else { throw .field(member.name) }
+        return VarlinkParameters(json: Array(self[member.value]))
+    }
+}

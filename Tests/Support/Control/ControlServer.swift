@@ -1,0 +1,36 @@
+package import FreshetControl
+import FreshetEventLoop
+import FreshetVarlink
+import Glibc
+
+/// The rights by which this process may change everything, as the owner of its daemon.
+package let ownRights = ControlRights(daemonUser: geteuid(), isSystemDaemon: false, changingGroup: nil)
+
+/// The rights by which this process may only read.
+package let strangerRights = ControlRights(daemonUser: 4_000_000_000, isSystemDaemon: true, changingGroup: nil)
+
+/// Serves a scripted daemon on a real socket, runs `body` on a thread that may block, and stops.
+package func withControlServer(
+    _ service: ScriptedService, rights: ControlRights = ownRights,
+    _ body: @escaping @Sendable (_ path: String) throws -> Void
+) async throws {
+    var template = Array("/tmp/freshet-control-XXXXXX".utf8CString)
+    guard mkdtemp(&template) != nil else { throw SystemCallError("mkdtemp", errno: errno) }
+    let directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    defer { rmdir(directory) }
+    let path = directory + "/" + ControlInterface.name
+    let loop = try EventLoop()
+    try loop.runInThread(named: "test-loop")
+    defer { loop.stop() }
+    let server = try VarlinkServer(
+        loop, try VarlinkListener(path: path),
+        identity: .init(vendor: "Freshet", product: "freshetd", version: "1.0", url: "https://example.org/"),
+        interfaces: [try ControlDispatcher(service, rights: rights).interface()])
+    try await withThrowingTaskGroup(of: Void.self) { group in
+        group.addTask(executorPreference: loop) { try await server.run() }
+        let result: Result<Void, any Error> = await WorkerPool(threads: 1).run { Result { try body(path) } }
+        group.cancelAll()
+        try await group.waitForAll()
+        try result.get()
+    }
+}

@@ -1,0 +1,62 @@
+package import FreshetControl
+import Synchronization
+
+/// A daemon that answers what a test told it to.
+package final class ScriptedService: ControlService {
+    package struct Script {
+        package var pipelines: [String: PipelineStatus] = [:]
+        package var refresh: [String: Result<RefreshResult, ControlError>] = [:]
+        package var reload: Result<ReloadSummary, ControlError> = .success(ReloadSummary())
+        package var warnings: [ConfigurationDiagnostic] = []
+        package var signals: [SignalStatus] = []
+        /// What was asked for, in words.
+        package var asked: [String] = []
+    }
+    let script: Mutex<Script>
+    package let events = ControlEvents()
+
+    package init(_ names: [String] = ["catalogue", "jwks"]) {
+        var script = Script()
+        for name in names {
+            script.pipelines[name] = PipelineStatus(
+                name: name, source: "https://example.com/\(name)", state: .loaded,
+                generation: GenerationStatus(
+                    number: 3, size: 1_229, digest: "ab", committedAt: 1_000, path: "/current/\(name).json"))
+        }
+        self.script = Mutex(script)
+    }
+
+    package var asked: [String] { script.withLock { $0.asked } }
+
+    package func change(_ body: (inout Script) -> Void) { script.withLock { body(&$0) } }
+
+    package func daemon() async -> DaemonStatus {
+        DaemonStatus(
+            version: "1.0", pid: 42, since: 5, network: "reachable via eth0", networkReachable: true,
+            pipelines: PipelineCounts(script.withLock { $0.pipelines.values.map(\.state) }))
+    }
+
+    package func pipelineNames() async -> [String] { script.withLock { $0.pipelines.keys.sorted() } }
+
+    package func pipeline(_ name: String) async -> PipelineStatus? { script.withLock { $0.pipelines[name] } }
+
+    package func refresh(_ name: String, wait: Bool, force: Bool) async throws(ControlError) -> RefreshResult {
+        let result = script.withLock { script in
+            script.asked.append("refresh \(name)\(wait ? " wait" : "")\(force ? " force" : "")")
+            return script.refresh[name] ?? .success(RefreshResult(name: name))
+        }
+        return try result.get()
+    }
+
+    package func signals() async -> [SignalStatus] { script.withLock { $0.signals } }
+
+    package func reload(configurationOnly: Bool) async throws(ControlError) -> (
+        ReloadSummary, [ConfigurationDiagnostic]
+    ) {
+        let (result, warnings) = script.withLock { script in
+            script.asked.append("reload\(configurationOnly ? " configuration" : "")")
+            return (script.reload, script.warnings)
+        }
+        return (try result.get(), warnings)
+    }
+}

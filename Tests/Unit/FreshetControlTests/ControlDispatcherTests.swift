@@ -1,0 +1,220 @@
+import ControlTestSupport
+import FreshetControl
+import FreshetVarlink
+import Glibc
+import Testing
+
+@Suite(.serialized, .timeLimit(.minutes(1))) struct ControlDispatcherTests {
+    @Test("the daemon and its pipelines are told")
+    func reading() async throws {
+        let service = ScriptedService()
+        service.change { $0.signals = [SignalStatus(name: "network", fact: "reachable", fired: 2, lastFired: 7)] }
+        try await withControlServer(service, rights: strangerRights) { path in
+            let client = try ControlClient(path: path)
+            let daemon = try client.daemon()
+            #expect(daemon.pid == 42 && daemon.pipelines.total == 2 && daemon.pipelines.loaded == 2)
+            #expect(try client.pipelines().map(\.name) == ["catalogue", "jwks"])
+            #expect(try client.pipelines(["jwks", "jwks"]).map(\.name) == ["jwks"])
+            #expect(try client.generation(of: "jwks").path == "/current/jwks.json")
+            #expect(try client.signals().first?.fired == 2)
+        }
+    }
+
+    @Test("many pipelines come in several replies, to those who want it")
+    func batches() async throws {
+        let limit = ControlDispatcher.pipelinesPerReply
+        for (count, replies) in [(limit, 1), (limit + 1, 2), (3 * limit, 3)] {
+            let names = (0..<count).map { "p\($0 + 10_000)" }
+            try await withControlServer(ScriptedService(names)) { path in
+                let client = try VarlinkClient(path: path)
+                var sizes: [Int] = []
+                try client.callMore(ControlInterface.name + ".List") { reply in
+                    sizes.append((try? reply.decode(as: ControlMessage.Pipelines.self).pipelines.count) ?? 0)
+                    return true
+                }
+                #expect(sizes.count == replies && sizes.reduce(0, +) == count)
+                let whole = try client.call(ControlInterface.name + ".List")
+                #expect(try whole.decode(as: ControlMessage.Pipelines.self).pipelines.count == count)
+            }
+        }
+    }
+
+    @Test("a name that does not exist is refused with a suggestion, and nothing is started")
+    func unknownName() async throws {
+        let service = ScriptedService()
+        try await withControlServer(service) { path in
+            let client = try ControlClient(path: path)
+            let refusal = ControlClient.Failure.refused(.noSuchPipeline(name: "jkws", suggestion: "jwks"))
+            #expect(throws: refusal) { try client.pipelines(["jkws"]) }
+            #expect(throws: refusal) { try client.generation(of: "jkws") }
+            #expect(throws: refusal) { try client.refresh(.init(names: ["catalogue", "jkws"])) { _ in } }
+            #expect(throws: refusal) { try client.monitor(["jkws"]) { _ in true } }
+            #expect(throws: ControlClient.Failure.refused(.noSuchPipeline(name: "zzz", suggestion: nil))) {
+                try client.generation(of: "zzz")
+            }
+        }
+        #expect(service.asked.isEmpty)
+    }
+
+    @Test("refresh starts what was named, each once, or all")
+    func refresh() async throws {
+        let service = ScriptedService()
+        service.change { $0.refresh["jwks"] = .success(RefreshResult(name: "jwks", outcome: .changed, generation: 4)) }
+        try await withControlServer(service) { path in
+            let client = try ControlClient(path: path)
+            var results: [RefreshResult] = []
+            try client.refresh(.init(names: ["jwks", "jwks"], wait: true, force: true)) { results.append($0) }
+            #expect(results == [RefreshResult(name: "jwks", outcome: .changed, generation: 4)])
+            #expect(service.asked == ["refresh jwks wait force"])
+            results = []
+            try client.refresh(.init(all: true, wait: true)) { results.append($0) }
+            #expect(Set(results.map(\.name)) == ["catalogue", "jwks"])
+        }
+    }
+
+    @Test("neither names nor all, or both, is no request")
+    func refreshOfNothing() async throws {
+        try await withControlServer(ScriptedService()) { path in
+            let client = try ControlClient(path: path)
+            for request in [ControlMessage.Refresh(), .init(names: []), .init(names: ["jwks"], all: true)] {
+                #expect(throws: ControlClient.Failure.refused(.invalidParameter("names"))) {
+                    try client.refresh(request) { _ in }
+                }
+            }
+        }
+    }
+
+    @Test("patience is the answer to a request for one pipeline, and part of it for several")
+    func tryLater() async throws {
+        let hint = TryLaterHint(reason: "Retry-After", until: 9)
+        for refusal in [
+            Result<RefreshResult, ControlError>.failure(.tryLater(hint)),
+            .success(RefreshResult(name: "jwks", tryLater: hint)),
+        ] {
+            let service = ScriptedService()
+            service.change { $0.refresh["jwks"] = refusal }
+            try await withControlServer(service) { path in
+                let client = try ControlClient(path: path)
+                #expect(throws: ControlClient.Failure.refused(.tryLater(hint))) {
+                    try client.refresh(.init(names: ["jwks"])) { _ in }
+                }
+                var results: [RefreshResult] = []
+                try client.refresh(.init(all: true)) { results.append($0) }
+                #expect(results == [RefreshResult(name: "catalogue"), RefreshResult(name: "jwks", tryLater: hint)])
+            }
+        }
+    }
+
+    @Test("who may not change things is refused before anything else is looked at")
+    func rights() async throws {
+        guard getuid() != 0 else { return }  // root may do everything; ControlRightsTests has the table
+        let service = ScriptedService()
+        try await withControlServer(service, rights: strangerRights) { path in
+            let client = try ControlClient(path: path)
+            #expect(throws: ControlClient.Failure.refused(.permissionDenied)) {
+                try client.refresh(.init(names: ["none"])) { _ in }
+            }
+            #expect(throws: ControlClient.Failure.refused(.permissionDenied)) { try client.reload() }
+        }
+        #expect(service.asked.isEmpty)
+    }
+
+    @Test("reload tells what changed, or what is wrong and where")
+    func reload() async throws {
+        let service = ScriptedService()
+        let fault = ConfigurationDiagnostic(file: "jwks.yaml", line: 3, column: 7, message: "unknown key 'evry'")
+        service.change {
+            $0.reload = .success(ReloadSummary(added: ["new"], unchanged: 2))
+            $0.warnings = [ConfigurationDiagnostic(severity: .warning, file: "a.yaml", message: "unreadable")]
+        }
+        try await withControlServer(service) { path in
+            let client = try ControlClient(path: path)
+            let reloaded = try client.reload(configurationOnly: true)
+            #expect(reloaded.summary.added == ["new"] && reloaded.diagnostics.count == 1)
+            service.change { $0.reload = .failure(.configurationRefused([fault])) }
+            #expect(throws: ControlClient.Failure.refused(.configurationRefused([fault]))) { try client.reload() }
+        }
+        #expect(service.asked == ["reload configuration", "reload"])
+    }
+
+    @Test("a pipeline without a copy has no content to show")
+    func noGeneration() async throws {
+        let service = ScriptedService()
+        service.change { $0.pipelines["jwks"]?.generation = nil }
+        try await withControlServer(service) { path in
+            #expect(throws: ControlClient.Failure.refused(.noGeneration(name: "jwks"))) {
+                try ControlClient(path: path).generation(of: "jwks")
+            }
+        }
+    }
+
+    @Test("monitor begins at once, misses nothing from then on, and leaves out other pipelines")
+    func monitor() async throws {
+        let service = ScriptedService()
+        let events = [
+            ControlEvent.signal("network", number: 1, at: 1),
+            .state(.loading, of: "catalogue", at: 2),
+            .runStarted(RunStatus(number: 7, started: 3), of: "jwks", at: 3),
+        ]
+        try await withControlServer(service) { path in
+            let client = try ControlClient(path: path)
+            var heard: [ControlEvent?] = []
+            try client.monitor(["jwks"]) { event in
+                if event == nil { for event in events { service.events.publish(event) } }
+                heard.append(event)
+                return heard.count < 3
+            }
+            #expect(heard == [nil, events[0], events[2]])
+        }
+        #expect(!service.events.isObserved, "when the client has gone, nobody listens any more")
+    }
+
+    @Test("monitor without more is refused")
+    func monitorWithoutMore() async throws {
+        try await withControlServer(ScriptedService()) { path in
+            #expect(throws: VarlinkClientError.refused(.expectedMore)) {
+                try VarlinkClient(path: path).call(ControlInterface.name + ".Monitor")
+            }
+        }
+    }
+}
+
+@Suite struct ControlRightsTests {
+    private static let system = ControlRights(daemonUser: 990, isSystemDaemon: true, changingGroup: 50)
+    private static let personal = ControlRights(daemonUser: 1_000, isSystemDaemon: false, changingGroup: nil)
+
+    private static let everything = Set(ControlRights.Deed.allCases)
+    private static let looks: Set<ControlRights.Deed> = [.read]
+    private static let looksAndReloads: Set<ControlRights.Deed> = [.read, .reload]
+
+    @Test(
+        "who may do what",
+        arguments: [
+            (system, VarlinkPeer(processIdentifier: 1, user: 0, group: 0), everything),
+            (system, VarlinkPeer(processIdentifier: 1, user: 1_000, group: 50), everything),
+            (
+                system, VarlinkPeer(processIdentifier: 1, user: 1_000, group: 1_000, supplementaryGroups: [4, 50]),
+                everything
+            ),
+            (system, VarlinkPeer(processIdentifier: 1, user: 1_000, group: 1_000), looks),
+            (system, VarlinkPeer(processIdentifier: 1, user: 990, group: 50), looksAndReloads),
+            (personal, VarlinkPeer(processIdentifier: 1, user: 1_000, group: 1), everything),
+            (personal, VarlinkPeer(processIdentifier: 1, user: 0, group: 0), everything),
+            (personal, VarlinkPeer(processIdentifier: 1, user: 1_001, group: 1_000), looks),
+        ] as [(ControlRights, VarlinkPeer, Set<ControlRights.Deed>)])
+    func table(rights: ControlRights, peer: VarlinkPeer, allowed: Set<ControlRights.Deed>) {
+        #expect(Set(ControlRights.Deed.allCases.filter { rights.allow($0, by: peer) }) == allowed)
+    }
+}
+
+@Suite struct NameSuggestionTests {
+    @Test(
+        "a similar name is suggested, an unlike one is not",
+        arguments: [
+            ("jkws", "jwks"), ("JWKS", "jwks"), ("jwk", "jwks"), ("catalog", "catalogue"), ("homepge", "homepage"),
+            ("zzzz", nil), ("", nil), ("xy", nil),
+        ] as [(String, String?)])
+    func suggestions(name: String, expected: String?) {
+        #expect(NameSuggestion.closest(to: name, among: ["ab", "catalogue", "homepage", "jwks"]) == expected)
+    }
+}

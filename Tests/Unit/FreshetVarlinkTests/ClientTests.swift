@@ -1,0 +1,99 @@
+import FreshetEventLoop
+import Glibc
+import Testing
+
+@testable import FreshetVarlink
+
+@Suite(.serialized, .timeLimit(.minutes(2))) struct ClientTests {
+    private let wait = "org.example.test.Wait"
+
+    @Test("a call that is refused leaves the connection usable")
+    func refused() async throws {
+        try await withServer { harness in
+            let client = try VarlinkClient(path: harness.path)
+            #expect(throws: VarlinkClientError.refused(.methodNotFound("org.example.test.X"))) {
+                try client.call("org.example.test.X")
+            }
+            let reply = try client.call("org.example.test.Echo", VarlinkParameters(encoding: Text(text: "x")))
+            #expect(try reply.decode(as: Text.self).text == "x")
+        }
+    }
+
+    @Test("a stream is handed over reply by reply, and ends when the caller has enough")
+    func stream() async throws {
+        try await withServer { harness in
+            let client = try VarlinkClient(path: harness.path)
+            var numbers: [Int] = []
+            try client.callMore("org.example.test.Count", VarlinkParameters(encoding: Number(number: 5))) { reply in
+                numbers.append((try? reply.decode(as: Number.self).number) ?? 0)
+                return true
+            }
+            #expect(numbers == [1, 2, 3, 4, 5])
+            var count = 0
+            try client.callMore("org.example.test.Flood") { _ in
+                count += 1
+                return count < 20
+            }
+            #expect(count == 20)
+            #expect(eventually { harness.record["flood ended"] == 1 })
+            #expect(throws: VarlinkClientError.closed) { try client.call("org.varlink.service.GetInfo") }
+        }
+    }
+
+    @Test("a large reply arrives whole")
+    func large() async throws {
+        try await withServer { harness in
+            let text = String(repeating: "ä", count: 30_000)
+            let client = try VarlinkClient(path: harness.path)
+            let reply = try client.call("org.example.test.Echo", VarlinkParameters(encoding: Text(text: text)))
+            #expect(try reply.decode(as: Text.self).text == text)
+        }
+    }
+
+    @Test("a call without an answer returns at once")
+    func oneway() async throws {
+        try await withServer { harness in
+            let client = try VarlinkClient(path: harness.path)
+            try client.callOneway("org.example.test.Note", VarlinkParameters(encoding: Text(text: "one")))
+            #expect(eventually { harness.record["one"] == 1 })
+        }
+    }
+
+    @Test("a service that does not answer in time is given up")
+    func timeout() async throws {
+        try await withServer { [wait] harness in
+            let client = try VarlinkClient(path: harness.path)
+            #expect(throws: VarlinkClientError.timedOut) { try client.call(wait, timeout: .milliseconds(10)) }
+            #expect(eventually { harness.record["wait ended"] == 1 })
+        }
+    }
+
+    @Test("nobody at the path is an error that names it")
+    func unreachable() {
+        let error = #expect(throws: VarlinkClientError.self) { try VarlinkClient(path: "/nonexistent/socket") }
+        #expect(error?.description == "nobody answers at '/nonexistent/socket': No such file or directory")
+    }
+
+    @Test("a server that closes, or talks nonsense, is told apart")
+    func wrongServer() throws {
+        let directory = try temporaryDirectory()
+        defer { rmdir(directory) }
+        let listener = try VarlinkListener(path: directory + "/s")
+        defer { listener.close() }
+        for (answer, expected) in [
+            ("", VarlinkClientError.closed), ("half", .closed),
+            ("hello\0", .violation("a reply is not a Varlink message")),
+            (
+                "{\"parameters\":{},\"continues\":true}\0",
+                .violation("a further reply was announced that was not asked for")
+            ),
+        ] {
+            let client = try VarlinkClient(path: directory + "/s")
+            let server = OwnedDescriptor(accept(listener.descriptor.rawValue, nil, nil))
+            _ = Array(answer.utf8).withUnsafeBytes { send(server.rawValue, $0.baseAddress, $0.count, 0) }
+            shutdown(server.rawValue, Int32(SHUT_WR))
+            #expect(throws: expected) { try client.call("a.B", timeout: .seconds(20)) }
+            #expect(throws: VarlinkClientError.closed) { try client.call("a.B") }
+        }
+    }
+}

@@ -1,0 +1,167 @@
+import Testing
+
+@testable import FreshetVarlink
+
+@Suite struct FramerTests {
+    @Test("messages are cut at NUL, however the bytes are split")
+    func splitting() throws {
+        let stream = Array("one\0two\0\0three\0".utf8)
+        for size in 1...stream.count {
+            var framer = VarlinkFramer(limit: 16)
+            var messages: [String] = []
+            for start in stride(from: 0, to: stream.count, by: size) {
+                framer.append(stream[start..<min(start + size, stream.count)])
+                while let message = try framer.next() { messages.append(String(decoding: message, as: UTF8.self)) }
+            }
+            #expect(messages == ["one", "two", "", "three"], "in pieces of \(size)")
+            #expect(!framer.isInMessage)
+        }
+    }
+
+    @Test("a message of the limit passes, one byte more does not, also before its end has come")
+    func limit() throws {
+        var framer = VarlinkFramer(limit: 8)
+        framer.append(Array("12345678".utf8))
+        #expect(try framer.next() == nil)
+        framer.append([0])
+        #expect(try framer.next()?.count == 8)
+        framer.append(Array("123456789".utf8))
+        #expect(throws: VarlinkFramer.MessageTooLong(limit: 8)) { try framer.next() }
+
+        var whole = VarlinkFramer(limit: 8)
+        whole.append(Array("123456789\0".utf8))
+        #expect(throws: VarlinkFramer.MessageTooLong(limit: 8)) { try whole.next() }
+    }
+
+    @Test("a message that has not ended is known")
+    func inMessage() throws {
+        var framer = VarlinkFramer(limit: 8)
+        framer.append(Array("a\0b".utf8))
+        #expect(try framer.next() == [UInt8(ascii: "a")])
+        #expect(try framer.next() == nil)
+        #expect(framer.isInMessage)
+    }
+}
+
+@Suite struct JSONScannerTests {
+    private func members(_ text: String) throws -> [String: String] {
+        let bytes = Array(text.utf8)
+        return Dictionary(
+            uniqueKeysWithValues: try JSONScanner.members(of: bytes).map {
+                ($0.name, String(decoding: bytes[$0.value], as: UTF8.self))
+            })
+    }
+
+    @Test("the members of an object are found with their text")
+    func membersOfObject() throws {
+        let text = #" { "a" : [1, -2.5e+3, {"b": null}] , "c":"x\"y" ,"d":{} , "e":true}  "#
+        #expect(
+            try members(text) == ["a": #"[1, -2.5e+3, {"b": null}]"#, "c": #""x\"y""#, "d": "{}", "e": "true"])
+        #expect(try members("{}").isEmpty)
+    }
+
+    @Test("escapes in names and strings are resolved")
+    func escapes() throws {
+        let bytes = Array(#"{"\u0061\n":"\ud83d\ude00\/\t"}"#.utf8)
+        let member = try #require(try JSONScanner.members(of: bytes).first)
+        #expect(member.name == "a\n")
+        #expect(JSONScanner.string(member.value, of: bytes) == "😀/\t")
+    }
+
+    @Test(
+        "what is not a JSON object is refused",
+        arguments: [
+            "", "null", "[]", "1", "{", "}", "{}x", #"{"a"}"#, #"{"a":}"#, #"{"a":1,}"#, #"{,"a":1}"#, #"{"a":01}"#,
+            #"{"a":1.}"#, #"{"a":-}"#, #"{"a":1e}"#, #"{"a":tru}"#, #"{"a":truex}"#, #"{"a":[1,]}"#, #"{'a':1}"#,
+            #"{"a":"\x"}"#, #"{"a":"\u12g4"}"#, "{\"a\":\"\n\"}", #"{"a":"b}"#, #"{"a":1 "b":2}"#, #"{"\ud83d":1}"#,
+            #"{"a":1,"a":2}"#, #"{a:1}"#, #"{"a":NaN}"#, #"{"a":+1}"#,
+        ])
+    func refused(_ text: String) {
+        #expect(throws: JSONScanner.SyntaxError.self) { try JSONScanner.members(of: Array(text.utf8)) }
+    }
+
+    @Test("names that are not UTF-8 are refused")
+    func invalidUTF8() {
+        #expect(throws: JSONScanner.SyntaxError.self) {
+            try JSONScanner.members(of: [0x7B, 0x22, 0xFF, 0x22, 0x3A, 0x31, 0x7D])
+        }
+    }
+
+    @Test("nesting passes up to the limit and not beyond")
+    func depth() throws {
+        func nested(_ depth: Int) -> String {
+            #"{"a":"# + String(repeating: "[", count: depth - 1) + String(repeating: "]", count: depth - 1) + "}"
+        }
+        #expect(try members(nested(JSONScanner.depthLimit)).count == 1)
+        #expect(throws: JSONScanner.SyntaxError.self) { try members(nested(JSONScanner.depthLimit + 1)) }
+    }
+}
+
+@Suite struct MessageTests {
+    private func call(_ text: String) throws -> VarlinkCallMessage { try VarlinkCallMessage(parsing: Array(text.utf8)) }
+
+    @Test("a call is read with its flags, also those that are said to be false")
+    func readsCall() throws {
+        let message = try call(#"{"method":"a.B","parameters":{"x":1},"more":false,"oneway":true}"#)
+        #expect(message.method == "a.B")
+        #expect(String(decoding: message.parameters.json, as: UTF8.self) == #"{"x":1}"#)
+        #expect(!message.more && message.oneway && !message.upgrade)
+        #expect(try call(#"{"method":"a.B","parameters":null}"#).parameters == .none)
+    }
+
+    @Test("what does not belong into a call is named")
+    func wrongCall() {
+        #expect(throws: VarlinkMessageError.field("parametres")) {
+            try call(#"{"method":"a.B","parametres":{}}"#)
+        }
+        #expect(throws: VarlinkMessageError.field("method")) { try call("{}") }
+        #expect(throws: VarlinkMessageError.field("method")) { try call(#"{"method":1}"#) }
+        #expect(throws: VarlinkMessageError.field("more")) { try call(#"{"method":"a.B","more":1}"#) }
+        #expect(throws: VarlinkMessageError.field("parameters")) { try call(#"{"method":"a.B","parameters":[]}"#) }
+        #expect(throws: VarlinkMessageError.syntax) { try call("hello") }
+    }
+
+    @Test("what is absent is left out of what is written, but parameters never are")
+    func writes() {
+        #expect(VarlinkCallMessage(method: "a.B").encoded == Array(#"{"method":"a.B","parameters":{}}"#.utf8) + [0])
+        #expect(VarlinkReplyMessage().encoded == Array(#"{"parameters":{}}"#.utf8) + [0])
+        #expect(
+            VarlinkReplyMessage(continues: true).encoded
+                == Array(#"{"parameters":{},"continues":true}"#.utf8) + [0])
+        #expect(
+            VarlinkReplyMessage(error: "a.E").encoded == Array(#"{"error":"a.E","parameters":{}}"#.utf8) + [0])
+    }
+
+    @Test("what was written reads the same")
+    func roundTrip() throws {
+        let message = VarlinkCallMessage(
+            method: "a.\"\\\u{1}", parameters: VarlinkParameters(json: Array(#"{"ä":"ö"}"#.utf8)), more: true,
+            oneway: true, upgrade: true)
+        #expect(try VarlinkCallMessage(parsing: message.encoded.dropLast()) == message)
+        let reply = VarlinkReplyMessage(continues: true, error: "a.E")
+        #expect(try VarlinkReplyMessage(parsing: reply.encoded.dropLast()) == reply)
+    }
+
+    @Test("a parameter that does not fit is named by its outermost member")
+    func invalidParameter() throws {
+        struct Inner: Codable { var number: Int }
+        struct Outer: Codable { var inner: [Inner] }
+        let parameters = VarlinkParameters(json: Array(#"{"inner":[{"number":"x"}]}"#.utf8))
+        #expect(throws: VarlinkErrorReply.invalidParameter("inner")) { try parameters.decode(as: Outer.self) }
+        #expect(throws: VarlinkErrorReply.invalidParameter("text")) {
+            try VarlinkParameters.none.decode(as: Text.self)
+        }
+    }
+
+    @Test("integers keep all their digits")
+    func integers() throws {
+        let parameters = try VarlinkParameters(encoding: Number(number: 9_007_199_254_740_993))
+        #expect(String(decoding: parameters.json, as: UTF8.self) == #"{"number":9007199254740993}"#)
+        #expect(try parameters.decode(as: Number.self).number == 9_007_199_254_740_993)
+    }
+
+    @Test("parameters are an object and nothing else")
+    func notAnObject() {
+        #expect(throws: EncodingError.self) { try VarlinkParameters(encoding: [1, 2]) }
+    }
+}

@@ -1,0 +1,309 @@
+import FreshetEventLoop
+import Glibc
+import Testing
+
+@testable import FreshetVarlink
+
+@Suite(.serialized, .timeLimit(.minutes(2))) struct ServerTests {
+    @Test("a call is answered, and calls that were sent together in their order")
+    func answers() async throws {
+        try await withServer { harness in
+            let client = try harness.connect()
+            let reply = try client.call(#"{"method":"org.example.test.Echo","parameters":{"text":"a/ä"}}"#)
+            #expect(reply == #"{"parameters":{"text":"a/ä"}}"#)
+            let texts = (1...200).map(String.init)
+            client.send(
+                texts.map { #"{"method":"org.example.test.Echo","parameters":{"text":"\#($0)"}}"# + "\0" }.joined())
+            for text in texts { #expect(try client.receive() == #"{"parameters":{"text":"\#(text)"}}"#) }
+        }
+    }
+
+    @Test("a message that comes byte by byte is answered")
+    func drip() async throws {
+        try await withServer { harness in
+            let client = try harness.connect()
+            for byte in #"{"method":"org.example.test.Note","parameters":{"text":"drip"}}"#.utf8 { client.send([byte]) }
+            #expect(harness.record["drip"] == 0)
+            client.send([0])
+            #expect(try client.receive() == #"{"parameters":{}}"#)
+            #expect(harness.record["drip"] == 1)
+        }
+    }
+
+    @Test(
+        "a call that cannot be served is answered with the standard error",
+        arguments: [
+            (#"{"method":"Nothing"}"#, "InterfaceNotFound", #"{"interface":"Nothing"}"#),
+            (#"{"method":"org.example.no.X"}"#, "InterfaceNotFound", #"{"interface":"org.example.no"}"#),
+            (#"{"method":"org.example.test.X"}"#, "MethodNotFound", #"{"method":"org.example.test.X"}"#),
+            (
+                #"{"method":"org.example.test.Missing"}"#, "MethodNotImplemented",
+                #"{"method":"org.example.test.Missing"}"#
+            ),
+            (#"{"method":"org.example.test.Echo"}"#, "InvalidParameter", #"{"parameter":"text"}"#),
+            (
+                #"{"method":"org.example.test.Note","parameters":{"text":"x","falg":true}}"#, "InvalidParameter",
+                #"{"parameter":"falg"}"#
+            ),
+            (
+                #"{"method":"org.example.test.Count","parameters":{"number":3}}"#, "ExpectedMore", "{}"
+            ),
+        ])
+    func standardErrors(call: String, name: String, parameters: String) async throws {
+        try await withServer { harness in
+            let client = try harness.connect()
+            #expect(try client.call(call) == #"{"error":"org.varlink.service.\#(name)","parameters":\#(parameters)}"#)
+            #expect(try client.call(#"{"method":"org.example.test.Note","parameters":{"text":"on"}}"#) != nil)
+        }
+    }
+
+    @Test("an error that an interface does not foresee is systemd's general one")
+    func unforeseen() async throws {
+        try await withServer { harness in
+            let reply = try harness.connect().call(#"{"method":"org.example.test.Break"}"#)
+            #expect(reply?.hasPrefix(#"{"error":"io.systemd.System""#) == true)
+        }
+    }
+
+    @Test("the service describes itself")
+    func introspection() async throws {
+        try await withServer { harness in
+            struct Info: Decodable { var product: String, interfaces: [String] }
+            struct Description: Decodable { var description: String }
+            let client = try VarlinkClient(path: harness.path)
+            let info = try client.call("org.varlink.service.GetInfo").decode(as: Info.self)
+            #expect(info.product == "Test")
+            #expect(info.interfaces == ["org.example.test", "org.varlink.service"])
+            for name in info.interfaces {
+                let text = try client.call(
+                    "org.varlink.service.GetInterfaceDescription", VarlinkParameters(encoding: ["interface": name])
+                ).decode(as: Description.self).description
+                #expect(try InterfaceDescription(parsing: text).name == name)
+            }
+            #expect(throws: VarlinkClientError.refused(.interfaceNotFound("a.b"))) {
+                try client.call(
+                    "org.varlink.service.GetInterfaceDescription", VarlinkParameters(encoding: ["interface": "a.b"]))
+            }
+        }
+    }
+
+    @Test("oneway is never answered, not even with an error")
+    func oneway() async throws {
+        try await withServer { harness in
+            let client = try harness.connect()
+            client.send(#"{"method":"org.example.test.X","oneway":true}"# + "\0")
+            client.send(#"{"method":"org.example.test.Note","parameters":{"text":"heard"},"oneway":true}"# + "\0")
+            #expect(
+                try client.call(#"{"method":"org.example.test.Echo","parameters":{"text":"e"}}"#)?.contains("e") == true
+            )
+            #expect(harness.record["heard"] == 1)
+        }
+    }
+
+    @Test("a call without an answer is served though its client is gone")
+    func onewayAndGone() async throws {
+        try await withServer { harness in
+            do {
+                let client = try harness.connect()
+                client.send(#"{"method":"org.example.test.Note","parameters":{"text":"gone"},"oneway":true}"# + "\0")
+            }
+            #expect(eventually { harness.record["gone"] == 1 })
+        }
+    }
+
+    @Test("more brings continued replies and a last one")
+    func more() async throws {
+        try await withServer { harness in
+            let client = try harness.connect()
+            client.send(#"{"method":"org.example.test.Count","parameters":{"number":3},"more":true}"# + "\0")
+            #expect(try client.receive() == #"{"parameters":{"number":1},"continues":true}"#)
+            #expect(try client.receive() == #"{"parameters":{"number":2},"continues":true}"#)
+            #expect(try client.receive() == #"{"parameters":{"number":3}}"#)
+            #expect(try client.call(#"{"method":"org.example.test.Note","parameters":{"text":"x"}}"#) != nil)
+        }
+    }
+
+    @Test("a slow reader holds its handler back, and the others go on")
+    func slowReader() async throws {
+        try await withServer { harness in
+            let slow = try harness.connect()
+            slow.send(#"{"method":"org.example.test.Flood","more":true}"# + "\0")
+            // It has stopped when it has not sent for a hundred calls of another client.
+            let other = try harness.connect()
+            var last = -1
+            #expect(
+                eventually {
+                    let before = harness.record["flood sent"]
+                    for _ in 0..<100 {
+                        _ = try? other.call(#"{"method":"org.example.test.Echo","parameters":{"text":"e"}}"#)
+                    }
+                    last = harness.record["flood sent"]
+                    return before == last && last > 0
+                })
+            // The kernel's buffer, and one reply: not an endless queue of ours.
+            #expect(last < 1_000)
+            for _ in 0..<last + 10 { #expect(try slow.receive()?.contains("continues") == true) }
+            #expect(eventually { harness.record["flood sent"] > last })
+        }
+    }
+
+    @Test("a client that goes away cancels its handler")
+    func goesAway() async throws {
+        try await withServer { harness in
+            var client: RawClient? = try harness.connect()
+            client?.send(#"{"method":"org.example.test.Wait"}"# + "\0")
+            #expect(eventually { harness.record["waiting"] == 1 })
+            #expect(harness.record["wait ended"] == 0)
+            client = nil
+            #expect(eventually { harness.record["wait ended"] == 1 && harness.server.clientCount == 0 })
+
+            client = try harness.connect()
+            client?.send(#"{"method":"org.example.test.Flood","more":true}"# + "\0")
+            #expect(eventually { harness.record["flood sent"] > 10 })
+            client = nil
+            #expect(eventually { harness.record["flood ended"] == 1 && harness.server.clientCount == 0 })
+        }
+    }
+
+    @Test("a client that closed its sending side is still answered, and its going away still heard")
+    func halfOpen() async throws {
+        try await withServer { harness in
+            let client = try harness.connect()
+            client.send(#"{"method":"org.example.test.Echo","parameters":{"text":"1"}}"# + "\0")
+            client.send(#"{"method":"org.example.test.Echo","parameters":{"text":"2"}}"# + "\0{\"half")
+            client.closeSendingSide()
+            #expect(try client.receive()?.contains("1") == true)
+            #expect(try client.receive()?.contains("2") == true)
+            #expect(try client.receive() == nil)
+
+            var waiting: RawClient? = try harness.connect()
+            waiting?.send(#"{"method":"org.example.test.Wait"}"# + "\0")
+            waiting?.closeSendingSide()
+            #expect(eventually { harness.record["waiting"] == 1 })
+            waiting = nil
+            #expect(eventually { harness.record["wait ended"] == 1 })
+        }
+    }
+
+    @Test("whoever does not speak Varlink is hung up on, and after earlier calls were answered")
+    func garbage() async throws {
+        try await withServer { harness in
+            let note = #"{"method":"org.example.test.Note","parameters":{"text":"n"}}"# + "\0"
+            for bytes in [Array("hello\0".utf8), [UInt8](repeating: 0, count: 100_000), [0xFF, 0xFE, 0]] {
+                let client = try harness.connect()
+                client.send(Array(note.utf8) + bytes)
+                #expect(try client.receive() == #"{"parameters":{}}"#)
+                #expect(try client.receive() == nil)
+            }
+            #expect(eventually { harness.server.clientCount == 0 })
+        }
+    }
+
+    @Test("a message of the limit is answered, a longer one is hung up on")
+    func messageLimit() async throws {
+        var limits = VarlinkServer.Limits()
+        limits.messageBytes = 1_000
+        try await withServer(limits: limits) { harness in
+            let call = #"{"method":"org.example.test.Note","parameters":{"text":"n"}}"#
+            let space = String(repeating: " ", count: 1_000 - call.utf8.count)
+            #expect(try harness.connect().call(call + space) == #"{"parameters":{}}"#)
+            #expect(try harness.connect().call(call + space + " ") == nil)
+            let endless = try harness.connect()
+            endless.send([UInt8](repeating: 0x20, count: 10_000))
+            #expect(try endless.receive() == nil)
+        }
+    }
+
+    @Test("one client more than the limit is hung up on, and finds room when another has left")
+    func clientLimit() async throws {
+        var limits = VarlinkServer.Limits()
+        limits.clients = 20
+        limits.clientsPerUser = 12
+        limits.clientsKeptForRoot = 8
+        try await withServer(limits: limits) { harness in
+            let note = #"{"method":"org.example.test.Note","parameters":{"text":"n"}}"#
+            let room = getuid() == 0 ? 20 : 12
+            var clients: [RawClient] = []
+            for _ in 0..<room {
+                let client = try harness.connect()
+                #expect(try client.call(note) != nil)
+                clients.append(client)
+            }
+            #expect(try harness.connect().call(note) == nil)
+            clients.removeLast()
+            #expect(eventually { harness.server.clientCount == room - 1 })
+            #expect(try harness.connect().call(note) != nil)
+        }
+    }
+
+    @Test("the 257th client is hung up on, the 256th is not")
+    func defaultLimit() async throws {
+        var limits = VarlinkServer.Limits()
+        // So that the test need not be root.
+        limits.clientsPerUser = limits.clients
+        limits.clientsKeptForRoot = 0
+        try await withServer(limits: limits) { harness in
+            let note = #"{"method":"org.example.test.Note","parameters":{"text":"n"}}"#
+            let clients = try (0..<256).map { _ in try harness.connect() }
+            for client in clients { #expect(try client.call(note) != nil) }
+            #expect(try harness.connect().call(note) == nil)
+        }
+    }
+
+    @Test("a silent client is hung up on, one whose call is under way is not")
+    func silence() async throws {
+        var limits = VarlinkServer.Limits()
+        limits.silence = .milliseconds(20)
+        try await withServer(limits: limits) { harness in
+            let waiting = try harness.connect()
+            waiting.send(#"{"method":"org.example.test.Wait"}"# + "\0")
+            #expect(eventually { harness.record["waiting"] == 1 })
+            let silent = try harness.connect()
+            #expect(try silent.receive() == nil)
+            let half = try harness.connect()
+            half.send("{\"method")
+            #expect(try half.receive() == nil)
+            #expect(harness.record["wait ended"] == 0)
+            #expect(eventually { harness.server.clientCount == 1 })
+        }
+    }
+
+    @Test("stopping ends handlers and connections")
+    func stopping() async throws {
+        let record = try await withServer { harness in
+            let client = try harness.connect()
+            client.send(#"{"method":"org.example.test.Wait"}"# + "\0")
+            #expect(eventually { harness.record["waiting"] == 1 })
+            #expect(harness.record["wait ended"] == 0)
+        }
+        #expect(record["wait ended"] == 1)
+    }
+
+    @Test("the peer is known by the kernel's word")
+    func credentials() async throws {
+        try await withServer { harness in
+            let reply = try harness.connect().call(#"{"method":"org.example.test.Who"}"#)
+            #expect(reply == #"{"parameters":{"number":\#(getpid())}}"#)
+        }
+    }
+}
+
+@Suite struct PeerTests {
+    @Test("user, group and supplementary groups are this process's own")
+    func ownCredentials() throws {
+        var pair: [Int32] = [0, 0]
+        try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &pair) == 0)
+        let owned = pair.map { OwnedDescriptor($0) }
+        let peer = try #require(VarlinkPeer(of: owned[0].rawValue))
+        #expect(peer.user == geteuid() && peer.group == getegid() && peer.processIdentifier == getpid())
+        var groups = [gid_t](repeating: 0, count: 65_536)
+        let count = getgroups(Int32(groups.count), &groups)
+        #expect(peer.supplementaryGroups.sorted() == groups.prefix(Int(count)).sorted())
+        #expect(peer.isMember(of: getegid()))
+        #expect(!peer.isMember(of: 4_000_000_000))
+        var pipes: [Int32] = [0, 0]
+        try #require(pipe(&pipes) == 0)
+        #expect(VarlinkPeer(of: pipes[0]) == nil)
+        for descriptor in pipes { close(descriptor) }
+    }
+}

@@ -1,0 +1,185 @@
+import FreshetEventLoop
+import Glibc
+import Synchronization
+import Testing
+
+@testable import FreshetVarlink
+
+/// A server with a test interface, on a socket in a directory of its own.
+final class Harness: Sendable {
+    let path: String
+    let server: VarlinkServer
+    let record: Record
+
+    init(path: String, server: VarlinkServer, record: Record) {
+        self.path = path
+        self.server = server
+        self.record = record
+    }
+
+    func connect() throws -> RawClient { try RawClient(path: path) }
+}
+
+/// What handlers note.
+final class Record: Sendable {
+    private let counts = Mutex<[String: Int]>([:])
+
+    func add(_ what: String) { counts.withLock { $0[what, default: 0] += 1 } }
+    subscript(what: String) -> Int { counts.withLock { $0[what, default: 0] } }
+}
+
+/// Serves, runs `body` on a thread that may block, and stops.
+@discardableResult
+func withServer(
+    limits: VarlinkServer.Limits = .init(), _ body: @escaping @Sendable (Harness) throws -> Void
+) async throws -> Record {
+    let directory = try temporaryDirectory()
+    defer { rmdir(directory) }
+    let loop = try EventLoop()
+    try loop.runInThread(named: "test-loop")
+    defer { loop.stop() }
+    let record = Record()
+    let path = directory + "/org.example.test"
+    let server = try VarlinkServer(
+        loop, try VarlinkListener(path: path), identity: identity, interfaces: [testInterface(record)], limits: limits)
+    try await withThrowingTaskGroup(of: Void.self) { group in
+        group.addTask(executorPreference: loop) { try await server.run() }
+        let harness = Harness(path: path, server: server, record: record)
+        let result: Result<Void, any Error> = await WorkerPool(threads: 1).run {
+            Result { try body(harness) }
+        }
+        group.cancelAll()
+        try await group.waitForAll()
+        try result.get()
+    }
+    #expect(access(path, F_OK) != 0, "a server that has stopped leaves no socket behind")
+    return record
+}
+
+let identity = VarlinkServer.Identity(
+    vendor: "Example", product: "Test", version: "1", url: "https://example.org/")
+
+func temporaryDirectory() throws -> String {
+    var template = Array("/tmp/freshet-varlink-XXXXXX".utf8CString)
+    guard mkdtemp(&template) != nil else { throw SystemCallError("mkdtemp", errno: errno) }
+    return String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+}
+
+struct Text: Codable {
+    var text: String
+}
+
+struct Number: Codable {
+    var number: Int
+}
+
+func testInterface(_ record: Record) throws -> VarlinkInterface {
+    try VarlinkInterface(
+        description: """
+            # For tests.
+            interface org.example.test
+            type Point (x: int, y: int)
+            method Echo(text: string) -> (text: string)
+            method Note(text: string, at: ?Point, flag: ?bool) -> ()
+            method Count(number: int) -> (number: int)
+            method Flood() -> (text: string)
+            method Wait() -> ()
+            method Break() -> ()
+            method Who() -> (number: int)
+            method Missing() -> ()
+
+            """,
+        methods: [
+            "Echo": { call in try VarlinkParameters(encoding: try call.parameters.decode(as: Text.self)) },
+            "Note": { call in
+                record.add(try call.parameters.decode(as: Text.self).text)
+                return .none
+            },
+            "Count": { call in
+                let count = try call.parameters.decode(as: Number.self).number
+                for number in 1..<count { try await call.send(VarlinkParameters(encoding: Number(number: number))) }
+                return try VarlinkParameters(encoding: Number(number: count))
+            },
+            "Flood": { call in
+                let text = try VarlinkParameters(encoding: Text(text: String(repeating: "x", count: 10_000)))
+                defer { record.add("flood ended") }
+                while true {
+                    try await call.send(text)
+                    record.add("flood sent")
+                }
+            },
+            "Wait": { _ in
+                record.add("waiting")
+                defer { record.add("wait ended") }
+                let forever = AsyncStream<Never> { _ in }
+                for await _ in forever {}
+                throw CancellationError()
+            },
+            "Break": { _ in throw SystemCallError("read", errno: EIO) },
+            "Who": { call in try VarlinkParameters(encoding: Number(number: Int(call.peer.processIdentifier))) },
+        ])
+}
+
+/// A client that writes any bytes, for what a proper client would not do.
+final class RawClient {
+    /// How long a test waits for what has to come.
+    static let patience: Int32 = 20_000
+
+    private let socket: OwnedDescriptor
+    private var framer = VarlinkFramer(limit: 1 << 24)
+    private(set) var isEnded = false
+
+    init(path: String) throws {
+        socket = try UnixAddress.makeSocket()
+        let address = try #require(UnixAddress(path: path))
+        let reason = address.apply(connect, to: socket)
+        guard reason == 0 else { throw SystemCallError("connect", errno: reason) }
+    }
+
+    func send(_ text: String) { send(Array(text.utf8)) }
+
+    /// Sends bytes; that the server has closed is for the reader to notice.
+    func send(_ bytes: [UInt8]) {
+        var sent = 0
+        while sent < bytes.count {
+            let count = bytes[sent...].withUnsafeBytes {
+                Glibc.send(socket.rawValue, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+            }
+            guard count > 0 else { return }
+            sent += count
+        }
+    }
+
+    /// The next message as text; nil: the server closed the connection.
+    func receive() throws -> String? {
+        while true {
+            if let message = try framer.next() { return String(decoding: message, as: UTF8.self) }
+            var entry = pollfd(fd: socket.rawValue, events: Int16(POLLIN), revents: 0)
+            guard poll(&entry, 1, Self.patience) > 0 else { throw SystemCallError("poll", errno: ETIMEDOUT) }
+            var buffer = [UInt8](repeating: 0, count: 65_536)
+            let count = recv(socket.rawValue, &buffer, buffer.count, 0)
+            guard count > 0 else {
+                isEnded = true
+                return nil
+            }
+            framer.append(buffer[..<count])
+        }
+    }
+
+    func call(_ text: String) throws -> String? {
+        send(text + "\0")
+        return try receive()
+    }
+
+    func closeSendingSide() { shutdown(socket.rawValue, Int32(SHUT_WR)) }
+}
+
+/// Waits until something holds, up to a deadline that only a failure reaches.
+func eventually(_ condition: () -> Bool) -> Bool {
+    let deadline = ContinuousClock.Instant.now + .seconds(20)
+    while !condition() {
+        if ContinuousClock.Instant.now > deadline { return false }
+        poll(nil, 0, 2)
+    }
+    return true
+}
