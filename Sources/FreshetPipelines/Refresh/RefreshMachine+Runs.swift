@@ -131,8 +131,8 @@ extension RefreshMachine {
         case (_, .configuration?):
             // Even a success was one of the old configuration.
             supersede(run, .configuration, now)
-        case (.succeeded(let changed, let generation), _):
-            succeeded(run, changed: changed, generation: generation, now)
+        case (.succeeded(let changed, let generation, let at), _):
+            succeeded(run, changed: changed, generation: generation, at: at ?? now, now)
         case (_, .deadline?):
             let limit = settings.policy.deadline
             failed(run, RunFailure(.deadline, "the run took longer than its deadline of \(limit)"), now)
@@ -147,21 +147,23 @@ extension RefreshMachine {
         }
     }
 
-    private mutating func succeeded(_ run: Run, changed: Bool, generation: UInt64?, _ now: Instant) {
+    private mutating func succeeded(
+        _ run: Run, changed: Bool, generation: UInt64?, at success: Instant, _ now: Instant
+    ) {
         superseded = 0
-        lastSuccess = now
+        lastSuccess = success
         failing = nil
         hasGeneration = true
         if retryAfter != nil {
             retryAfter = nil
             actions.append(.rememberRetryAfter(nil))
         }
-        gathered.dropEnvironment()
+        gathered.dropEnvironment(until: success)
         if gathered.isEmpty { storm.nothingIsHeld() }
-        splayed.dropEnvironment()
+        splayed.dropEnvironment(until: success)
         if splayed.isEmpty { splayedUntil = nil }
-        ready.dropEnvironment()
-        plan = plannedCheck(since: now)
+        ready.dropEnvironment(until: success)
+        plan = plannedCheck(since: success)
         finish(run, changed ? .changed : .unchanged, generation: generation, now)
     }
 

@@ -49,7 +49,8 @@ extension RefreshMachine {
         guard cause.kind == .environment, cause.signal != SignalName.timer, retry == nil, let lastSuccess else {
             return false
         }
-        return now < lastSuccess.advanced(by: settings.policy.freshFor)
+        // The first: it fired before that success, and is told of after it.
+        return cause.last < lastSuccess || now < lastSuccess.advanced(by: settings.policy.freshFor)
     }
 
     /// Keeps for this host's share of the splay; more that comes until then does not prolong it.
@@ -109,12 +110,18 @@ extension RefreshMachine {
         if settings.splay > .zero { delay(released, now) } else { admit(released, now) }
     }
 
+    /// Why the operator's request is refused now; nil: it is not.
+    package func refusal(force: Bool, at now: Instant) -> RefreshRefusal? {
+        if isHeld { return .held }
+        if !force, let retryAfter, retryAfter > now { return .retryAfter(until: retryAfter) }
+        return nil
+    }
+
     mutating func refresh(_ request: UInt64?, force: Bool, _ now: Instant) {
-        func refuse(_ refusal: RefreshRefusal) {
+        if let refusal = refusal(force: force, at: now) {
             if let request { actions.append(.answer(request: request, .refused(refusal))) }
+            return
         }
-        if isHeld { return refuse(.held) }
-        if !force, let retryAfter, retryAfter > now { return refuse(.retryAfter(until: retryAfter)) }
         if let request { requests.append(request) }
         ready.merge(
             Wanted(causes: [RunCause(SignalName.operation, first: now)], urgency: force ? .forced : .operation))

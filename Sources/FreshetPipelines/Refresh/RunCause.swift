@@ -70,9 +70,9 @@ struct Wanted: Hashable, Sendable {
         isRelease = isRelease || other.isRelease
     }
 
-    /// Takes out what a success has answered: everything but the demands.
-    mutating func dropEnvironment() {
-        causes.removeAll { $0.kind == .environment }
+    /// Takes out what a success at that instant has answered: the environment's signals until then.
+    mutating func dropEnvironment(until success: ContinuousClock.Instant) {
+        causes.removeAll { $0.kind == .environment && $0.last <= success }
         isRelease = false
     }
 

@@ -56,7 +56,9 @@ package struct RunSummary: Hashable, Sendable {
 /// What a run's body reports to the machine.
 package enum RunResult: Hashable, Sendable {
     /// The source was asked and the copy is the present one, whether a new generation came of it or not.
-    case succeeded(changed: Bool, generation: UInt64?)
+    ///
+    /// `at`: when that was, if it is told later; what fired since is not answered by it.
+    case succeeded(changed: Bool, generation: UInt64?, at: ContinuousClock.Instant? = nil)
     case failed(RunFailure)
     case cancelled
 }

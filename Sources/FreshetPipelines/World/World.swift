@@ -111,14 +111,19 @@ package struct RememberedState: Hashable, Sendable {
     package var retryAfter: Int64?
     /// The number of the last run.
     package var lastRun: UInt64
+    /// The binding (``Snapshot/binding``) of the copy at hand; nil: not known. With another one the last check says
+    /// nothing about what is configured now.
+    package var binding: String?
 
     package init(
-        generation: OfferedGeneration? = nil, lastCheck: Int64? = nil, retryAfter: Int64? = nil, lastRun: UInt64 = 0
+        generation: OfferedGeneration? = nil, lastCheck: Int64? = nil, retryAfter: Int64? = nil, lastRun: UInt64 = 0,
+        binding: String? = nil
     ) {
         self.generation = generation
         self.lastCheck = lastCheck
         self.retryAfter = retryAfter
         self.lastRun = lastRun
+        self.binding = binding
     }
 }
 

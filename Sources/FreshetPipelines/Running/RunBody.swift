@@ -1,0 +1,65 @@
+/// What a run does: ask the source, transform, check, commit.
+struct RunBody: Sendable {
+    let definition: PipelineDefinition
+    let world: PipelineWorld
+    /// The network epoch of the run.
+    let epoch: UInt64
+    /// Told of the bytes that were received so far.
+    let progress: @Sendable (UInt64) -> Void
+
+    /// A check that succeeded.
+    struct Success: Hashable, Sendable {
+        var changed: Bool
+        /// What readers see now; nil: what they saw before.
+        var generation: OfferedGeneration?
+    }
+
+    /// Runs until it has an outcome. A commit that has begun is not cancelled.
+    func run() async throws(FetchError) -> Success {
+        let store = world.store
+        let binding = definition.validatorBinding
+        let validators = await store.validators(definition.name, binding: binding)
+        if Task.isCancelled { throw .cancelled }
+        let request = FetchRequest(
+            source: definition.source, validators: validators, maxBytes: definition.check.maxBytes, epoch: epoch,
+            progress: progress)
+        switch try await world.fetcher.fetch(request) {
+        case .notModified(let newer):
+            guard validators != nil else {
+                throw .failed(
+                    RunFailure(.content, "the origin says that nothing changed (304), but was not asked whether"))
+            }
+            await store.recordUnchanged(definition.name, validators: newer)
+            return Success(changed: false)
+        case .content(let content):
+            let bytes = try await checked(content)
+            if Task.isCancelled { throw .cancelled }
+            let snapshot = Snapshot(bytes: bytes, validators: content.validators, binding: binding)
+            do {
+                switch try await store.commit(snapshot, of: definition) {
+                case .changed(let generation): return Success(changed: true, generation: generation)
+                case .unchanged(let generation): return Success(changed: false, generation: generation)
+                }
+            } catch {
+                throw .failed(error)
+            }
+        }
+    }
+
+    /// The snapshot that the answer becomes, if it is acceptable.
+    private func checked(_ content: FetchedContent) async throws(FetchError) -> [UInt8] {
+        let rules = definition.check
+        if let refusal = rules.refusal(ofType: content.mediaType) ?? rules.refusal(ofAnswer: content.bytes.count) {
+            throw .failed(refusal)
+        }
+        var bytes = content.bytes
+        if let program = definition.transform {
+            bytes = try await world.transformer.transform(bytes, by: program)
+        }
+        if let refusal = rules.refusal(ofSnapshot: bytes.count) { throw .failed(refusal) }
+        if let predicate = rules.jq, try await !world.transformer.holds(predicate, for: bytes) {
+            throw .failed(RunFailure(.content, "the snapshot does not satisfy check.jq (\(predicate))"))
+        }
+        return bytes
+    }
+}

@@ -1,0 +1,351 @@
+import FreshetSignals
+import FreshetTestKit
+import Testing
+
+@testable import FreshetPipelines
+
+@Suite("A pipeline in a world that misbehaves")
+struct RunnerStoryTests {
+    let always = RefreshPolicy(freshFor: .zero)
+
+    @Test("fifty flaps in five seconds: two requests, the first at once", arguments: [true, false])
+    func flaps(_ signalFirst: Bool) throws {
+        let stage = Stage(RefreshPolicy(atMost: .seconds(10), freshFor: .zero), reachable: false)
+        try stage.start()
+        for _ in 0..<50 {
+            try stage.network(true, signalFirst: signalFirst)
+            try stage.advance(0.05)
+            try stage.network(false)
+            try stage.advance(0.05)
+        }
+        try stage.network(true, signalFirst: signalFirst)
+        try stage.advance(100)
+        #expect(stage.origin.times == [0, 7])
+        #expect(stage.causes.last == "network (50)")
+    }
+
+    @Test("fifty flaps with an origin that takes longer than the link is there", arguments: [true, false])
+    func flapsSlow(_ signalFirst: Bool) throws {
+        let stage = Stage(RefreshPolicy(atMost: .seconds(10), freshFor: .zero), reachable: false)
+        stage.origin.answers(.after(.milliseconds(80), .content("data")))
+        try stage.start()
+        for _ in 0..<50 {
+            try stage.network(true, signalFirst: signalFirst)
+            try stage.advance(0.05)
+            try stage.network(false)
+            try stage.advance(0.05)
+        }
+        try stage.network(true, signalFirst: signalFirst)
+        try stage.advance(100)
+        #expect(stage.origin.times == [0, 7])
+        #expect(stage.outcomes == [.superseded, .changed])
+    }
+
+    @Test("a reboot loop costs one request")
+    func rebootLoop() throws {
+        let stage = Stage(RefreshPolicy(every: .seconds(900), freshFor: .seconds(60)))
+        try stage.start()
+        try stage.fire("start")
+        for _ in 0..<10 {
+            try stage.advance(3)
+            try stage.restart()
+            try stage.fire("start")
+            try stage.fire("network")
+        }
+        #expect(stage.origin.times == [0])
+        let suppressed = stage.events.filter { if case .suppressed = $0 { true } else { false } }
+        #expect(suppressed.count == 20)
+    }
+
+    @Test("demands while a run is under way bring exactly one more")
+    func demand() throws {
+        let stage = Stage(RefreshPolicy(quiet: .zero, freshFor: .zero))
+        stage.origin.answers(.after(.seconds(5), .content("data")))
+        try stage.start()
+        try stage.fire("start")
+        try stage.advance(1)
+        for _ in 0..<20 { try stage.fire("reload") }
+        try stage.advance(100)
+        #expect(stage.origin.times == [0, 5])
+        #expect(stage.causes == ["start", "reload (20)"])
+    }
+
+    @Test("restart: the run is cancelled and awaited before the next one starts")
+    func restart() throws {
+        let stage = Stage(RefreshPolicy(quiet: .zero, whenRunning: .restart, freshFor: .zero))
+        stage.origin.answers(.hangs(cleanUp: .seconds(2)), .content("data"))
+        try stage.start()
+        try stage.fire("file")
+        try stage.advance(1)
+        try stage.fire("file")
+        #expect(stage.origin.open == 1)
+        try stage.advance(1)
+        #expect(stage.origin.times == [0])
+        try stage.advance(1)
+        #expect(stage.origin.times == [0, 3])
+        #expect(stage.outcomes == [.superseded, .changed])
+        #expect(stage.causes.last == "file (2)")
+    }
+
+    @Test("stopping cancels the run, awaits it, gives the slot back and answers who waits")
+    func stop() throws {
+        let stage = Stage(slots: 1)
+        stage.origin.answers(.hangs(cleanUp: .seconds(3)))
+        try stage.start()
+        let pending = try stage.refresh()
+        #expect(stage.slots.counts == (1, 0))
+        let service = try #require(stage.service)
+        let isOver = Lock(false)
+        let executor = stage.executor
+        Task(executorPreference: executor) {
+            await service.value
+            isOver.withLock { $0 = true }
+        }
+        service.cancel()
+        try stage.advance(2.9)
+        #expect(!isOver.withLock { $0 })
+        #expect(stage.origin.open == 1)
+        try stage.advance(0.1)
+        #expect(isOver.withLock { $0 })
+        #expect(stage.origin.open == 0)
+        #expect(stage.slots.counts == (0, 0))
+        #expect(pending.now == .stopped)
+        #expect(stage.outcomes == [.cancelled])
+        #expect(stage.store.records.map(\.outcome) == ["cancelled"])
+        #expect(try stage.refresh().now == .stopped)
+        #expect(stage.clock.manual.sleeperCount == 0)
+    }
+
+    @Test("the deadline ends a run that hangs")
+    func deadline() throws {
+        let stage = Stage(RefreshPolicy(freshFor: .zero, deadline: .seconds(30)))
+        stage.origin.answers(.hangs())
+        try stage.start()
+        try stage.fire("file")
+        try stage.advance(29.9)
+        #expect(stage.origin.open == 1)
+        try stage.advance(0.1)
+        #expect(stage.outcomes == [.failed])
+        #expect(stage.store.records.first?.error?.contains("deadline") == true)
+    }
+
+    @Test("an origin that answers 500 is asked less and less")
+    func backsOff() throws {
+        let stage = Stage(RefreshPolicy(freshFor: .zero, retry: RetryPolicy(from: .seconds(1), to: .seconds(300))))
+        stage.origin.answers(.fails(RunFailure(.transient, "500")))
+        try stage.start()
+        try stage.fire("file")
+        try stage.advance(3600)
+        let times = stage.origin.times
+        let waits = zip(times.dropFirst(), times).map { $0.0 - $0.1 }
+        #expect(times.count > 12 && times.count < 200)
+        for (index, wait) in waits.enumerated() {
+            #expect(wait <= min(300, Double(1 << min(index, 20))) + 0.001)
+        }
+        stage.origin.answers(.content("data"))
+        try stage.advance(301)
+        #expect(stage.status.activity == .loaded)
+    }
+
+    @Test("Retry-After holds across a restart, refuses the operator, and is passed by force")
+    func retryAfter() throws {
+        let stage = Stage(always)
+        stage.origin.answers(
+            .fails(RunFailure(.transient, "429", retryAfter: .seconds(600))), .content("data"))
+        try stage.start()
+        try stage.fire("start")
+        #expect(stage.store.rememberedNow.retryAfter == stage.clock.wallStart + 600_000_000)
+        try stage.advance(60)
+        try stage.restart()
+        try stage.fire("start")
+        #expect(
+            stage.status.activity
+                == .waiting(
+                    Wait(.retryAfter, until: stage.clock.manual.start.advanced(by: .seconds(600)))))
+        guard case .refused(.retryAfter) = try stage.refresh().now else {
+            Issue.record("not refused")
+            return
+        }
+        #expect(stage.runner.requestRefresh(force: false) != nil)
+        #expect(stage.origin.times == [0])
+        try stage.advance(40)
+        #expect(try stage.refresh(force: true).outcome == .changed)
+        #expect(stage.origin.times == [0, 100])
+        #expect(stage.store.rememberedNow.retryAfter == nil)
+    }
+
+    @Test("Retry-After passes by itself")
+    func retryAfterPasses() throws {
+        let stage = Stage(always)
+        stage.origin.answers(
+            .fails(RunFailure(.transient, "429", retryAfter: .seconds(600))), .content("data"))
+        try stage.start()
+        try stage.fire("start")
+        try stage.advance(5000)
+        #expect(stage.origin.times == [0, 600])
+    }
+
+    @Test("grace: what the network cannot carry yet is waited for, not failed")
+    func grace() throws {
+        let stage = Stage(always, reachable: false)
+        let fails = ScriptedOrigin.Answer.fails(RunFailure(.connection, "no name server"))
+        stage.origin.answers(fails, fails, fails, fails, .content("data"))
+        try stage.start()
+        try stage.advance(5)
+        try stage.network(true)
+        try stage.advance(100)
+        #expect(stage.origin.times == [5, 5.25, 5.75, 6.75, 8.75])
+        let failed = stage.events.contains {
+            if case .stateChanged(.failed) = $0 { true } else { false }
+        }
+        #expect(!failed)
+        #expect(stage.status.activity == .loaded)
+    }
+
+    @Test("a lost link cancels the run within the same turn, and its return starts one with the new epoch")
+    func lostLink() throws {
+        let stage = Stage(always)
+        stage.origin.answers(.hangs(), .after(.milliseconds(1), .content("data")))
+        try stage.start()
+        try stage.fire("file")
+        try stage.advance(10)
+        try stage.network(false)
+        #expect(stage.origin.open == 0)
+        #expect(stage.status.activity == .waiting(Wait(.network)))
+        try stage.advance(10)
+        try stage.network(true)
+        #expect(stage.origin.times == [0, 20])
+        #expect(stage.origin.asked.map(\.epoch) == [1, 2])
+        try stage.advance(100)
+        #expect(stage.origin.times == [0, 20])
+    }
+
+    @Test("a changed source cancels the run of the old one")
+    func reconfigured() throws {
+        let stage = Stage(always)
+        stage.origin.answers(.hangs(), .content("data"))
+        try stage.start()
+        try stage.fire("file")
+        stage.runner.reconfigure(Stage.definition(always, transform: "upper"), host: 1)
+        try stage.advance(1)
+        #expect(stage.store.text == "DATA")
+        #expect(stage.outcomes == [.superseded, .changed])
+    }
+
+    @Test("a refresh awaits the first run that started after it")
+    func refresh() throws {
+        let stage = Stage(always)
+        stage.origin.answers(.after(.seconds(1), .content("data")))
+        try stage.start()
+        try stage.fire("file")
+        let pending = try stage.refresh()
+        try stage.advance(1)
+        #expect(pending.now == nil)
+        try stage.advance(1)
+        #expect(pending.outcome == .unchanged)
+        guard case .ended(let summary) = pending.now else { return }
+        #expect(summary.run == 2)
+        #expect(summary.causes.map(\.signal) == ["operator"])
+    }
+
+    @Test("who no longer waits for a refresh is let go, and the run goes on")
+    func abandoned() throws {
+        let stage = Stage(always)
+        stage.origin.answers(.after(.seconds(1), .content("data")))
+        try stage.start()
+        let pending = try stage.refresh()
+        pending.cancel()
+        try stage.executor.runUntilIdle()
+        #expect(pending.now == .stopped)
+        try stage.advance(1)
+        #expect(stage.outcomes == [.changed])
+    }
+
+    @Test("a held pipeline does nothing until it is released")
+    func held() throws {
+        let stage = Stage(always)
+        try stage.start()
+        stage.runner.hold(true)
+        try stage.fire("file")
+        #expect(stage.status.activity == .held)
+        #expect(try stage.refresh().now == .refused(.held))
+        stage.runner.hold(false)
+        try stage.executor.runUntilIdle()
+        #expect(stage.origin.times == [0])
+    }
+
+    @Test("a pipeline without a slot waits visibly, and takes its turn")
+    func slots() throws {
+        let stage = Stage(always, slots: 1)
+        guard case .granted(let ticket) = stage.slots.request({}) else {
+            Issue.record("no slot")
+            return
+        }
+        try stage.start()
+        try stage.fire("file")
+        #expect(stage.status.activity == .waiting(Wait(.slot)))
+        #expect(stage.origin.times == [])
+        stage.slots.release(ticket)
+        try stage.executor.runUntilIdle()
+        #expect(stage.outcomes == [.changed])
+        #expect(stage.slots.counts == (0, 0))
+    }
+
+    @Test("one that is stopped while it waits for a slot takes its wish back")
+    func slotsStopped() throws {
+        let stage = Stage(always, slots: 1)
+        _ = stage.slots.request {}
+        try stage.start()
+        try stage.fire("file")
+        #expect(stage.slots.counts == (1, 1))
+        stage.service?.cancel()
+        try stage.executor.runUntilIdle()
+        #expect(stage.slots.counts == (1, 0))
+    }
+}
+
+@Suite("Slots for runs")
+struct RunSlotsTests {
+    @Test("first come, first served, up to the limit")
+    func order() {
+        var slots = RunSlotsMachine<String>(limit: 2)
+        func request(_ name: String) -> (ticket: UInt64, isGranted: Bool) { slots.request(name) }
+        func release(_ ticket: UInt64) -> String? { slots.release(ticket) }
+        let first = request("a")
+        let second = request("b")
+        let third = request("c")
+        let fourth = request("d")
+        #expect([first, second, third, fourth].map(\.isGranted) == [true, true, false, false])
+        #expect(release(third.ticket) == nil, "a wish that is taken back")
+        #expect(release(first.ticket) == "d")
+        #expect(release(first.ticket) == nil, "a second time has no effect")
+        #expect(slots.takenCount == 2)
+        #expect(release(second.ticket) == nil)
+        #expect(release(fourth.ticket) == nil)
+        #expect(slots.takenCount == 0)
+        #expect(slots.waitingCount == 0)
+    }
+
+    @Test("there is at least one")
+    func atLeastOne() {
+        var slots = RunSlotsMachine<Void>(limit: 0)
+        let reply = slots.request(())
+        #expect(reply.isGranted)
+    }
+
+    @Test("wishes that are taken back leave no one out and nothing behind")
+    func many() {
+        var slots = RunSlotsMachine<Int>(limit: 1)
+        var held = slots.request(0).ticket
+        var tickets: [UInt64] = []
+        for index in 1...10_000 { tickets.append(slots.request(index).ticket) }
+        for (index, ticket) in tickets.enumerated() where index % 10 != 9 { _ = slots.release(ticket) }
+        var granted: [Int] = []
+        while let next = slots.release(held) {
+            granted.append(next)
+            held = tickets[next - 1]
+        }
+        #expect(granted == Array(stride(from: 10, through: 10_000, by: 10)))
+        #expect(slots.takenCount == 0)
+    }
+}

@@ -1,0 +1,193 @@
+import FreshetSignals
+import FreshetTestKit
+import Testing
+
+@testable import FreshetPipelines
+
+@Suite("A pipeline at work")
+struct RunnerTests {
+    @Test("a signal fetches, commits and is told, with its cause")
+    func fetches() throws {
+        let stage = Stage()
+        try stage.start()
+        #expect(stage.status.activity == .idle)
+        try stage.fire("start")
+        #expect(stage.origin.times == [0])
+        #expect(stage.store.text == "data")
+        #expect(stage.causes == ["start"])
+        #expect(stage.outcomes == [.changed])
+        let status = stage.status
+        #expect(status.activity == .loaded)
+        #expect(status.generation?.number == 1)
+        #expect(status.freshness == .fresh)
+        #expect(status.lastCheck == stage.clock.wallStart)
+        #expect(status.lastCauses.map(\.signal) == ["start"])
+        #expect(status.lastRun?.outcome == .changed)
+    }
+
+    @Test("what fires before the service runs is heard")
+    func early() throws {
+        let stage = Stage()
+        stage.fireWithoutRunning("start")
+        try stage.start()
+        #expect(stage.causes == ["start"])
+    }
+
+    @Test("at rest nothing is ready and nobody sleeps; a planned check is one timer")
+    func rest() throws {
+        let stage = Stage(RefreshPolicy(freshFor: .zero))
+        try stage.start()
+        try stage.fire("start")
+        try stage.advance(3600)
+        #expect(try stage.executor.runUntilIdle() == 0)
+        #expect(stage.clock.manual.sleeperCount == 0)
+        let planned = Stage(RefreshPolicy(every: .seconds(900)))
+        try planned.start()
+        try planned.fire("start")
+        #expect(planned.clock.manual.sleeperCount == 1)
+        #expect(planned.clock.manual.nextDeadline == planned.clock.manual.start.advanced(by: .seconds(900)))
+        try planned.advance(2000)
+        #expect(planned.origin.times == [0, 900, 1800])
+    }
+
+    @Test("a request is conditional when the copy is of the same source and transform; 304 makes no generation")
+    func conditional() throws {
+        let stage = Stage()
+        stage.origin.answers(.content("data", tag: "\"1\""), .notModified)
+        try stage.start()
+        try stage.fire("start")
+        try stage.advance(10)
+        try stage.fire("reload")
+        #expect(stage.origin.asked.map(\.validators?.entityTag) == [nil, "\"1\""])
+        #expect(stage.outcomes == [.changed, .unchanged])
+        #expect(stage.status.generation?.number == 1)
+        #expect(stage.status.lastCheck == stage.clock.wallStart + 10_000_000)
+        // The validators were of the untransformed copy.
+        stage.origin.answers(.content("data", tag: "\"1\""))
+        let other = Stage.definition(RefreshPolicy(freshFor: .zero), transform: "upper")
+        stage.runner.reconfigure(other, host: 1)
+        try stage.advance(10)
+        try stage.fire("reload")
+        #expect(stage.origin.asked.last?.validators == nil)
+        #expect(stage.store.text == "DATA")
+    }
+
+    @Test("a 304 that nobody asked for is refused")
+    func unaskedNotModified() throws {
+        let stage = Stage()
+        stage.origin.answers(.notModified)
+        try stage.start()
+        try stage.fire("start")
+        #expect(stage.outcomes == [.failed])
+    }
+
+    @Test("the same content is unchanged")
+    func unchanged() throws {
+        let stage = Stage()
+        try stage.start()
+        try stage.fire("start")
+        try stage.advance(10)
+        try stage.fire("reload")
+        #expect(stage.outcomes == [.changed, .unchanged])
+        #expect(stage.store.records.map(\.outcome) == ["changed", "unchanged"])
+        #expect(stage.store.records.map(\.run) == [1, 2])
+        #expect(stage.store.records.map(\.generation) == [1, 1])
+        #expect(stage.store.records.last?.causes == "reload")
+        #expect(stage.store.records.last?.started == stage.clock.wallStart + 10_000_000)
+    }
+
+    @Test(
+        "what does not satisfy the checks never replaces the copy",
+        arguments: [
+            CheckRules(minBytes: 4), CheckRules(maxBytes: 2), CheckRules(types: ["application/json"]),
+            CheckRules(jq: "false"),
+        ])
+    func checks(_ rules: CheckRules) throws {
+        let stage = Stage(check: rules)
+        stage.origin.answers(.content("bad", type: "text/html"))
+        try stage.start()
+        try stage.fire("start")
+        #expect(stage.store.text == nil)
+        guard case .failed(let failure, _, attempts: 1) = stage.status.activity else {
+            Issue.record("\(stage.status.activity)")
+            return
+        }
+        #expect(failure.kind == .content)
+        #expect(failure.message.contains("check."))
+    }
+
+    @Test("what satisfies them does, at the limits too")
+    func passesChecks() throws {
+        let rules = CheckRules(jq: "true", minBytes: 3, maxBytes: 3, types: ["text/plain", "Application/JSON"])
+        let stage = Stage(transform: "upper", check: rules)
+        stage.origin.answers(.content("abc", type: "application/json"))
+        try stage.start()
+        try stage.fire("start")
+        #expect(stage.store.text == "ABC")
+    }
+
+    @Test("an empty answer is refused unless it is allowed, and a missing type where one is wanted")
+    func edges() {
+        #expect(CheckRules().refusal(ofSnapshot: 0)?.kind == .content)
+        #expect(CheckRules(minBytes: 0).refusal(ofSnapshot: 0) == nil)
+        #expect(CheckRules(types: ["text/plain"]).refusal(ofType: nil)?.kind == .content)
+        #expect(CheckRules().refusal(ofType: nil) == nil)
+        #expect(CheckRules(maxBytes: 5).refusal(ofAnswer: 5) == nil)
+        #expect(CheckRules(maxBytes: 5).refusal(ofAnswer: 6)?.kind == .content)
+    }
+
+    @Test("a commit that fails is a failure of this machine, and the copy stays")
+    func commitFails() throws {
+        let stage = Stage()
+        try stage.start()
+        try stage.fire("start")
+        stage.store.state.withLock { $0.refusesCommits = true }
+        stage.origin.answers(.content("new"))
+        try stage.advance(10)
+        try stage.fire("reload")
+        #expect(stage.store.text == "data")
+        #expect(stage.status.generation?.number == 1)
+        guard case .failed(let failure, _, _) = stage.status.activity else {
+            Issue.record("\(stage.status.activity)")
+            return
+        }
+        #expect(failure == RunFailure(.local, "the disk is full"))
+    }
+
+    @Test("while it loads, the copy is offered and the bytes are seen")
+    func loading() throws {
+        let stage = Stage()
+        try stage.start()
+        try stage.fire("start")
+        stage.origin.answers(.hangs())
+        try stage.advance(10)
+        try stage.fire("reload")
+        let status = stage.status
+        #expect(status.activity == .loading(LoadProgress(bytes: 3)))
+        #expect(status.generation?.number == 1)
+        #expect(status.run?.run == 2)
+        #expect(status.lastCauses.map(\.signal) == ["reload"])
+    }
+
+    @Test("runs are numbered on after a restart")
+    func numbers() throws {
+        let stage = Stage()
+        try stage.start()
+        try stage.fire("reload")
+        try stage.restart()
+        try stage.advance(10)
+        try stage.fire("reload")
+        #expect(stage.store.records.map(\.run) == [1, 2])
+    }
+
+    @Test("a copy of another source or transform is not fresh after a restart")
+    func otherProduct() throws {
+        let stage = Stage(RefreshPolicy(freshFor: .seconds(60)))
+        stage.store.state.withLock {
+            $0.remembered = RememberedState(lastCheck: stage.clock.wallStart, binding: "another")
+        }
+        try stage.start()
+        try stage.fire("start")
+        #expect(stage.origin.times.count == 1)
+    }
+}
