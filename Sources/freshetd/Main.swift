@@ -1,4 +1,8 @@
+import FreshetJQ
+
 @main
 struct Main {
-    static func main() {}
+    static func main() {
+        if CommandLine.arguments.dropFirst().first == JQHelper.argument { JQHelper.main() }
+    }
 }
