@@ -57,7 +57,7 @@ let package = Package(
                 "FreshetControl", logging,
             ]),
         .target(name: "FreshetCommands", dependencies: ["FreshetControl", "FreshetRender", argumentParser]),
-        .executableTarget(name: "freshetd", dependencies: ["FreshetDaemon", "FreshetEventLoop", argumentParser]),
+        .executableTarget(name: "freshetd", dependencies: ["FreshetDaemon", "FreshetEventLoop", "FreshetJQ", argumentParser]),
         .executableTarget(name: "freshetctl", dependencies: ["FreshetCommands"]),
         .target(name: "FreshetTestKit", dependencies: ["FreshetSignals"]),
 
@@ -88,7 +88,9 @@ let package = Package(
             path: "Tests/Unit/FreshetPipelinesTests"),
         .testTarget(name: "FreshetJQTests", dependencies: ["FreshetJQ"], path: "Tests/Unit/FreshetJQTests"),
         .testTarget(
-            name: "FreshetEmittersTests", dependencies: ["FreshetEmitters", "FreshetPipelines", "FreshetEventLoop"],
+            name: "FreshetEmittersTests",
+            // freshetd: the jq helper is the daemon's own executable.
+            dependencies: ["FreshetEmitters", "FreshetPipelines", "FreshetEventLoop", "FreshetJQ", "freshetd"],
             path: "Tests/Unit/FreshetEmittersTests"),
         .testTarget(
             name: "FreshetCacheTests", dependencies: ["FreshetCache", "FreshetSignals"],

@@ -1,35 +1,86 @@
+import ArgumentParser
+import FreshetDaemon
 import FreshetEventLoop
+import FreshetJQ
 import Glibc
 
 @main
 struct Main {
     static func main() {
-        guard let loop = try? LoopExecutors.install() else { return }
-        actor A { var n = 0; func bump() -> Int { n += 1; return n } }
+        // The helper process for jq is this very binary; it needs nothing of the rest.
+        if CommandLine.arguments.dropFirst().first == JQHelper.argument { JQHelper.main() }
+        FreshetDaemonCommand.main()
+    }
+}
+
+/// The command line of `freshetd`.
+struct FreshetDaemonCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "freshetd",
+        abstract: "Keeps local copies of remote data fresh.",
+        discussion: """
+            Directories are those that systemd names (STATE_DIRECTORY and its like), else those of the system for root \
+            and of the XDG base directories for others. Talk to it with freshetctl.
+            """,
+        version: DaemonEntry.version)
+
+    @Option(
+        name: .customLong("config-dir"), help: "A configuration directory; may be repeated, the first is the highest.")
+    var configurationDirectories: [String] = []
+    @Option(name: .customLong("state-dir"), help: "Where the index is kept.")
+    var stateDirectory: String?
+    @Option(name: .customLong("cache-dir"), help: "Where the copies are; people read DIR/current/FILE.")
+    var cacheDirectory: String?
+    @Option(name: .customLong("runtime-dir"), help: "Where the control socket is made.")
+    var runtimeDirectory: String?
+    @Option(name: .customLong("socket"), help: "The control socket itself.")
+    var socket: String?
+    @Option(name: .customLong("log-level"), help: "trace, debug, info, notice, warning, error or critical.")
+    var logLevel: String = "info"
+    @Flag(name: .customLong("check"), help: "Name all faults of the configuration, and end: 0, or 78 if there are any.")
+    var check = false
+    @Flag(name: .customLong("once"), help: "Run every pipeline once, and end: 0, or 1 if one failed.")
+    var once = false
+
+    func validate() throws {
+        guard DaemonEntry.isLogLevel(logLevel) else {
+            throw ValidationError(
+                "'\(logLevel)' is no log level; use trace, debug, info, notice, warning, error or critical")
+        }
+    }
+
+    func run() throws {
+        var options = DaemonOptions()
+        options.configurationDirectories = configurationDirectories
+        options.stateDirectory = stateDirectory
+        options.cacheDirectory = cacheDirectory
+        options.runtimeDirectory = runtimeDirectory
+        options.socket = socket
+        options.once = once
+        options.logLevel = logLevel
+        options.environment = DaemonEntry.environment()
+        if check { throw ExitCode(DaemonEntry.check(options).rawValue) }
+
+        DaemonEntry.prepareProcess()
+        let loop: EventLoop
+        do {
+            loop = try LoopExecutors.install()
+        } catch {
+            throw ValidationError("cannot start: \(error)")
+        }
+        let status = ExitStatus()
         Task {
-            let a = A()
-            print("on loop", loop.isCurrent)
-            await withTaskGroup(of: Void.self) { g in
-                for _ in 0..<3 {
-                    g.addTask {
-                        _ = await a.bump(); try? await Task.sleep(for: .milliseconds(50)); _ = await a.bump()
-                    }
-                }
-            }
-            print(await a.bump(), loop.isCurrent)
-            await MainActor.run { print("main", loop.isCurrent) }
-            try? await loop.clock.sleep(for: .milliseconds(20))
-            let p = WorkerPool()
-            print(await p.run { getpid() != 0 }, p.threadCount)
-            let c = try? ChildProcess(
-                loop, .init(path: "/bin/sh", arguments: ["-c", "exit 3"]), input: 0, output: 1, error: 2)
-            print(await c?.wait() as Any)
-            let dir = try? String(contentsOf: "/proc/self/status")
-            try? await Task.sleep(for: .seconds(12))
-            _ = dir
+            status.value = await DaemonEntry.run(options, on: loop)
             loop.stop()
         }
         loop.run()
+        throw ExitCode(status.value.rawValue)
     }
 }
-extension String { init(contentsOf: String) throws { self = "" } }
+
+/// How the daemon ended.
+///
+/// `@unchecked Sendable`: written by the task on the loop's thread, and read there after the loop has returned.
+private final class ExitStatus: @unchecked Sendable {
+    var value = DaemonExit.failure
+}

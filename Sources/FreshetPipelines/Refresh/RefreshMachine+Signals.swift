@@ -10,7 +10,9 @@ extension RefreshMachine {
         if let due = plan, now >= due, run == nil, !isStopped {
             // The next one is planned when this one has been answered.
             plan = nil
-            admit(Wanted(causes: [RunCause(SignalName.timer, first: due)]), now)
+            let cause = RunCause(SignalName.timer, first: due)
+            report(.heard(cause))
+            admit(Wanted(causes: [cause]), now)
         }
         if let deadline = run?.deadline, now >= deadline { interrupt(.deadline) }
     }

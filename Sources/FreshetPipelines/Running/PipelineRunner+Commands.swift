@@ -62,6 +62,18 @@ extension PipelineRunner {
         mailbox.post(.held(held))
     }
 
+    /// Ends ``run()``, which has been or will be called, as cancelling its task does, and returns when it has ended.
+    package func stop() async {
+        await withCheckedContinuation { continuation in
+            let isClosed = state.withLock { state in
+                state.isStopping = true
+                if !state.isClosed { state.stopWaiters.append(continuation) }
+                return state.isClosed
+            }
+            if isClosed { continuation.resume() } else { mailbox.wake() }
+        }
+    }
+
     private func abandon(_ request: UInt64) {
         state.withLock { $0.waiters.removeValue(forKey: request) }?.resume(returning: .stopped)
     }

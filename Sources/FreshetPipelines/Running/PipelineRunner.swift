@@ -37,7 +37,9 @@ package final class PipelineRunner: Sendable {
 
         var lastRequest: UInt64 = 0
         var waiters: [UInt64: CheckedContinuation<RefreshAnswer, Never>] = [:]
+        var isStopping = false
         var isClosed = false
+        var stopWaiters: [CheckedContinuation<Void, Never>] = []
 
         /// What the store is still to be told, one after the other.
         var notes: [Note] = []
@@ -76,7 +78,7 @@ package final class PipelineRunner: Sendable {
         state = Lock(State(definition: definition, settings: settings, network: network))
     }
 
-    /// Does the pipeline's work until the task is cancelled. When it returns, every run has ended, the slot has been
+    /// Does the pipeline's work until the task is cancelled or ``stop()`` is called. When it returns, every run has ended, the slot has been
     /// given back, and everybody who waited was answered. To be called once.
     package func run() async {
         guard var causes = subscription.take() else { return }
@@ -84,7 +86,7 @@ package final class PipelineRunner: Sendable {
         begin(remembered)
         await withDiscardingTaskGroup { group in
             perform([], in: &group)
-            while let heard = await causes.next(isolation: #isolation) {
+            while !isStopping, let heard = await causes.next(isolation: #isolation) {
                 var events = mailbox.take()
                 let signals = heard.compactMap(RunCause.init)
                 if !signals.isEmpty { events.append(.heard(signals)) }
@@ -118,13 +120,19 @@ package final class PipelineRunner: Sendable {
 
     private func close() {
         timer.disarm()
-        let waiters = state.withLock { state in
+        let (waiters, stopWaiters) = state.withLock { state in
             state.isClosed = true
-            defer { state.waiters = [:] }
-            return state.waiters
+            defer {
+                state.waiters = [:]
+                state.stopWaiters = []
+            }
+            return (state.waiters, state.stopWaiters)
         }
         for waiter in waiters.values { waiter.resume(returning: .stopped) }
+        for waiter in stopWaiters { waiter.resume() }
     }
+
+    private var isStopping: Bool { state.withLock { $0.isStopping } }
 
     /// Gives events to the machine and does what it says, and what comes of that at once.
     private func perform(_ events: [RefreshMachine.Event], in group: inout DiscardingTaskGroup) {

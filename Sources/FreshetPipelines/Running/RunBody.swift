@@ -29,7 +29,7 @@ struct RunBody: Sendable {
                 throw .failed(
                     RunFailure(.content, "the origin says that nothing changed (304), but was not asked whether"))
             }
-            await store.recordUnchanged(definition.name, validators: newer)
+            await store.recordUnchanged(definition.name, binding: binding, validators: newer)
             return Success(changed: false)
         case .content(let content):
             let bytes = try await checked(content)

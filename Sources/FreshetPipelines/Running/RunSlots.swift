@@ -36,6 +36,11 @@ package final class RunSlots: Sendable {
         state.withLock { $0.release(ticket.number) }?()
     }
 
+    /// Another number of places from now on. With fewer, those that are taken too many are not given out again.
+    package func change(limit: Int) {
+        for grant in state.withLock({ $0.change(limit: limit) }) { grant() }
+    }
+
     /// How many places are taken, and how many wait for one.
     package var counts: (taken: Int, waiting: Int) {
         state.withLock { ($0.takenCount, $0.waitingCount) }
@@ -44,7 +49,7 @@ package final class RunSlots: Sendable {
 
 /// Who has a place and who waits for one.
 struct RunSlotsMachine<Grant> {
-    private let limit: Int
+    private var limit: Int
     private var lastTicket: UInt64 = 0
     private var taken: Set<UInt64> = []
     private var waiting: [UInt64: Grant] = [:]
@@ -73,21 +78,29 @@ struct RunSlotsMachine<Grant> {
 
     /// Returns whom to tell that it has a place now.
     mutating func release(_ ticket: UInt64) -> Grant? {
-        guard taken.remove(ticket) != nil else {
-            waiting[ticket] = nil
-            compact()
-            return nil
-        }
-        while head < order.count {
-            let next = order[head]
-            head += 1
-            if let grant = waiting.removeValue(forKey: next) {
-                taken.insert(next)
-                compact()
-                return grant
-            }
-        }
+        if taken.remove(ticket) == nil { waiting[ticket] = nil }
+        defer { compact() }
+        return next()
+    }
+
+    /// Returns those who have a place now.
+    mutating func change(limit: Int) -> [Grant] {
+        self.limit = max(1, limit)
+        var granted: [Grant] = []
+        while let grant = next() { granted.append(grant) }
         compact()
+        return granted
+    }
+
+    /// Gives a free place to the first who waits.
+    private mutating func next() -> Grant? {
+        while taken.count < limit, head < order.count {
+            let ticket = order[head]
+            head += 1
+            guard let grant = waiting.removeValue(forKey: ticket) else { continue }
+            taken.insert(ticket)
+            return grant
+        }
         return nil
     }
 

@@ -70,3 +70,12 @@ func isRunning(_ process: Int) -> Bool {
 
 /// Ends a process that a test left behind on purpose.
 func endProcess(_ process: Int32) { kill(process, SIGKILL) }
+
+/// Where the build puts executables: beside the one that runs the tests.
+func productsDirectory() throws -> String {
+    var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
+    let count = readlink("/proc/self/exe", &buffer, buffer.count)
+    guard count > 0 else { throw TemporaryDirectory.Failed(errno: errno) }
+    let path = String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    return path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+}

@@ -191,7 +191,7 @@ final class MemoryStore: SnapshotStore {
         return result
     }
 
-    func recordUnchanged(_ pipeline: String, validators: Validators?) async {
+    func recordUnchanged(_ pipeline: String, binding: String, validators: Validators?) async {
         let wallNow = clock.wallNow
         state.withLock { state in
             state.unchanged += 1

@@ -1,0 +1,152 @@
+import FreshetCache
+import FreshetEventLoop
+import FreshetPipelines
+
+/// The local cache as the engine sees it: every call is done by a worker, so that a slow disk delays no event.
+///
+/// An error of the index that concerns only what is remembered is reported and does not fail a run: the copy is what
+/// counts.
+struct CacheStore: SnapshotStore {
+    let cache: LocalCache
+    let workers: WorkerPool
+    /// Told what could not be remembered, for the journal.
+    let report: @Sendable (_ pipeline: String, _ error: CacheError) -> Void
+
+    /// The small state that says which request and transform made the copy at hand.
+    private static let bindingKey = "binding"
+
+    func remembered(_ pipeline: String) async -> RememberedState {
+        await workers.run { [self] in
+            attempt(pipeline, else: RememberedState()) { () throws(CacheError) in
+                let state = try cache.refreshState(pipeline)
+                return RememberedState(
+                    generation: try cache.current(pipeline).map(OfferedGeneration.init),
+                    lastCheck: state.lastSuccess?.microseconds, retryAfter: state.retryAfter?.microseconds,
+                    lastRun: UInt64(clamping: try cache.runs(pipeline, limit: 1).first?.number ?? 0),
+                    binding: try cache.state(pipeline, key: Self.bindingKey).map { String(decoding: $0, as: UTF8.self) }
+                )
+            }
+        }
+    }
+
+    func validators(_ pipeline: String, binding: String) async -> FreshetPipelines.Validators? {
+        await workers.run { [self] in
+            attempt(pipeline, else: nil) { () throws(CacheError) in
+                try cache.validators(pipeline, url: binding).map {
+                    FreshetPipelines.Validators(entityTag: $0.entityTag, lastModified: $0.lastModified)
+                }
+            }
+        }
+    }
+
+    func commit(
+        _ snapshot: Snapshot, of definition: PipelineDefinition
+    ) async throws(RunFailure) -> CommitResult {
+        try await workers.run { [self] () throws(RunFailure) in
+            do throws(CacheError) {
+                let pending = try cache.begin(CacheDestination(definition))
+                try pending.write(snapshot.bytes)
+                let outcome = try pending.commit(
+                    validators: [Validators(snapshot.validators, binding: snapshot.binding)].compactMap(\.self),
+                    at: WallTime(microseconds: WallClock.now))
+                // What is remembered only; the copy is what counts.
+                attempt(definition.name, else: ()) { () throws(CacheError) in
+                    try remember(snapshot.binding, of: definition.name)
+                }
+                return switch outcome {
+                case .changed(let generation): .changed(OfferedGeneration(generation))
+                case .unchanged(let generation), .restored(let generation): .unchanged(OfferedGeneration(generation))
+                }
+            } catch {
+                throw RunFailure(.local, error.description)
+            }
+        }
+    }
+
+    func recordUnchanged(_ pipeline: String, binding: String, validators: FreshetPipelines.Validators?) async {
+        await workers.run { [self] in
+            attempt(pipeline, else: ()) { () throws(CacheError) in
+                _ = try cache.recordUnchanged(
+                    pipeline,
+                    validators: [validators.flatMap { Validators($0, binding: binding) }].compactMap(\.self),
+                    at: WallTime(microseconds: WallClock.now))
+            }
+        }
+    }
+
+    func rememberRetryAfter(_ pipeline: String, until: Int64?) async {
+        await workers.run { [self] in
+            attempt(pipeline, else: ()) { () throws(CacheError) in
+                try cache.recordFailure(
+                    pipeline, at: WallTime(microseconds: WallClock.now),
+                    retryAfter: until.map(WallTime.init(microseconds:)))
+            }
+        }
+    }
+
+    func record(_ run: FreshetPipelines.RunRecord) async {
+        guard let outcome = FreshetCache.RunRecord.Outcome(rawValue: run.outcome) else { return }
+        await workers.run { [self] in
+            attempt(run.pipeline, else: ()) { () throws(CacheError) in
+                try cache.record(
+                    FreshetCache.RunRecord(
+                        number: Int64(clamping: run.run), pipeline: run.pipeline, causes: run.causes,
+                        started: WallTime(microseconds: run.started), finished: WallTime(microseconds: run.ended),
+                        outcome: outcome, error: run.error, generation: run.generation.map(Int64.init(clamping:))))
+            }
+        }
+    }
+
+    private func remember(_ binding: String, of pipeline: String) throws(CacheError) {
+        let bytes = Array(binding.utf8)
+        if try cache.state(pipeline, key: Self.bindingKey) != bytes {
+            try cache.setState(pipeline, key: Self.bindingKey, to: bytes)
+        }
+    }
+
+    private func attempt<Value>(
+        _ pipeline: String, else fallback: Value, _ body: () throws(CacheError) -> Value
+    ) -> Value {
+        do throws(CacheError) {
+            return try body()
+        } catch {
+            report(pipeline, error)
+            return fallback
+        }
+    }
+}
+
+extension CacheDestination {
+    init(_ definition: PipelineDefinition) {
+        self.init(
+            pipeline: definition.name, file: definition.cache.file, mode: definition.cache.mode ?? 0o644,
+            keep: definition.cache.keep, minimumBytes: Int64(clamping: definition.check.minBytes),
+            maximumBytes: Int64(clamping: definition.check.maxBytes))
+    }
+}
+
+extension FreshetCache.Validators {
+    init?(_ validators: FreshetPipelines.Validators, binding: String) {
+        guard !validators.isEmpty else { return nil }
+        self.init(url: binding, entityTag: validators.entityTag, lastModified: validators.lastModified)
+    }
+}
+
+extension OfferedGeneration {
+    init(_ generation: Generation) {
+        self.init(
+            number: UInt64(clamping: generation.number), size: UInt64(clamping: generation.size),
+            digest: generation.digest.description, committedAt: generation.committedAt.microseconds,
+            path: generation.path)
+    }
+}
+
+extension WallTime {
+    /// From microseconds since 1970-01-01 UTC; beyond the year 2262 it is the last instant that fits.
+    init(microseconds: Int64) {
+        let (product, overflow) = microseconds.multipliedReportingOverflow(by: 1_000)
+        self.init(nanoseconds: overflow ? (microseconds < 0 ? .min : .max) : product)
+    }
+
+    var microseconds: Int64 { nanoseconds / 1_000 }
+}

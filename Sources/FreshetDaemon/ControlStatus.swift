@@ -1,0 +1,120 @@
+import FreshetControl
+import FreshetPipelines
+import FreshetSystemd
+
+// The engine's values as the control interface shows them: instants of boot time become wall-clock microseconds.
+
+extension FreshetControl.PipelineStatus {
+    init(_ status: FreshetPipelines.PipelineStatus, of definition: PipelineDefinition, path: String?) {
+        let wait = status.waitsFor
+        var loadedBytes: Int64?
+        var failure: FailureStatus?
+        switch status.activity {
+        case .loading(let progress): loadedBytes = Int64(clamping: progress.bytes)
+        case .failed(let reason, let since, let attempts):
+            failure = FailureStatus(
+                message: reason.message, since: WallClock.microseconds(at: since), attempts: Int64(attempts))
+        case .idle, .waiting, .loaded, .held: break
+        }
+        self.init(
+            name: status.name, description: definition.description, source: definition.source.text,
+            state: PipelineState(status.activity), waitingFor: wait.map { WaitingReason($0.reason) },
+            waitingUntil: wait?.until.map(WallClock.microseconds(at:)), loadedBytes: loadedBytes,
+            freshness: status.freshness.map(FreshetControl.Freshness.init),
+            generation: status.generation.map(GenerationStatus.init), lastCheck: status.lastCheck,
+            lastRun: status.run.map(RunStatus.init) ?? status.lastRun.map(RunStatus.init),
+            lastCauses: status.lastCauses.map(CauseStatus.init), nextRun: status.next.map(NextRun.init),
+            failure: failure, needsNetwork: definition.needsNetwork, path: path)
+    }
+}
+
+extension PipelineState {
+    init(_ activity: PipelineActivity) {
+        self =
+            switch activity {
+            case .idle: .idle
+            case .waiting: .waiting
+            case .loading: .loading
+            case .loaded: .loaded
+            case .failed: .failed
+            case .held: .held
+            }
+    }
+}
+
+extension WaitingReason {
+    init(_ reason: Wait.Reason) {
+        self =
+            switch reason {
+            case .network: .network
+            case .quiet, .interval, .splay: .quiet
+            case .backOff, .retryAfter: .backoff
+            case .slot: .slot
+            }
+    }
+}
+
+extension FreshetControl.Freshness {
+    init(_ freshness: FreshetPipelines.Freshness) {
+        self =
+            switch freshness {
+            case .fresh: .fresh
+            case .stale: .stale
+            }
+    }
+}
+
+extension GenerationStatus {
+    init(_ generation: OfferedGeneration) {
+        self.init(
+            number: Int64(clamping: generation.number), size: Int64(clamping: generation.size),
+            digest: generation.digest, committedAt: generation.committedAt, path: generation.path)
+    }
+}
+
+extension CauseStatus {
+    init(_ cause: RunCause) {
+        self.init(
+            signal: cause.signal, count: Int64(cause.count), first: WallClock.microseconds(at: cause.first),
+            last: WallClock.microseconds(at: cause.last), detail: cause.detail)
+    }
+}
+
+extension RunStatus {
+    init(_ order: RunOrder) {
+        self.init(
+            number: Int64(clamping: order.run), started: WallClock.microseconds(at: order.started),
+            causes: order.causes.map(CauseStatus.init))
+    }
+
+    init(_ summary: RunSummary) {
+        self.init(
+            number: Int64(clamping: summary.run), started: WallClock.microseconds(at: summary.started),
+            causes: summary.causes.map(CauseStatus.init), durationUSec: summary.duration.microseconds,
+            outcome: FreshetControl.RunOutcome(rawValue: summary.outcome.rawValue),
+            generation: summary.generation.map(Int64.init(clamping:)), failure: summary.failure?.message)
+    }
+}
+
+extension NextRun {
+    init(_ planned: PlannedRun) {
+        let reason =
+            switch planned.reason {
+            case .timer: "timer"
+            case .retry: "retry"
+            case .signals: "signals"
+            }
+        self.init(at: WallClock.microseconds(at: planned.at), reason: reason)
+    }
+}
+
+extension SourceDefinition {
+    /// What people are shown of a source: no user information, no query, no header.
+    var text: String {
+        switch self {
+        case .http(let source): Redaction.url(source.url)
+        case .command(let arguments): arguments.joined(separator: " ")
+        case .file(let path): path
+        }
+    }
+}

@@ -1,0 +1,78 @@
+import FreshetConfiguration
+package import FreshetEventLoop
+import FreshetSystemd
+import Glibc
+import Logging
+
+/// What `freshetd`'s main file calls: the process, its log, and the daemon's life.
+package enum DaemonEntry {
+    package static let version = Version.current
+
+    package static func isLogLevel(_ text: String) -> Bool { Logger.Level(rawValue: text) != nil }
+
+    /// The environment of this process.
+    package static func environment() -> [String: String] {
+        var result: [String: String] = [:]
+        var entry = environ
+        while let pointer = entry.pointee {
+            let text = String(cString: pointer)
+            if let equals = text.firstIndex(of: "=") {
+                result[String(text[..<equals])] = String(text[text.index(after: equals)...])
+            }
+            entry += 1
+        }
+        return result
+    }
+
+    /// To be called before any thread is started: the signals that the daemon hears as events are blocked, and a peer
+    /// that closes its end is an error of write(2) and no death.
+    package static func prepareProcess() {
+        SignalDescriptor.block([SIGHUP, SIGTERM, SIGINT])
+        signal(SIGPIPE, SIG_IGN)
+        umask(0o022)
+    }
+
+    /// Names all faults of the configuration on standard error.
+    package static func check(_ options: DaemonOptions) -> DaemonExit {
+        let configuration = Supervisor.loader(options).load()
+        var text = ""
+        for diagnostic in configuration.diagnostics { text += diagnostic.text() + "\n" }
+        let errors = configuration.diagnostics.count { $0.severity == .error }
+        if errors == 0 {
+            let count = configuration.pipelines.count
+            text += "\(count) \(count == 1 ? "pipeline" : "pipelines"), no faults\n"
+        } else {
+            text += "\(errors) \(errors == 1 ? "fault" : "faults")\n"
+        }
+        StandardStream.write(text, to: errors == 0 ? STDOUT_FILENO : STDERR_FILENO)
+        return errors == 0 ? .success : .configuration
+    }
+
+    /// The daemon's life on its loop.
+    package static func run(_ options: DaemonOptions, on loop: EventLoop) async -> DaemonExit {
+        let destination = LogDestination.detect(environment: options.environment)
+        let threshold = LogThreshold(Logger.Level(rawValue: options.logLevel) ?? .info)
+        let log = Logger(label: "freshetd") { label in
+            JournalLogHandler(label: label, identifier: "freshetd", destination: destination, threshold: threshold)
+        }
+        do {
+            return try await Supervisor(options: options, loop: loop, log: log).run()
+        } catch {
+            log.critical("cannot start", metadata: ["error": .string("\(error)")])
+            return .failure
+        }
+    }
+}
+
+enum StandardStream {
+    /// Writes all of a text, or what the reader takes of it.
+    static func write(_ text: String, to descriptor: Int32) {
+        var rest = Array(text.utf8)[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            if count < 0 && errno == EINTR { continue }
+            guard count > 0 else { return }
+            rest = rest.dropFirst(count)
+        }
+    }
+}

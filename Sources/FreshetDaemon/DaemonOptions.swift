@@ -1,0 +1,30 @@
+/// What the command line and the environment say of a daemon.
+package struct DaemonOptions: Sendable {
+    /// The directories of `--config-dir`, the highest first; empty: the search path of the environment.
+    package var configurationDirectories: [String] = []
+    /// Each overrides what systemd's variables, and then the defaults, say.
+    package var stateDirectory: String?
+    package var cacheDirectory: String?
+    package var runtimeDirectory: String?
+    /// The control socket; nil: `io.freshet.Control` in the runtime directory.
+    package var socket: String?
+    /// A level of swift-log, such as `debug`.
+    package var logLevel = "info"
+    /// Runs every pipeline once, and ends.
+    package var once = false
+    /// The process's environment.
+    package var environment: [String: String] = [:]
+
+    package init() {}
+}
+
+/// How `freshetd` ends: sysexits(3), as far as they fit.
+package enum DaemonExit: Int32, Sendable, CaseIterable {
+    case success = 0
+    /// Something failed that may succeed next time.
+    case failure = 1
+    /// The command line is wrong.
+    case usage = 64
+    /// The configuration is wrong: trying again does not help.
+    case configuration = 78
+}

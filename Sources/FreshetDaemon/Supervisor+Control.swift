@@ -1,0 +1,142 @@
+import FreshetCache
+import FreshetConfiguration
+import FreshetControl
+import FreshetPipelines
+import FreshetSignals
+import FreshetSystemSignals
+import FreshetSystemd
+import FreshetVarlink
+import Glibc
+import Logging
+
+/// What the control interface asks of the daemon.
+extension Supervisor: ControlService {
+    func daemon() async -> DaemonStatus {
+        let fact = parts?.elsewhere.fact
+        return DaemonStatus(
+            version: Version.current, pid: Int64(getpid()), since: started,
+            network: fact?.description ?? "not known", networkReachable: fact?.isReachable ?? true, pipelines: counts())
+    }
+
+    func pipelineNames() async -> [String] {
+        (Array(pipelines.keys) + faulty.keys).sorted()
+    }
+
+    func pipeline(_ name: String) async -> FreshetControl.PipelineStatus? {
+        if let hosted = pipelines[name] {
+            return FreshetControl.PipelineStatus(
+                hosted.runner.status, of: hosted.definition,
+                path: hosted.definition.needsNetwork ? targets[hosted.target]?.watch.fact.description : nil)
+        }
+        guard let fault = faulty[name] else { return nil }
+        return FreshetControl.PipelineStatus(
+            name: name, source: "its configuration has faults", state: .failed,
+            generation: fault.remembered.generation.map(GenerationStatus.init), lastCheck: fault.remembered.lastCheck,
+            failure: FailureStatus(message: fault.message, since: fault.since, attempts: 0))
+    }
+
+    func refresh(_ name: String, wait: Bool, force: Bool) async throws(ControlError) -> RefreshResult {
+        guard let hosted = pipelines[name] else {
+            throw .busy("'\(name)' does not run: \(faulty[name]?.message ?? "it was removed from the configuration")")
+        }
+        book.note(SignalName.operation, force ? "refresh --force" : "refresh", pipeline: name)
+        guard wait else {
+            switch hosted.runner.requestRefresh(force: force) {
+            case nil: return RefreshResult(name: name)
+            case let refusal?: return result(name, refusal)
+            }
+        }
+        switch await hosted.runner.refresh(force: force) {
+        case .stopped: throw .busy("'\(name)' was stopped before its run ended")
+        case .refused(let refusal): return result(name, refusal)
+        case .ended(let summary):
+            let generation = hosted.runner.status.generation
+            return RefreshResult(
+                name: name, outcome: FreshetControl.RunOutcome(rawValue: summary.outcome.rawValue),
+                run: Int64(clamping: summary.run), generation: generation.map { Int64(clamping: $0.number) },
+                size: generation.map { Int64(clamping: $0.size) }, durationUSec: summary.duration.microseconds,
+                failure: summary.failure?.message)
+        }
+    }
+
+    private func result(_ name: String, _ refusal: RefreshRefusal) -> RefreshResult {
+        var until: Int64?
+        if case .retryAfter(let instant) = refusal { until = WallClock.microseconds(at: instant) }
+        return RefreshResult(name: name, tryLater: TryLaterHint(reason: refusal.description, until: until))
+    }
+
+    func signals() async -> [SignalStatus] {
+        var rows = [
+            book.status(SignalName.start, fact: "the daemon is ready since it started")
+        ]
+        var unavailable: String?
+        if case .unavailable(let reason) = parts?.network.availability { unavailable = reason }
+        if let elsewhere = parts?.elsewhere {
+            rows.append(network(.elsewhere, elsewhere.fact, unavailable: unavailable))
+        }
+        for (target, follower) in targets where target != .elsewhere {
+            rows.append(network(target, follower.watch.fact, unavailable: unavailable))
+        }
+        rows.append(book.status(SignalName.reload, fact: "waits for SIGHUP or freshetctl reload"))
+        rows.append(book.status(SignalName.operation, fact: "waits for freshetctl refresh"))
+        let next = pipelines.values.compactMap { hosted in
+            hosted.runner.status.next.map { (name: hosted.definition.name, at: $0.at) }
+        }.min { $0.at < $1.at }
+        rows.append(
+            book.status(
+                SignalName.timer,
+                fact: next.map { "next: \($0.name) in \(($0.at - .now).rounded)" } ?? "none is planned"))
+        return rows.sorted { $0.name < $1.name }
+    }
+
+    private func network(_ target: NetworkTarget, _ fact: NetworkFact, unavailable: String?) -> SignalStatus {
+        book.status(
+            NetworkTargetFollower.row(of: target),
+            fact: fact.isReachable ? "reachable \(fact)" : "not reachable: \(fact)", unavailable: unavailable)
+    }
+
+    func reload(
+        configurationOnly: Bool
+    ) async throws(ControlError) -> (ReloadSummary, [ConfigurationDiagnostic]) {
+        try await reload(configurationOnly: configurationOnly, detail: "freshetctl reload")
+    }
+
+    /// How many pipelines there are, by state.
+    func counts() -> PipelineCounts {
+        PipelineCounts(
+            pipelines.values.map { PipelineState($0.runner.status.activity) }
+                + Array(repeating: .failed, count: faulty.count))
+    }
+
+    // MARK: The server
+
+    /// The least number of an ordinary user (login.defs(5), UID_MIN on Debian).
+    private static let firstOrdinaryUser: UInt32 = 1_000
+
+    private static func rights() -> ControlRights {
+        let user = geteuid()
+        var group: UInt32?
+        if let entry = getgrnam("freshet") { group = entry.pointee.gr_gid }
+        return ControlRights(
+            daemonUser: user, isSystemDaemon: user != 0 && user < firstOrdinaryUser, changingGroup: group)
+    }
+
+    /// Makes the socket and serves it.
+    func serveControl() throws {
+        let path = options.socket ?? "\(directories.runtime)/\(ControlInterface.name)"
+        let listener = try VarlinkListener(path: path)
+        let server = try VarlinkServer(
+            loop, listener,
+            identity: VarlinkServer.Identity(
+                vendor: "Freshet", product: "freshetd", version: Version.current, url: ""),
+            interfaces: [try ControlDispatcher(self, rights: Self.rights()).interface()])
+        adopt { [weak self] in
+            do {
+                try await server.run()
+            } catch {
+                self?.log.critical("the control socket failed", metadata: ["error": .string("\(error)")])
+                self?.end(.failure)
+            }
+        }
+    }
+}

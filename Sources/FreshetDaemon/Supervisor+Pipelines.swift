@@ -1,0 +1,187 @@
+import FreshetConfiguration
+import FreshetControl
+import FreshetPipelines
+import FreshetSignals
+import FreshetSystemSignals
+import Logging
+import Synchronization
+
+/// A pipeline that runs, and what belongs to it.
+struct HostedPipeline: Sendable {
+    var definition: PipelineDefinition
+    let target: NetworkTarget
+    let runner: PipelineRunner
+}
+
+/// A pipeline whose files have faults: it does not run, and what it had is still offered.
+struct FaultyPipeline: Sendable {
+    var message: String
+    var remembered: RememberedState
+    /// Wall-clock microseconds since 1970.
+    var since: Int64
+}
+
+extension Supervisor {
+    // MARK: Hosting
+
+    /// Starts a pipeline. What fires from now on is heard.
+    func host(_ definition: PipelineDefinition) {
+        guard let parts else { return }
+        let target = NetworkTarget(definition, daemonTarget: configuration.daemon.networkTarget)
+        let network = follow(target, in: parts)
+        let reporter = PipelineReporter(PipelineVoice(name: definition.name, log: log, events: events, book: book)) {
+            [weak self] in self?.adopt { [weak self] in await self?.statusMayHaveChanged() }
+        }
+        let runner = PipelineRunner(
+            definition, signal: signal(of: definition, target), network: network, world: parts.world,
+            splay: splay(of: definition), host: host
+        ) { reporter.report($0) }
+        reporter.attach(runner)
+        pipelines[definition.name] = HostedPipeline(definition: definition, target: target, runner: runner)
+        adopt { await runner.run() }
+    }
+
+    /// Ends a pipeline; its copy stays.
+    func dismiss(_ name: String) async {
+        guard let hosted = pipelines.removeValue(forKey: name) else { return }
+        await hosted.runner.stop()
+        release(hosted.target)
+    }
+
+    /// Gives a pipeline another configuration. One that listens to other signals starts anew, from what is remembered.
+    func change(_ definition: PipelineDefinition) async {
+        guard var hosted = pipelines[definition.name] else { return host(definition) }
+        let target = NetworkTarget(definition, daemonTarget: configuration.daemon.networkTarget)
+        guard target == hosted.target, definition.refresh.on == hosted.definition.refresh.on else {
+            await dismiss(definition.name)
+            return host(definition)
+        }
+        hosted.definition = definition
+        pipelines[definition.name] = hosted
+        hosted.runner.reconfigure(definition, splay: splay(of: definition), host: host)
+    }
+
+    /// All that a pipeline listens to, merged. Its timer is its engine's own, and the operator is always heard.
+    private func signal(of definition: PipelineDefinition, _ target: NetworkTarget) -> Signal {
+        var signals = [operation.signal(activatedBy: definition.name)]
+        for name in definition.refresh.on.sorted(by: { $0.rawValue < $1.rawValue }) {
+            switch name {
+            case .start: signals.append(standard.start.signal)
+            case .reload: signals.append(standard.reload.signal)
+            case .network: if let follower = targets[target] { signals.append(follower.watch.signal) }
+            // Their sources are not here yet; a pipeline may name them all the same.
+            case .resume, .foreground: break
+            }
+        }
+        return .merge(signals)
+    }
+
+    private func splay(of definition: PipelineDefinition) -> Duration {
+        configuration.daemon.splay * Jitter.stableFraction(host: host, pipeline: "")
+    }
+
+    // MARK: Faulty pipelines
+
+    /// Notes the pipelines whose files have faults, and what each still offers.
+    func prepareFaulty() async {
+        guard let parts else { return }
+        for (name, diagnostics) in configuration.faulty.sorted(by: { $0.key < $1.key }) {
+            for diagnostic in diagnostics { say(diagnostic) }
+            let message = diagnostics.first { $0.severity == .error }?.sentence ?? "its configuration has faults"
+            faulty[name] = FaultyPipeline(
+                message: message, remembered: await parts.store.remembered(name), since: WallClock.now)
+            log.error(
+                "the pipeline does not run, keeping its copy",
+                metadata: [
+                    "message-id": .string(JournalMessage.faultyPipeline.rawValue), "pipeline": .string(name),
+                    "error": .string(message),
+                ])
+        }
+    }
+
+    // MARK: The network
+
+    /// Follows a target for as long as a pipeline needs it, and says how it stands.
+    private func follow(_ target: NetworkTarget, in parts: Parts) -> NetworkState {
+        if var known = targets[target] {
+            known.users += 1
+            targets[target] = known
+            return known.state
+        }
+        let watch = parts.network.watch(target)
+        let follower = NetworkTargetFollower(watch, state: NetworkState(watch.fact, before: nil))
+        targets[target] = follower
+        let ending = follower.ending
+        adopt { [weak self] in
+            await withDiscardingTaskGroup { group in
+                group.addTask { for await fact in watch.facts { await self?.networkChanged(target, fact) } }
+                group.addTask {
+                    for await causes in watch.signal.causes {
+                        guard let last = causes.first?.last else { continue }
+                        await self?.networkFired(target, last.detail, count: causes.first?.count ?? 1)
+                    }
+                }
+                for await isEnding in ending where isEnding { break }
+                group.cancelAll()
+            }
+        }
+        return follower.state
+    }
+
+    private func release(_ target: NetworkTarget) {
+        guard var follower = targets[target] else { return }
+        follower.users -= 1
+        targets[target] = follower.users > 0 ? follower : nil
+        if follower.users == 0 { follower.ending.value = true }
+    }
+
+    private func networkChanged(_ target: NetworkTarget, _ fact: NetworkFact) {
+        guard var follower = targets[target] else { return }
+        let before = follower.state
+        follower.state = NetworkState(fact, before: before)
+        targets[target] = follower
+        guard follower.state != before else { return }
+        if follower.state.reachable != before.reachable {
+            log.info(
+                follower.state.reachable ? "the network is there" : "the network is gone",
+                metadata: [
+                    "message-id": .string(JournalMessage.network.rawValue), "target": .string("\(target)"),
+                    "path": .string(fact.description),
+                ])
+        }
+        for hosted in pipelines.values where hosted.target == target { hosted.runner.networkChanged(follower.state) }
+        statusMayHaveChanged()
+    }
+
+    private func networkFired(_ target: NetworkTarget, _ detail: String?, count: Int) {
+        book.note(SignalName.network, row: NetworkTargetFollower.row(of: target), detail, count: count)
+    }
+}
+
+/// Carries what a pipeline's engine reports to its voice, in order.
+final class PipelineReporter: Sendable {
+    private let voice: Mutex<PipelineVoice>
+    private let runner = Mutex(WeakRunner())
+    private let statusChanged: @Sendable () -> Void
+
+    init(_ voice: PipelineVoice, statusChanged: @escaping @Sendable () -> Void) {
+        self.voice = Mutex(voice)
+        self.statusChanged = statusChanged
+    }
+
+    /// Whose reports they are. The runner keeps this object, and so is not kept by it.
+    func attach(_ runner: PipelineRunner) {
+        self.runner.withLock { $0.runner = runner }
+    }
+
+    func report(_ event: EngineEvent) {
+        let generation: OfferedGeneration? =
+            if case .runEnded = event { runner.withLock { $0.runner }?.status.generation } else { nil }
+        voice.withLock { $0.say(event, generation: generation) }
+        if case .stateChanged = event { statusChanged() }
+    }
+}
+
+private struct WeakRunner {
+    weak var runner: PipelineRunner?
+}

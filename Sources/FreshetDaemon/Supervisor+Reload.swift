@@ -1,0 +1,140 @@
+import FreshetCache
+import FreshetConfiguration
+import FreshetControl
+import FreshetEventLoop
+import FreshetPipelines
+import FreshetSignals
+import FreshetSystemSignals
+import FreshetSystemd
+import Logging
+
+/// Reading the configuration, at the start and again.
+extension Supervisor {
+    /// Reads the files, on a worker.
+    func load() async -> Configuration {
+        let loader = Self.loader(options)
+        return await workers.run { loader.load() }
+    }
+
+    /// Reads where flags and environment say, and where neither does, in the search path.
+    static func loader(_ options: DaemonOptions) -> ConfigurationLoader {
+        ConfigurationLoader(
+            searchPath: SearchPath(
+                flags: options.configurationDirectories,
+                configurationDirectory: options.environment["CONFIGURATION_DIRECTORY"]))
+    }
+
+    /// SIGHUP: as a reload by the control socket, with the answer in the log.
+    func reloadBySignal(_ detail: String) async {
+        do throws(ControlError) {
+            _ = try await reload(configurationOnly: false, detail: detail)
+        } catch {
+            // What is wrong was said where it was found.
+        }
+    }
+
+    /// Reads the configuration and applies what has changed, or refuses it whole and leaves everything as it was.
+    ///
+    /// - Parameter detail: who asked, for the signal `reload`.
+    func reload(
+        configurationOnly: Bool, detail: String
+    ) async throws(ControlError) -> (ReloadSummary, [ConfigurationDiagnostic]) {
+        guard !isReloading else { throw .busy("a reload is under way") }
+        guard !isStopping, let parts else { throw .busy("the daemon is starting or stopping") }
+        isReloading = true
+        defer { isReloading = false }
+        notifier.reloading(status: "reading the configuration")
+        let new = await load()
+        var faults = new.diagnostics.filter { $0.severity == .error }
+        if faults.isEmpty, let conflict = await assignFiles(of: new, in: parts) { faults = [conflict] }
+        guard faults.isEmpty else {
+            notifier.ready(status: "the last reload was refused; the configuration from before is in force")
+            for fault in faults { say(fault) }
+            log.error(
+                "the new configuration is refused, keeping the one in force",
+                metadata: [
+                    "message-id": .string(JournalMessage.reloadRefused.rawValue),
+                    "faults": .stringConvertible(faults.count),
+                ])
+            throw .configurationRefused(new.diagnostics.map(ConfigurationDiagnostic.init))
+        }
+        let summary = await apply(new)
+        configurationRead = WallClock.now
+        notifier.ready(status: statusLine())
+        log.info(
+            "configuration in force",
+            metadata: [
+                "message-id": .string(JournalMessage.reloaded.rawValue),
+                "added": .stringConvertible(summary.added.count), "changed": .stringConvertible(summary.changed.count),
+                "removed": .stringConvertible(summary.removed.count),
+                "unchanged": .stringConvertible(summary.unchanged),
+            ])
+        events.publish(.reloaded(detail: summary.text, at: WallClock.now))
+        if !configurationOnly {
+            standard.reload.fire(detail)
+            book.note(SignalName.reload, detail)
+        }
+        return (summary, new.diagnostics.map(ConfigurationDiagnostic.init))
+    }
+
+    /// Applies a sound configuration by its difference: what did not change keeps its state, its run and its back-off.
+    private func apply(_ new: Configuration) async -> ReloadSummary {
+        let difference = new.difference(from: configuration)
+        let isTargetChanged = new.daemon.networkTarget != configuration.daemon.networkTarget
+        configuration = new
+        faulty = [:]
+        parts?.world.slots.change(limit: new.daemon.concurrency)
+        for name in difference.removed { await dismiss(name) }
+        for definition in difference.changed { await change(definition) }
+        for definition in difference.added { host(definition) }
+        if isTargetChanged || difference.isDaemonChanged {
+            for name in difference.unchanged {
+                if let definition = pipelines[name]?.definition { await change(definition) }
+            }
+        }
+        return ReloadSummary(
+            added: difference.added.map(\.name), changed: difference.changed.map(\.name), removed: difference.removed,
+            unchanged: Int64(difference.unchanged.count))
+    }
+
+    private func assignFiles(of new: Configuration, in parts: Parts) async -> Diagnostic? {
+        let files = new.pipelines.map { (pipeline: $0.name, file: $0.cache.file) }
+        return await workers.run {
+            do throws(CacheError) {
+                try parts.cache.assign(files)
+                return nil
+            } catch {
+                return Diagnostic(file: "pipelines", message: error.description)
+            }
+        }
+    }
+
+    /// Each fault of the configuration is one message, with its place.
+    func say(_ diagnostic: Diagnostic) {
+        log.log(level: diagnostic.severity == .error ? .error : .warning, "\(diagnostic.sentence)")
+    }
+}
+
+extension Diagnostic {
+    /// The fault on one line: place, severity, what is wrong and what to do.
+    var sentence: String { text().split(separator: "\n").first.map(String.init) ?? message }
+}
+
+extension ReloadSummary {
+    /// Such as `1 added, 2 changed`, or `nothing changed`.
+    var text: String {
+        let parts = [(added.count, "added"), (changed.count, "changed"), (removed.count, "removed")]
+            .filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
+        return parts.isEmpty ? "nothing changed" : parts.joined(separator: ", ")
+    }
+}
+
+extension ConfigurationDiagnostic {
+    init(_ diagnostic: Diagnostic) {
+        self.init(
+            severity: diagnostic.severity == .error ? .fault : .warning, file: diagnostic.file,
+            line: diagnostic.line.map(Int64.init), column: diagnostic.column.map(Int64.init),
+            message: diagnostic.remedy.map { "\(diagnostic.message); \($0)" } ?? diagnostic.message,
+            excerpt: diagnostic.excerpt?.text)
+    }
+}

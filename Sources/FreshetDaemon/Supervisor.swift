@@ -1,0 +1,296 @@
+import FreshetCache
+import FreshetConfiguration
+import FreshetControl
+import FreshetEmitters
+import FreshetEventLoop
+import FreshetPipelines
+import FreshetSignals
+import FreshetSystemSignals
+import FreshetSystemd
+import FreshetVarlink
+import Glibc
+import Logging
+import Synchronization
+
+/// Wires the parts of the daemon: configuration, sources of signals, pipelines, cache and control interface.
+///
+/// ``run()`` is its whole life. All that runs beside it (pipelines, the control server, followers of facts) are child
+/// tasks of that one call: when it returns, nothing is left.
+actor Supervisor {
+    /// How long after a change the status line is told to the service manager: a storm of changes is one line.
+    static let statusDelay: Duration = .milliseconds(250)
+
+    let options: DaemonOptions
+    let loop: EventLoop
+    let log: Logger
+    let notifier: Notifier
+    let workers = WorkerPool()
+    let clock: LoopEngineClock
+    let directories: ServiceDirectories
+    let started = WallClock.now
+
+    nonisolated let events = ControlEvents()
+    let book: SignalBook
+    let standard = StandardSignals()
+    let operation = Trigger(SignalName.operation)
+    /// A number of this host, for delays that are always the same here.
+    let host: UInt64
+
+    var configuration = Configuration()
+    var pipelines: [String: HostedPipeline] = [:]
+    var faulty: [String: FaultyPipeline] = [:]
+    var targets: [NetworkTarget: NetworkTargetFollower] = [:]
+    var networkStates: [NetworkTarget: NetworkState] = [:]
+    var configurationRead = WallClock.now
+    var isReloading = false
+    var isStopping = false
+    private var lastStatus = ""
+    private var isStatusDue = false
+    private var statusTimer: LoopTimer?
+
+    /// Child tasks to be: closures that the running ``run()`` adds to its group.
+    private let jobs: AsyncStream<@Sendable () async -> Void>
+    private let jobsInput: AsyncStream<@Sendable () async -> Void>.Continuation
+    private let exit = Exit()
+
+    // Made by run(), before anything uses them.
+    var parts: Parts?
+
+    /// What needs the configuration or the directories to be made.
+    struct Parts: Sendable {
+        let cache: LocalCache
+        let store: CacheStore
+        let network: NetworkMonitor
+        /// Followed always: what the daemon says of the network as a whole.
+        let elsewhere: NetworkWatch
+        let world: PipelineWorld
+    }
+
+    init(options: DaemonOptions, loop: EventLoop, log: Logger) throws {
+        self.options = options
+        self.loop = loop
+        self.log = log
+        notifier = Notifier(environment: options.environment)
+        clock = LoopEngineClock(loop: loop)
+        book = SignalBook(events: events)
+        var directories = try ServiceDirectories(name: "freshet", environment: options.environment, userID: geteuid())
+        directories.state = options.stateDirectory ?? directories.state
+        directories.cache = options.cacheDirectory ?? directories.cache
+        directories.runtime = options.runtimeDirectory ?? directories.runtime
+        self.directories = directories
+        host = MachineIdentity.read().map { $0.bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) } } ?? 0
+        (jobs, jobsInput) = AsyncStream.makeStream()
+    }
+
+    // MARK: Life
+
+    /// Runs the daemon until it is told to end, and says how it ended.
+    func run() async -> DaemonExit {
+        configuration = await load()
+        for diagnostic in configuration.daemonDiagnostics { say(diagnostic) }
+        guard configuration.isDaemonSound else { return .configuration }
+        do {
+            parts = try await makeParts()
+        } catch {
+            log.critical("cannot start", metadata: ["error": .string("\(error)")])
+            return .failure
+        }
+        await prepareFaulty()
+        begin()
+        await withDiscardingTaskGroup { group in
+            for await job in jobs { group.addTask { await job() } }
+            group.cancelAll()
+        }
+        log.info("stopped", metadata: ["message-id": .string(JournalMessage.stopping.rawValue)])
+        return exit.status
+    }
+
+    /// Adds a child task to the running daemon.
+    nonisolated func adopt(_ job: @escaping @Sendable () async -> Void) {
+        jobsInput.yield(job)
+    }
+
+    /// Ends the daemon: runs are cancelled and awaited, commits under way are finished.
+    nonisolated func end(_ status: DaemonExit = .success) {
+        exit.note(status)
+        notifier.stopping(status: "stopping")
+        jobsInput.finish()
+    }
+
+    /// Starts everything. Sources are armed and the socket listens before READY, which waits for no first refresh.
+    private func begin() {
+        do {
+            try listenToProcessSignals()
+            try serveControl()
+        } catch {
+            log.critical("cannot start", metadata: ["error": .string("\(error)")])
+            return end(.failure)
+        }
+        for definition in configuration.pipelines { host(definition) }
+        statusTimer = LoopTimer(loop) { [weak self] in
+            self?.adopt { [weak self] in await self?.tellStatus() }
+        }
+        notifier.ready(status: statusLine())
+        log.info(
+            "ready",
+            metadata: [
+                "message-id": .string(JournalMessage.ready.rawValue), "pipelines": .stringConvertible(pipelines.count),
+                "version": .string(Version.current),
+            ])
+        standard.start.fire("the daemon is ready")
+        book.note(SignalName.start, "the daemon is ready")
+        if options.once { adopt { await self.runOnce() } }
+    }
+
+    private func makeParts() async throws -> Parts {
+        let directories = directories
+        for directory in [directories.state, directories.cache, directories.runtime] {
+            try Self.makeDirectory(directory)
+        }
+        let (cache, report) = try await workers.run { () throws(CacheError) in
+            try LocalCache.open(cacheDirectory: directories.cache, stateDirectory: directories.state)
+        }
+        say(report)
+        let files = configuration.pipelines.map { (pipeline: $0.name, file: $0.cache.file) }
+        try await workers.run { () throws(CacheError) in try cache.assign(files) }
+        let http = HTTPClient(loop, options: HTTPClient.Options(userAgent: "freshet/\(Version.current)"))
+        let network = NetworkMonitor(loop) { epoch in
+            // On the loop's thread, which is the client's: connections from before are dropped before anybody hears.
+            http.assumeIsolated { $0.beginEpoch(epoch) }
+        }
+        if case .unavailable(let reason) = network.availability {
+            log.warning("no network signals", metadata: ["error": .string(reason)])
+        }
+        let log = log
+        let store = CacheStore(cache: cache, workers: workers) { pipeline, error in
+            log.error(
+                "the cache's memory failed, going on without",
+                metadata: [
+                    "message-id": .string(JournalMessage.cacheTrouble.rawValue), "pipeline": .string(pipeline),
+                    "error": .string(error.description),
+                ])
+        }
+        let world = PipelineWorld(
+            fetcher: SourceFetcher(
+                http: http, commands: CommandRunner(loop, workers: workers), files: FileReader(workers: workers)),
+            transformer: JQTransformer(loop, workers: workers), store: store, clock: clock,
+            slots: RunSlots(limit: configuration.daemon.concurrency))
+        return Parts(
+            cache: cache, store: store, network: network, elsewhere: network.watch(.elsewhere), world: world)
+    }
+
+    /// Makes a directory and those above it, as `mkdir -p` does; systemd has made them already.
+    private static func makeDirectory(_ path: String) throws(FreshetEventLoop.SystemCallError) {
+        var made = ""
+        for component in path.split(separator: "/", omittingEmptySubsequences: false) {
+            made += made.isEmpty && !path.hasPrefix("/") ? String(component) : "/\(component)"
+            if made == "/" || made.isEmpty { continue }
+            guard mkdir(made, 0o755) != 0 else { continue }
+            var status = stat()
+            let reason = errno
+            guard stat(made, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
+                throw FreshetEventLoop.SystemCallError("mkdir", errno: reason == EEXIST ? ENOTDIR : reason, subject: made)
+            }
+        }
+    }
+
+    private func listenToProcessSignals() throws {
+        let hangup = try HangupSource(loop)
+        adopt {
+            for await causes in hangup.reloadRequested.causes {
+                await self.reloadBySignal(causes.first?.last.detail ?? "SIGHUP")
+            }
+        }
+        adopt {
+            for await _ in hangup.terminalClosed {
+                self.log.info("the terminal was closed, stopping")
+                self.end()
+            }
+        }
+        let termination = SignalSource("terminate")
+        let descriptor = try SignalDescriptor(loop, [SIGTERM, SIGINT]) { _ in termination.fire() }
+        adopt {
+            for await _ in termination.signal { self.end() }
+            withExtendedLifetime(descriptor) {}
+        }
+    }
+
+    /// What the cache found and mended at its start.
+    private func say(_ report: RecoveryReport) {
+        if case .rebuilt(let movedTo, let reason) = report.index {
+            log.warning(
+                "the index was damaged and was made anew from the files",
+                metadata: [
+                    "message-id": .string(JournalMessage.cacheMended.rawValue), "error": .string(reason),
+                    "moved-to": .string(movedTo),
+                ])
+        }
+        for recovery in report.pipelines {
+            log.notice(
+                "the cache was mended",
+                metadata: [
+                    "message-id": .string(JournalMessage.cacheMended.rawValue), "pipeline": .string(recovery.pipeline),
+                    "repairs": .string(recovery.repairs.map(\.description).joined(separator: "; ")),
+                ])
+        }
+    }
+
+    // MARK: Once
+
+    /// `--once`: every pipeline runs, and the daemon ends; with a failure if one failed.
+    private func runOnce() async {
+        let names = pipelines.keys.sorted()
+        let failed = await withTaskGroup(of: Bool.self) { group in
+            for name in names {
+                group.addTask {
+                    guard let result = try? await self.refresh(name, wait: true, force: false) else { return true }
+                    return result.failure != nil || result.tryLater != nil
+                }
+            }
+            var failed = false
+            for await one in group { failed = failed || one }
+            return failed
+        }
+        end(failed || !faulty.isEmpty ? .failure : .success)
+    }
+
+    // MARK: Status
+
+    /// Something of what the status line says may have changed: it is told soon, once.
+    func statusMayHaveChanged() {
+        guard notifier.isConnected, !isStatusDue else { return }
+        isStatusDue = true
+        statusTimer?.arm(at: .now + Self.statusDelay)
+    }
+
+    private func tellStatus() {
+        isStatusDue = false
+        let line = statusLine()
+        guard line != lastStatus, !isStopping else { return }
+        lastStatus = line
+        notifier.status(line)
+    }
+
+    /// Such as `20 pipelines: 18 loaded, 1 waiting, 1 failed; network via 192.0.2.1 on wan0`.
+    func statusLine() -> String {
+        let counts = counts()
+        let parts = [
+            (counts.loaded, "loaded"), (counts.loading, "loading"), (counts.waiting, "waiting"),
+            (counts.failed, "failed"), (counts.idle, "idle"), (counts.held, "held"),
+        ].filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
+        let noun = counts.total == 1 ? "pipeline" : "pipelines"
+        let states = parts.isEmpty ? "" : ": " + parts.joined(separator: ", ")
+        return "\(counts.total) \(noun)\(states); network \(self.parts?.elsewhere.fact.description ?? "not known")"
+    }
+}
+
+/// How the daemon is to end: the first failure counts.
+private final class Exit: Sendable {
+    private let stored = Mutex(DaemonExit.success)
+
+    var status: DaemonExit { stored.withLock { $0 } }
+
+    func note(_ status: DaemonExit) {
+        stored.withLock { if $0 == .success { $0 = status } }
+    }
+}

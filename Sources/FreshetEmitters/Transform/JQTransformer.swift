@@ -1,0 +1,203 @@
+package import FreshetEventLoop
+import FreshetJQ
+package import FreshetPipelines
+import Glibc
+
+/// The engine's ``Transforming`` made real: jq programs in helper processes.
+///
+/// At most two helpers run, each serving one request at a time; others wait in order. A helper stays warm for five
+/// seconds, and with it the programs that it has compiled. Cancelling a request kills its helper and no other.
+///
+/// jq 1.6 reads numbers as IEEE doubles: integers beyond 2^53 lose their last digits (``FreshetJQ/JQHelper``).
+package actor JQTransformer: Transforming {
+    private enum Turn {
+        case proceed(HelperProcess?)
+        case cancelled
+    }
+
+    private let loop: EventLoop
+    private let workers: WorkerPool
+    private let helper: ChildProcess.Command
+    private let maxOutput: UInt64
+
+    private var pool = HelperPool<HelperProcess>()
+    private var waiters: [UInt64: CheckedContinuation<Turn, Never>] = [:]
+    private var lastTicket: UInt64 = 0
+    private var coolTimer: LoopTimer?
+    /// Killed, and kept until the kernel has said so.
+    private var ending: [HelperProcess] = []
+
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+
+    /// - Parameters:
+    ///   - helper: how to start a program that becomes a helper: this one, called again.
+    ///   - maxOutput: the most bytes that a program may put out.
+    package init(
+        _ loop: EventLoop, workers: WorkerPool, helper: ChildProcess.Command = JQTransformer.thisProgram,
+        maxOutput: UInt64 = CheckRules.defaultMaxBytes
+    ) {
+        self.loop = loop
+        self.workers = workers
+        self.helper = helper
+        self.maxOutput = maxOutput
+    }
+
+    /// This program as a helper: the very file that runs, also when an upgrade has put another in its place.
+    package static var thisProgram: ChildProcess.Command { program("/proc/self/exe") }
+
+    /// A program that understands ``JQHelper/argument`` as a helper.
+    package static func program(_ path: String) -> ChildProcess.Command {
+        ChildProcess.Command(path: path, arguments: [JQHelper.argument], environment: JQHelper.environment)
+    }
+
+    package func transform(_ input: [UInt8], by program: String) async throws(FetchError) -> [UInt8] {
+        try await ask(JQRequest(.outputs, program: program, input: input, maxOutput: maxOutput)).bytes
+    }
+
+    package func holds(_ predicate: String, for input: [UInt8]) async throws(FetchError) -> Bool {
+        try await ask(JQRequest(.verdict, program: predicate, input: input, maxOutput: maxOutput)).verdict
+    }
+
+    // MARK: For tests
+
+    var idleHelpers: Int { pool.warm.count }
+    var warmIdentifiers: [Int32] { pool.warm.map(\.helper.identifier) }
+    /// Requests that a helper works on.
+    private(set) var runningHelpers = 0
+    var waitingRequests: Int { waiters.count }
+
+    // MARK: One request
+
+    private func ask(_ request: JQRequest) async throws(FetchError) -> JQReply {
+        guard !Task.isCancelled else { throw .cancelled }
+        guard request.program.utf8.count <= JQRequest.maxProgram else {
+            throw .failed(Self.tooLong("the jq program", JQRequest.maxProgram))
+        }
+        guard request.input.count <= JQRequest.maxInput else {
+            throw .failed(Self.tooLong("the input of the jq program", JQRequest.maxInput))
+        }
+        guard case .proceed(let warm) = await turn() else { throw .cancelled }
+        let helper: HelperProcess
+        do throws(SystemCallError) {
+            helper = try await usable(warm)
+        } catch {
+            leave(nil)
+            throw .failed(RunFailure(.local, "could not start the jq helper: \(error)"))
+        }
+        runningHelpers += 1
+        let reply = await helper.exchange(request)
+        runningHelpers -= 1
+        // A cancelled task has killed its helper, perhaps a moment after the reply: nobody else must get it.
+        guard let reply, !Task.isCancelled else {
+            let exit = await helper.end()
+            leave(nil)
+            guard !Task.isCancelled else { throw .cancelled }
+            throw .failed(Self.failure(exit))
+        }
+        leave(helper)
+        if let failure = failure(reply) { throw .failed(failure) }
+        return reply
+    }
+
+    /// A warm helper if it is still alive, else a new one.
+    private func usable(_ warm: HelperProcess?) async throws(SystemCallError) -> HelperProcess {
+        if let warm {
+            if await warm.isUsable { return warm }
+            await warm.end()
+        }
+        return try await HelperProcess.start(loop, workers: workers, helper)
+    }
+
+    /// Waits for one's turn.
+    private func turn() async -> Turn {
+        lastTicket += 1
+        let ticket = lastTicket
+        switch pool.enter(ticket) {
+        case .proceed(let helper): return .proceed(helper)
+        case .wait: break
+        }
+        // A task may be cancelled on any thread; the timer is the way to this one.
+        let hop = LoopTimer(loop) { [weak self] in
+            self?.assumeIsolated { $0.abandon(ticket) }
+        }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { waiters[ticket] = $0 }
+        } onCancel: {
+            hop.arm(at: .now)
+        }
+    }
+
+    private func abandon(_ ticket: UInt64) {
+        // One that has been called finds out by itself that it is cancelled.
+        guard pool.abandon(ticket) else { return }
+        waiters.removeValue(forKey: ticket)?.resume(returning: .cancelled)
+    }
+
+    private func leave(_ helper: HelperProcess?) {
+        ending.removeAll { $0.result != nil }
+        switch pool.leave(helper, at: .now) {
+        case .call(let ticket, let helper):
+            waiters.removeValue(forKey: ticket)?.resume(returning: .proceed(helper))
+        case .cool(let instant):
+            // One alarm is enough: it sees to the next itself.
+            if pool.warm.count == 1 { armCoolTimer(at: instant) }
+        case .none:
+            break
+        }
+    }
+
+    private func armCoolTimer(at instant: ContinuousClock.Instant) {
+        let timer =
+            coolTimer
+            ?? LoopTimer(loop) { [weak self] in
+                self?.assumeIsolated { $0.cool() }
+            }
+        coolTimer = timer
+        timer.arm(at: instant)
+    }
+
+    private func cool() {
+        let (ended, again) = pool.cool(at: .now)
+        for helper in ended {
+            helper.assumeIsolated { $0.kill() }
+            ending.append(helper)
+        }
+        if let again { armCoolTimer(at: again) }
+    }
+
+    // MARK: Failures
+
+    private static func tooLong(_ what: String, _ limit: Int) -> RunFailure {
+        RunFailure(.content, "\(what) has more than the \(Text.grouped(UInt64(limit))) bytes that are possible")
+    }
+
+    private func failure(_ reply: JQReply) -> RunFailure? {
+        let words = Text.escaped(reply.bytes)
+        switch reply.status {
+        case .done:
+            return nil
+        case .invalidProgram:
+            return RunFailure(.content, "the jq program is not valid: \(words)")
+        case .failed:
+            return RunFailure(.content, "the jq program failed: \(words)")
+        case .invalidInput:
+            return RunFailure(.content, "the input of the jq program is not JSON: \(words)")
+        case .outputTooLarge:
+            return SizeLimit.exceeded(by: "the output of the jq program", limit: maxOutput)
+        }
+    }
+
+    private static func failure(_ exit: ChildProcess.Exit) -> RunFailure {
+        switch exit {
+        case .signalled(SIGXCPU):
+            RunFailure(
+                .content, "the jq program took more than \(JQHelper.processorLimit) s of processor time")
+        default:
+            // libjq calls abort(3) when memory has run out, and when it finds itself in a state that cannot be.
+            RunFailure(
+                .content,
+                "the jq program ran out of memory or crashed (\(JQHelper.memoryLimit >> 20) MiB are allowed): "
+                    + "its helper \(exit)")
+        }
+    }
+}

@@ -1,0 +1,114 @@
+import Glibc
+
+/// The process in which jq programs run.
+///
+/// libjq cannot be interrupted and aborts its process when memory runs out, and a jq program is a program: it loops and
+/// it allocates. So programs and the bodies that they read, which come from anywhere, are handled in a process that has
+/// nothing to lose: no environment, no descriptors but its own two ends, limits on memory and processor time. Whoever
+/// started it kills it when it takes too long, and starts another.
+package enum JQHelper {
+    /// The argument by which a program knows that it is to be a helper.
+    package static let argument = "--jq-helper"
+    /// The address space of a helper, in bytes.
+    package static let memoryLimit: UInt64 = 512 << 20
+    /// The processor time of one request, in seconds. A request that passes it ends the helper by SIGXCPU; it also ends
+    /// a helper that lost its parent in the middle of an endless program.
+    package static let processorLimit: UInt64 = 60
+
+    /// The environment with which a helper is to be started. It empties it before it does anything else, so that no
+    /// program sees it.
+    package static let environment = ["SWIFT_BACKTRACE": "enable=no"]
+
+    /// Is a helper on standard input and output, until the input ends. Call it first thing in a process of its own.
+    package static func main() -> Never {
+        restrict()
+        run(input: STDIN_FILENO, output: STDOUT_FILENO, limitsProcessorTime: true)
+        exit(0)
+    }
+
+    /// Serves requests one after the other, until the input ends or has what is no request. Blocks.
+    ///
+    /// - Parameter limitsProcessorTime: whether each request has ``processorLimit`` at most; it is the process's own.
+    package static func run(input: Int32, output: Int32, limitsProcessorTime: Bool = false) {
+        var cache = ProgramCache()
+        while let request = receive(from: input) {
+            if limitsProcessorTime { allowProcessorTime() }
+            let reply: JQReply
+            do throws(JQProgram.Invalid) {
+                reply = try cache.program(request.program)
+                    .run(request.purpose, over: request.input, maxOutput: request.maxOutput)
+            } catch {
+                reply = .message(.invalidProgram, error.message)
+            }
+            guard send(reply.head, to: output), send(reply.bytes, to: output) else { return }
+        }
+    }
+
+    // MARK: Limits
+
+    private static func restrict() {
+        // clearenv(3) leaves no list at all, which libjq's `env` does not survive; this leaves an empty one.
+        clearenv()
+        setenv("FRESHET", "", 1)
+        unsetenv("FRESHET")
+        // Reads the local time zone while files can still be opened; jq's time functions need no more of it.
+        tzset()
+        limit(RLIMIT_AS, to: memoryLimit)
+        limit(RLIMIT_CORE, to: 0)
+        // The three standard descriptors are taken: nothing can be opened any more, whatever a program finds to try.
+        limit(RLIMIT_NOFILE, to: 3)
+    }
+
+    private static func allowProcessorTime() {
+        var used = timespec()
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used)
+        var limit = rlimit()
+        getrlimit(__rlimit_resource_t(RLIMIT_CPU.rawValue), &limit)
+        // Rounded up: the kernel counts whole seconds.
+        limit.rlim_cur = min(rlim_t(used.tv_sec) + 1 + rlim_t(processorLimit), limit.rlim_max)
+        setrlimit(__rlimit_resource_t(RLIMIT_CPU.rawValue), &limit)
+    }
+
+    /// Sets a soft and a hard limit; one that cannot be set, because the hard limit is below it, is stricter already.
+    private static func limit(_ resource: __rlimit_resource, to value: UInt64) {
+        var limit = rlimit(rlim_cur: rlim_t(value), rlim_max: rlim_t(value))
+        setrlimit(__rlimit_resource_t(resource.rawValue), &limit)
+    }
+
+    // MARK: Frames
+
+    private static func receive(from input: Int32) -> JQRequest? {
+        guard let head = read(JQRequest.Header.size, from: input), let header = JQRequest.Header(head),
+            let program = read(header.program, from: input), let body = read(header.input, from: input)
+        else { return nil }
+        return JQRequest(
+            header.purpose, program: String(decoding: program, as: UTF8.self), input: body,
+            maxOutput: header.maxOutput)
+    }
+
+    /// Reads so many bytes, or returns nil at the end of the input.
+    private static func read(_ count: Int, from descriptor: Int32) -> [UInt8]? {
+        var done = 0
+        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+            while done < count {
+                let result = Glibc.read(descriptor, buffer.baseAddress?.advanced(by: done), count - done)
+                if result < 0 && errno == EINTR { continue }
+                guard result > 0 else { break }
+                done += result
+            }
+            initialized = done
+        }
+        return done == count ? bytes : nil
+    }
+
+    private static func send(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+            if count < 0 && errno == EINTR { continue }
+            guard count > 0 else { return false }
+            rest.removeFirst(count)
+        }
+        return true
+    }
+}

@@ -1,0 +1,163 @@
+/// What a client asks of a jq helper: one program over one input.
+///
+/// On the wire (all numbers little-endian): the four bytes `FJQ` and the version, one byte of ``Purpose``, three zero
+/// bytes, the program's length (4 bytes), four zero bytes, the input's length and the output's limit (8 bytes each);
+/// then the program and the input.
+package struct JQRequest: Hashable, Sendable {
+    /// What the client wants to know.
+    package enum Purpose: UInt8, Sendable {
+        /// All outputs.
+        case outputs = 0
+        /// Whether the last output is neither `false` nor `null`.
+        case verdict = 1
+    }
+
+    /// The longest program, in bytes: far more than a person writes.
+    package static let maxProgram = 64 << 10
+    /// The longest input, in bytes: more would not fit into the helper's memory once parsed.
+    package static let maxInput = 256 << 20
+
+    package var purpose: Purpose
+    package var program: String
+    /// JSON texts, one or more.
+    package var input: [UInt8]
+    /// The most bytes of output.
+    package var maxOutput: UInt64
+
+    package init(_ purpose: Purpose, program: String, input: [UInt8], maxOutput: UInt64) {
+        self.purpose = purpose
+        self.program = program
+        self.input = input
+        self.maxOutput = maxOutput
+    }
+
+    /// Header and program on the wire; the input follows as it is, uncopied.
+    package var head: [UInt8] {
+        let program = Array(program.utf8)
+        var bytes = JQFrame.requestMagic + [purpose.rawValue, 0, 0, 0]
+        bytes.appendNumber(UInt32(truncatingIfNeeded: program.count))
+        bytes.appendNumber(UInt32(0))
+        bytes.appendNumber(UInt64(input.count))
+        bytes.appendNumber(maxOutput)
+        return bytes + program
+    }
+
+    /// A request's header, taken apart and within its limits.
+    struct Header: Hashable {
+        static let size = 32
+        var purpose: Purpose
+        var program: Int
+        var input: Int
+        var maxOutput: UInt64
+
+        /// Returns nil for what is no header of this version, or asks for more than is allowed.
+        init?(_ bytes: [UInt8]) {
+            guard bytes.count == Self.size, Array(bytes[..<4]) == JQFrame.requestMagic,
+                let purpose = Purpose(rawValue: bytes[4])
+            else { return nil }
+            let program = bytes.number(at: 8, bytes: 4)
+            let input = bytes.number(at: 16, bytes: 8)
+            guard program <= JQRequest.maxProgram, input <= JQRequest.maxInput else { return nil }
+            self.purpose = purpose
+            self.program = Int(program)
+            self.input = Int(input)
+            maxOutput = bytes.number(at: 24, bytes: 8)
+        }
+    }
+}
+
+/// What a jq helper answers.
+///
+/// On the wire: the four bytes `FJR` and the version, one byte of ``Status``, one byte of the verdict, two zero bytes,
+/// the length of what follows (8 bytes, little-endian); then outputs or a message.
+package struct JQReply: Hashable, Sendable {
+    /// How the program ended.
+    package enum Status: UInt8, Sendable {
+        /// `bytes` are the outputs, each compact and with a newline.
+        case done = 0
+        /// It does not compile; `bytes` are jq's words.
+        case invalidProgram = 1
+        /// It raised an error; `bytes` are jq's words.
+        case failed = 2
+        /// The input is no JSON; `bytes` are the parser's words.
+        case invalidInput = 3
+        /// Its outputs are longer than the request allows.
+        case outputTooLarge = 4
+    }
+
+    /// The longest message, in bytes; longer ones are cut.
+    package static let maxMessage = 4_096
+
+    package var status: Status
+    /// Whether there was an output and the last one was neither `false` nor `null`.
+    package var verdict: Bool
+    package var bytes: [UInt8]
+
+    package init(_ status: Status, verdict: Bool = false, bytes: [UInt8] = []) {
+        self.status = status
+        self.verdict = verdict
+        self.bytes = bytes
+    }
+
+    static func message(_ status: Status, _ text: String) -> JQReply {
+        JQReply(status, bytes: Array(text.utf8.prefix(maxMessage)))
+    }
+
+    /// The header on the wire.
+    var head: [UInt8] {
+        var head = JQFrame.replyMagic + [status.rawValue, verdict ? 1 : 0, 0, 0]
+        head.appendNumber(UInt64(bytes.count))
+        return head
+    }
+
+    /// Puts a reply together from pieces as they arrive.
+    package struct Decoder: Sendable {
+        /// Why bytes are no reply.
+        package struct NoReply: Error, Hashable {}
+
+        static let headerSize = 16
+        private let limit: UInt64
+        private var received: [UInt8] = []
+        private var expected: Int?
+
+        /// - Parameter maxOutput: what the request allowed.
+        package init(maxOutput: UInt64) {
+            limit = max(maxOutput, UInt64(JQReply.maxMessage))
+        }
+
+        /// Takes a piece. Returns the reply when it is whole; more bytes than its own are an error.
+        package mutating func take(_ piece: some Collection<UInt8>) throws(NoReply) -> JQReply? {
+            received.append(contentsOf: piece)
+            if expected == nil {
+                guard received.count >= Self.headerSize else { return nil }
+                guard Array(received[..<4]) == JQFrame.replyMagic, Status(rawValue: received[4]) != nil else {
+                    throw NoReply()
+                }
+                let length = received.number(at: 8, bytes: 8)
+                guard length <= limit else { throw NoReply() }
+                expected = Self.headerSize + Int(length)
+            }
+            guard let expected, received.count >= expected else { return nil }
+            guard received.count == expected, let status = Status(rawValue: received[4]) else { throw NoReply() }
+            return JQReply(status, verdict: received[5] == 1, bytes: Array(received[Self.headerSize...]))
+        }
+    }
+}
+
+/// What both directions share. The fourth byte is the version; both ends are the same binary, and the byte tells when,
+/// by mistake, they are not.
+enum JQFrame {
+    static let requestMagic = Array("FJQ".utf8) + [1]
+    static let replyMagic = Array("FJR".utf8) + [1]
+}
+
+extension [UInt8] {
+    mutating func appendNumber(_ number: some FixedWidthInteger) {
+        Swift.withUnsafeBytes(of: number.littleEndian) { append(contentsOf: $0) }
+    }
+
+    /// Little-endian. The bytes have to be there.
+    func number(at offset: Int, bytes: Int) -> UInt64 {
+        self[offset..<(offset + bytes)].reversed().reduce(0) { $0 << 8 | UInt64($1) }
+    }
+}

@@ -1,0 +1,144 @@
+import FreshetEventLoop
+import FreshetJQ
+import FreshetPipelines
+import Testing
+
+@testable import FreshetEmitters
+
+/// With real helper processes: the daemon's executable, which the tests' build puts beside them.
+@Suite("jq in helper processes: limits, cancellation, and no harm to others")
+struct JQTransformerTests {
+    let running: RunningLoop
+    let workers = WorkerPool()
+    let helper: ChildProcess.Command
+    let transformer: JQTransformer
+
+    init() throws {
+        running = try RunningLoop()
+        helper = JQTransformer.program("\(try productsDirectory())/freshetd")
+        transformer = JQTransformer(running.loop, workers: workers, helper: helper)
+    }
+
+    func transform(_ input: String, by program: String) async throws(FetchError) -> String {
+        String(decoding: try await transformer.transform(Array(input.utf8), by: program), as: UTF8.self)
+    }
+
+    @Test("a program's outputs come back, and a predicate holds or not")
+    func outputs() async throws {
+        #expect(try await transform(#"{"keys":[{"a":1},{"a":2}]}"#, by: ".keys[].a") == "1\n2\n")
+        #expect(try await transformer.holds(".keys | length > 0", for: Array(#"{"keys":[1]}"#.utf8)))
+        #expect(try await !transformer.holds(".keys | length > 0", for: Array(#"{"keys":[]}"#.utf8)))
+        #expect(await transformer.idleHelpers == 1)
+    }
+
+    @Test("a large body passes both ways")
+    func large() async throws {
+        let items = (0..<200_000).map { "{\"number\":\($0)}" }.joined(separator: ",")
+        let output = try await transform("[\(items)]", by: "map(.number)")
+        #expect(output == "[\((0..<200_000).map { "\($0)" }.joined(separator: ","))]\n")
+    }
+
+    @Test("a helper has no environment, no files and no more than its own input")
+    func isolation() async throws {
+        #expect(try await transform("1", by: "[env, $ENV]") == "[{},{}]\n")
+        let failure = try await failureOf { () async throws(FetchError) in
+            try await transform("1", by: "import \"passwd\" as $x {search: \"/etc\"}; $x")
+        }
+        #expect(failure.kind == .content && failure.message.contains("is not available"))
+        let other = try await failureOf { () async throws(FetchError) in try await transform("1", by: "input") }
+        #expect(other.kind == .content)
+    }
+
+    @Test(
+        "what goes wrong is a failure of the content that says what",
+        arguments: [
+            ("1", ".a |", "the jq program is not valid"), ("1", ".a", "the jq program failed"),
+            ("<html>", ".", "is not JSON"), ("1", "repeat(\"x\" * 1000)", "check.max-bytes"),
+            ("1", "error(\"a\\u001b[2J\")", "\\u{1b}"),
+        ])
+    func failures(_ input: String, _ program: String, _ words: String) async throws {
+        let small = JQTransformer(running.loop, workers: workers, helper: helper, maxOutput: 100_000)
+        let failure = try await failureOf { () async throws(FetchError) in
+            try await small.transform(Array(input.utf8), by: program)
+        }
+        #expect(failure.kind == .content)
+        #expect(failure.message.contains(words))
+        // The helper is as good as before.
+        #expect(await small.idleHelpers == 1)
+    }
+
+    @Test("a program that eats memory ends its helper, and the next request gets another")
+    func memory() async throws {
+        let failure = try await failureOf { () async throws(FetchError) in
+            try await transform("1", by: "[range(1e9)] | length")
+        }
+        #expect(failure.kind == .content)
+        #expect(failure.message.hasPrefix("the jq program ran out of memory or crashed"))
+        #expect(try await transform("1", by: ".") == "1\n")
+    }
+
+    @Test("an endless program is killed when its task is cancelled; another request does not notice")
+    func endless() async throws {
+        let endless = Task { () async throws(FetchError) in try await transform("1", by: "last(repeat(1))") }
+        #expect(await eventually { await transformer.runningHelpers == 1 })
+        #expect(try await transform("[1]", by: ".[0]") == "1\n")
+        #expect(await transformer.runningHelpers == 1)
+        endless.cancel()
+        let result = await endless.result
+        #expect(throws: FetchError.cancelled) { try result.get() }
+        #expect(await transformer.runningHelpers == 0)
+        #expect(await transformer.idleHelpers == 1)
+    }
+
+    @Test("behind two endless programs a third waits, may be cancelled there, and goes on when one is gone")
+    func queue() async throws {
+        let endless = (0..<2).map { _ in
+            Task { () async throws(FetchError) in try await transform("1", by: "last(repeat(1))") }
+        }
+        #expect(await eventually { await transformer.runningHelpers == 2 })
+        let waiting = Task { () async throws(FetchError) in try await transform("2", by: ".") }
+        let impatient = Task { () async throws(FetchError) in try await transform("3", by: ".") }
+        #expect(await eventually { await transformer.waitingRequests == 2 })
+        impatient.cancel()
+        let cancelled = await impatient.result
+        #expect(throws: FetchError.cancelled) { try cancelled.get() }
+        endless[0].cancel()
+        #expect(try await waiting.value == "2\n")
+        endless[1].cancel()
+        for task in endless {
+            let result = await task.result
+            #expect(throws: FetchError.cancelled) { try result.get() }
+        }
+    }
+
+    @Test("what does not fit the protocol is refused before a helper sees it")
+    func tooLong() async throws {
+        let program = String(repeating: " ", count: JQRequest.maxProgram)
+        #expect(try await transform("1", by: program.dropLast() + ".") == "1\n")
+        let failure = try await failureOf { () async throws(FetchError) in try await transform("1", by: program + ".") }
+        #expect(failure.kind == .content)
+    }
+
+    @Test("a helper that is none is a failure, not a hang")
+    func noHelper() async throws {
+        for (path, kind) in [("/bin/true", RunFailure.Kind.content), ("/bin/cat", .content), ("/nonexistent", .local)] {
+            let broken = JQTransformer(
+                running.loop, workers: workers,
+                helper: ChildProcess.Command(path: path))
+            let failure = try await failureOf { () async throws(FetchError) in
+                try await broken.transform([0x31], by: ".")
+            }
+            #expect(failure.kind == kind)
+        }
+    }
+
+    @Test("a warm helper that was killed is replaced")
+    func killedWarm() async throws {
+        #expect(try await transform("1", by: ".") == "1\n")
+        let process = try #require(await transformer.warmIdentifiers.first)
+        endProcess(process)
+        #expect(await eventually { !isRunning(Int(process)) })
+        #expect(try await transform("2", by: ".") == "2\n")
+        #expect(await transformer.warmIdentifiers != [process])
+    }
+}

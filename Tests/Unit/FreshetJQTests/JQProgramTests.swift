@@ -1,0 +1,164 @@
+import Testing
+
+@testable import FreshetJQ
+
+@Suite("jq programs: outputs, verdicts, errors, and nothing but the input")
+struct JQProgramTests {
+    func run(
+        _ program: String, _ input: String, purpose: JQRequest.Purpose = .outputs, maxOutput: UInt64 = 1 << 20
+    ) throws -> JQReply {
+        try JQProgram(program).run(purpose, over: Array(input.utf8), maxOutput: maxOutput)
+    }
+
+    func outputs(_ program: String, _ input: String) throws -> String {
+        let reply = try run(program, input)
+        try #require(reply.status == .done, "\(String(decoding: reply.bytes, as: UTF8.self))")
+        return String(decoding: reply.bytes, as: UTF8.self)
+    }
+
+    @Test("outputs are compact JSON, each with a newline, in order")
+    func outputs() throws {
+        #expect(
+            try outputs(".[]", #"[1, "a\u0000\n", {"b": [null, true]}]"#) == "1\n\"a\\u0000\\n\"\n{\"b\":[null,true]}\n"
+        )
+        #expect(try outputs("empty", "1") == "")
+    }
+
+    @Test("each JSON text of the input is a run; none is no run")
+    func sequences() throws {
+        #expect(try outputs(". + 1", "1 2\n3") == "2\n3\n4\n")
+        #expect(try outputs("1", "") == "")
+        #expect(try outputs("1", " \n") == "")
+    }
+
+    @Test("a program runs again and again")
+    func again() throws {
+        let program = try JQProgram(".a")
+        for number in 0..<3 {
+            let input = Array("{\"a\":\(number)}".utf8)
+            #expect(program.run(.outputs, over: input, maxOutput: 10).bytes == Array("\(number)\n".utf8))
+            // Errors and limits leave nothing behind.
+            #expect(program.run(.outputs, over: Array("[]".utf8), maxOutput: 10).status == .failed)
+            #expect(program.run(.outputs, over: input, maxOutput: 1).status == .outputTooLarge)
+        }
+    }
+
+    @Test(
+        "a verdict is that of the last output",
+        arguments: [
+            ("true", true), ("0", true), ("\"\"", true), ("false", false), ("null", false), ("empty", false),
+            ("true, false", false), ("null, 1", true),
+        ])
+    func verdict(_ program: String, _ expected: Bool) throws {
+        let reply = try run(program, "1", purpose: .verdict, maxOutput: 0)
+        #expect(reply == JQReply(.done, verdict: expected))
+    }
+
+    @Test("jq 1.6 keeps numbers as doubles: large integers lose their last digits")
+    func largeIntegers() throws {
+        #expect(try outputs(".", "[9007199254740992,9007199254740993]") == "[9007199254740992,9007199254740992]\n")
+        #expect(try outputs(".", "1e1000") == "1.7976931348623157e+308\n")
+        #expect(try outputs(".", "123456789012345678") == "123456789012345680\n")
+    }
+
+    @Test("the limit on output holds exactly, newlines included")
+    func outputLimit() throws {
+        #expect(try run(".,.", "\"abc\"", maxOutput: 12).bytes.count == 12)
+        #expect(try run(".,.", "\"abc\"", maxOutput: 11) == JQReply(.outputTooLarge))
+        // It would never end.
+        #expect(try run("repeat(.)", "1", maxOutput: 1_000) == JQReply(.outputTooLarge))
+    }
+
+    @Test("what does not compile says why, in one line and without hints for shells")
+    func invalid() {
+        #expect(throws: JQProgram.Invalid(message: "syntax error, unexpected $end at <top-level>, line 1: .a |")) {
+            try JQProgram(".a |")
+        }
+        #expect(throws: JQProgram.Invalid(message: "nosuch/1 is not defined at <top-level>, line 1: nosuch(1)")) {
+            try JQProgram("nosuch(1)")
+        }
+        #expect(throws: JQProgram.Invalid.self) { try JQProgram(".a\0") }
+    }
+
+    @Test(
+        "an error is a failure with jq's words",
+        arguments: [
+            (".a.b", "Cannot index number with string \"b\""), ("error(\"no\")", "no"), ("error({a: 1})", "{\"a\":1}"),
+            ("\"bad\" | halt_error", "bad"), ("test(\"[\")", "cannot be matched"),
+        ])
+    func failed(_ program: String, _ words: String) throws {
+        let reply = try run(program, #"{"a":1}"#)
+        #expect(reply.status == .failed)
+        #expect(String(decoding: reply.bytes, as: UTF8.self).contains(words))
+    }
+
+    @Test("halt ends the whole run and keeps the outputs before it")
+    func halt() throws {
+        #expect(try outputs("., halt", "1 2 3") == "1\n")
+    }
+
+    @Test("input that is no JSON is told apart", arguments: ["{", "<html>", "[1,]", "{\"a\":1} x", "\"abc"])
+    func invalidInput(_ input: String) throws {
+        #expect(try run(".", input).status == .invalidInput)
+    }
+
+    @Test("a message is cut at its limit")
+    func longMessage() throws {
+        let reply = try run("error(\"x\" * 100000)", "1")
+        #expect(reply.status == .failed && reply.bytes.count == JQReply.maxMessage)
+    }
+
+    @Test(
+        "modules are refused, wherever they lie",
+        arguments: [
+            "import \"x\" as x; .", " # comment\n\t include \"x\" {search: \"/tmp\"}; .", "module {name: \"x\"}; .",
+            "import \"x\" as $x {search:\"/etc\"}; $x",
+        ])
+    func modules(_ program: String) {
+        let error = #expect(throws: JQProgram.Invalid.self) { try JQProgram(program) }
+        #expect(error?.message.contains("is not available") == true)
+    }
+
+    @Test(
+        "words that look like directives are left alone",
+        arguments: [".import", "{include: 1}", "[.module]", "def imports: 1; imports"])
+    func noModules(_ program: String) throws {
+        #expect(JQProgram.moduleDirective(program) == nil)
+        _ = try outputs(program, "{}")
+    }
+
+    @Test("there is no other input")
+    func noInput() throws {
+        #expect(try run("input", "1 2").status == .failed)
+        #expect(try outputs("[inputs]", "1") == "[]\n")
+        #expect(try outputs("input_filename", "1") == "null\n")
+        #expect(try run("\"x\" | modulemeta", "1").status == .failed)
+    }
+}
+
+@Suite("Programs compiled once")
+struct ProgramCacheTests {
+    @Test("an identical program is the same; the one used longest ago goes when the cache is full")
+    func leastRecentlyUsed() throws {
+        var cache = ProgramCache()
+        let first = try cache.program(".a")
+        for number in 1..<ProgramCache.limit { _ = try cache.program("\(number)") }
+        #expect(try cache.program(".a") === first)
+        #expect(cache.count == ProgramCache.limit)
+        let second = try cache.program("1")
+        _ = try cache.program("99")
+        #expect(cache.count == ProgramCache.limit)
+        #expect(try cache.program(".a") === first)
+        #expect(try cache.program("1") === second)
+        // "2" was the oldest.
+        for number in 3..<ProgramCache.limit { _ = try cache.program("\(number)") }
+        #expect(try cache.program(".a") === first)
+    }
+
+    @Test("what does not compile is not kept")
+    func invalid() {
+        var cache = ProgramCache()
+        #expect(throws: JQProgram.Invalid.self) { _ = try cache.program("|") }
+        #expect(cache.count == 0)
+    }
+}

@@ -1,0 +1,161 @@
+import Glibc
+import Testing
+
+@testable import FreshetJQ
+
+@Suite("The protocol between a helper and its client")
+struct JQProtocolTests {
+    /// A helper on a thread of its own at the other end of a socket.
+    final class Helper: Sendable {
+        let socket: Int32
+
+        init() throws {
+            var ends: [Int32] = [-1, -1]
+            try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
+            socket = ends[0]
+            let theirs = ends[1]
+            var thread = pthread_t()
+            let argument = UnsafeMutableRawPointer(bitPattern: Int(theirs))
+            pthread_create(
+                &thread, nil,
+                { argument in
+                    let descriptor = Int32(Int(bitPattern: argument))
+                    JQHelper.run(input: descriptor, output: descriptor)
+                    close(descriptor)
+                    return nil
+                }, argument)
+            pthread_detach(thread)
+        }
+
+        deinit { close(socket) }
+
+        func send(_ bytes: [UInt8]) {
+            _ = Glibc.send(socket, bytes, bytes.count, Int32(MSG_NOSIGNAL))
+        }
+
+        /// The next reply, or nil if the helper hangs up.
+        func reply(maxOutput: UInt64 = 1 << 20) throws -> JQReply? {
+            var decoder = JQReply.Decoder(maxOutput: maxOutput)
+            var buffer = [UInt8](repeating: 0, count: 7)
+            while true {
+                let count = recv(socket, &buffer, buffer.count, 0)
+                guard count > 0 else { return nil }
+                if let reply = try decoder.take(buffer[..<count]) { return reply }
+            }
+        }
+
+        func ask(_ request: JQRequest) throws -> JQReply? {
+            send(request.head)
+            send(request.input)
+            return try reply(maxOutput: request.maxOutput)
+        }
+    }
+
+    @Test("requests are answered one after the other")
+    func dialogue() throws {
+        let helper = try Helper()
+        let input = Array("{\"a\":[1,2]}".utf8)
+        #expect(
+            try helper.ask(JQRequest(.outputs, program: ".a[]", input: input, maxOutput: 100))
+                == JQReply(.done, verdict: true, bytes: Array("1\n2\n".utf8)))
+        #expect(
+            try helper.ask(JQRequest(.outputs, program: "|", input: input, maxOutput: 100))?.status == .invalidProgram)
+        #expect(
+            try helper.ask(JQRequest(.verdict, program: ".a == null", input: input, maxOutput: 0))
+                == JQReply(.done, verdict: false))
+        #expect(
+            try helper.ask(JQRequest(.outputs, program: "é", input: [], maxOutput: 0))?.status == .invalidProgram)
+        #expect(try helper.ask(JQRequest(.outputs, program: ".", input: [], maxOutput: 0)) == JQReply(.done))
+    }
+
+    @Test("two requests at once are answered in order")
+    func pipelined() throws {
+        let helper = try Helper()
+        var bytes: [UInt8] = []
+        for program in ["1", "2"] {
+            let request = JQRequest(.outputs, program: program, input: Array("0".utf8), maxOutput: 10)
+            bytes += request.head + request.input
+        }
+        helper.send(bytes)
+        let one = Array("1\n".utf8)
+        var received: [UInt8] = []
+        let expected = JQReply(.done, verdict: true, bytes: one).head.count * 2 + 4
+        var buffer = [UInt8](repeating: 0, count: 100)
+        while received.count < expected {
+            let count = recv(helper.socket, &buffer, buffer.count, 0)
+            try #require(count > 0)
+            received += buffer[..<count]
+        }
+        #expect(received[16] == UInt8(ascii: "1") && received[34] == UInt8(ascii: "2"))
+    }
+
+    @Test("what is no request ends the helper")
+    func nonsense() throws {
+        var wrongVersion = JQRequest(.outputs, program: ".", input: [], maxOutput: 0).head
+        wrongVersion[3] = 2
+        var wrongPurpose = JQRequest(.outputs, program: ".", input: [], maxOutput: 0).head
+        wrongPurpose[4] = 9
+        for bytes in [Array("GET / HTTP/1.1\r\nHost: example.com\r\n\r\n".utf8), wrongVersion, wrongPurpose] {
+            let helper = try Helper()
+            helper.send(bytes)
+            #expect(try helper.reply() == nil)
+        }
+    }
+
+    @Test("a header's limits hold exactly")
+    func limits() throws {
+        let program = String(repeating: " ", count: JQRequest.maxProgram)
+        let request = JQRequest(.outputs, program: program, input: [], maxOutput: .max)
+        let header = try #require(JQRequest.Header(Array(request.head[..<JQRequest.Header.size])))
+        #expect(header.program == JQRequest.maxProgram && header.maxOutput == .max && header.input == 0)
+        let longer = JQRequest(.outputs, program: program + " ", input: [], maxOutput: 0)
+        #expect(JQRequest.Header(Array(longer.head[..<JQRequest.Header.size])) == nil)
+
+        var head = Array(JQRequest(.verdict, program: "", input: [], maxOutput: 0).head)
+        head.replaceSubrange(16..<24, with: littleEndian(UInt64(JQRequest.maxInput)))
+        #expect(JQRequest.Header(head)?.input == JQRequest.maxInput)
+        head.replaceSubrange(16..<24, with: littleEndian(UInt64(JQRequest.maxInput) + 1))
+        #expect(JQRequest.Header(head) == nil)
+        head.replaceSubrange(16..<24, with: littleEndian(UInt64.max))
+        #expect(JQRequest.Header(head) == nil)
+    }
+
+    @Test("a reply arrives in any pieces")
+    func pieces() throws {
+        let reply = JQReply(.failed, verdict: false, bytes: Array("words".utf8))
+        let bytes = reply.head + reply.bytes
+        for size in 1...bytes.count {
+            var decoder = JQReply.Decoder(maxOutput: 0)
+            var result: JQReply?
+            for start in stride(from: 0, to: bytes.count, by: size) {
+                #expect(result == nil)
+                result = try decoder.take(bytes[start..<min(start + size, bytes.count)])
+            }
+            #expect(result == reply)
+        }
+    }
+
+    @Test("a reply that is none, too long or followed by more is refused")
+    func noReply() throws {
+        let reply = JQReply(.done, verdict: true, bytes: [UInt8](repeating: 1, count: 5_000))
+        let bytes = reply.head + reply.bytes
+        var unknown = bytes
+        unknown[4] = 200
+        for (bytes, limit) in [
+            (bytes, 4_999), (unknown, 5_000), (bytes + [0], 5_000), (Array("HTTP/1.1 200 OK\r\n".utf8), 99),
+        ]
+            as [([UInt8], UInt64)]
+        {
+            #expect(throws: JQReply.Decoder.NoReply.self) {
+                var decoder = JQReply.Decoder(maxOutput: limit)
+                _ = try decoder.take(bytes)
+            }
+        }
+        var decoder = JQReply.Decoder(maxOutput: 5_000)
+        #expect(try decoder.take(bytes) == reply)
+    }
+
+    private func littleEndian(_ number: UInt64) -> [UInt8] {
+        (0..<8).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
+    }
+}
