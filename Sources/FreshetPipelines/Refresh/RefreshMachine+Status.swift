@@ -61,6 +61,8 @@ extension RefreshMachine {
 
     /// Tells what changed of what can be seen.
     mutating func reportState(_ now: Instant) {
+        // A place that was asked for just now may be granted at once: whether it is waited for is known next time.
+        guard !actions.contains(where: { if case .requestSlot = $0 { true } else { false } }) else { return }
         let activity = activity(at: now)
         guard !activity.isLike(lastActivity) else { return }
         let before = lastActivity.wait

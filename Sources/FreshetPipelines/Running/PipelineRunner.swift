@@ -150,7 +150,8 @@ package final class PipelineRunner: Sendable {
     ) {
         switch action {
         case .requestSlot(let number):
-            if requestSlot(number) { events.append(.slotGranted(number)) }
+            // Without one, the machine is asked once more, so that it can say that it waits.
+            events.append(requestSlot(number) ? .slotGranted(number) : .timer)
         case .releaseSlot(let number):
             releaseSlot(number)
         case .start(let order):

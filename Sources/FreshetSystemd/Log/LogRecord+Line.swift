@@ -11,9 +11,11 @@ extension LogRecord {
         if let pipeline = rest.take("pipeline") { text += PlainText.escaping(pipeline) + ": " }
         text += PlainText.escaping(message)
         if let generation = rest.take("generation") { text += ", generation " + PlainText.escaping(generation) }
+        // The message says it in words; it is there for programs.
+        _ = rest.take("outcome")
         guard !rest.isEmpty else { return text }
         // What happened and why comes first; the rest in the keys' order.
-        let first = ["outcome", "error", "causes", "signal"]
+        let first = ["error", "causes", "signal"]
         let ordered = first.compactMap { key in rest.take(key).map { (key: key, value: $0) } } + rest
         return text + " (" + ordered.map { "\($0.key)=\(Self.quoted($0.value))" }.joined(separator: "; ") + ")"
     }
