@@ -1,3 +1,4 @@
+import CSystemd  // timespec: a whole-module build takes it for this module's
 import Glibc
 
 /// Tells the service manager how the service is: the datagrams of sd_notify(3).
