@@ -226,6 +226,20 @@ struct HTTPClientTests {
         await cut.occurrence()
     }
 
+    @Test("endless header fields are cut off")
+    func endlessHeaders() async throws {
+        let cut = Event()
+        let origin = try ScriptedOrigin { _, connection in
+            connection.send("HTTP/1.1 200 OK\r\n")
+            // libcurl takes 300 KiB of them.
+            for number in 0..<1_000 { connection.send("X-\(number): \(String(repeating: "x", count: 4_000))\r\n") }
+            if connection.clientCloses() { cut.happen() }
+        }
+        let failure = try await failureOf { () async throws(FetchError) in try await fetch(origin.url()) }
+        #expect(failure.kind == .transient)
+        await cut.occurrence()
+    }
+
     // MARK: Redirects
 
     @Test("a redirect to another origin carries no header of the configuration and no user information")
