@@ -135,14 +135,16 @@ private final class ErrorLog {
 
     /// The messages in one line, without jq's prefix, its hint at shells and its count.
     var summary: String {
-        let hint = " (Unix shell quoting issues?)"
-        let prefix = "jq: error: "
+        let prefix: [Substring] = ["jq:", "error:"]
+        let hint: [Substring] = ["(Unix", "shell", "quoting", "issues?)"]
         let lines = messages.compactMap { message -> String? in
             guard !message.hasSuffix("compile error"), !message.hasSuffix("compile errors") else { return nil }
-            var words = message.split(whereSeparator: \.isWhitespace).joined(separator: " ")
-            if words.hasPrefix(prefix) { words.removeFirst(prefix.count) }
-            if let range = words.firstRange(of: hint) { words.removeSubrange(range) }
-            return words
+            var words = message.split(whereSeparator: \.isWhitespace)
+            if words.starts(with: prefix) { words.removeFirst(prefix.count) }
+            if let start = words.indices.first(where: { words[$0...].starts(with: hint) }) {
+                words.removeSubrange(start..<(start + hint.count))
+            }
+            return words.joined(separator: " ")
         }
         return lines.isEmpty ? "it does not compile" : lines.joined(separator: "; ")
     }
