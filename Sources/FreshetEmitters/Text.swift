@@ -11,6 +11,11 @@ enum Text {
         return text
     }
 
+    /// A time in whole seconds, rounded up: 10 s.
+    static func seconds(_ duration: Duration) -> String {
+        "\(duration.components.seconds + (duration.components.attoseconds > 0 ? 1 : 0)) s"
+    }
+
     /// The text with its control characters escaped, so that nobody's output can move a cursor or end a line. What is
     /// no UTF-8 becomes U+FFFD.
     static func escaped(_ bytes: some Collection<UInt8>) -> String {

@@ -69,8 +69,11 @@ public final class ChildProcess: Sendable {
         }
         let descriptor = OwnedDescriptor(pidfd)
         let watch = try loop.watch(pidfd, for: .read) { [weak self] _ in
-            guard let result = Self.reap(descriptor.rawValue) else { return }
-            exit.end(with: result)
+            // Once only: on another thread than the loop's this may run before the watch is in its place, and so again.
+            if exit.result == nil {
+                guard let result = Self.reap(descriptor.rawValue) else { return }
+                exit.end(with: result)
+            }
             self?.watch.withLock { $0 }?.cancel()
         }
         self.watch.withLock { $0 = watch }

@@ -6,6 +6,10 @@ import Glibc
 /// it allocates. So programs and the bodies that they read, which come from anywhere, are handled in a process that has
 /// nothing to lose: no environment, no descriptors but its own two ends, limits on memory and processor time. Whoever
 /// started it kills it when it takes too long, and starts another.
+///
+/// jq 1.6 keeps numbers as IEEE doubles. An integer beyond 2^53 loses its last digits: 9007199254740993 becomes
+/// 9007199254740992; a number beyond the range of doubles becomes 1.7976931348623157e+308. Who needs such numbers whole
+/// has to leave the data untransformed, or have them sent as strings.
 package enum JQHelper {
     /// The argument by which a program knows that it is to be a helper.
     package static let argument = "--jq-helper"

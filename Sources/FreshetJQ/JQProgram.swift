@@ -40,10 +40,7 @@ final class JQProgram {
     }
 
     /// Runs the program over each JSON text of the input, in order.
-    ///
-    /// jq 1.6 keeps numbers as IEEE doubles: an integer beyond 2^53 loses its last digits (9007199254740993 becomes
-    /// 9007199254740992), and one beyond the range of doubles becomes 1.7976931348623157e+308. Who needs such numbers
-    /// whole has to leave the data untransformed, or have them sent as strings.
+    /// For what happens to large numbers see ``JQHelper``.
     func run(_ purpose: JQRequest.Purpose, over input: [UInt8], maxOutput: UInt64) -> JQReply {
         guard let parser = jv_parser_new(0) else { return .message(.failed, "memory has run out") }
         defer { jv_parser_free(parser) }
@@ -138,14 +135,16 @@ private final class ErrorLog {
 
     /// The messages in one line, without jq's prefix, its hint at shells and its count.
     var summary: String {
-        let hint = " (Unix shell quoting issues?)"
-        let prefix = "jq: error: "
+        let prefix: [Substring] = ["jq:", "error:"]
+        let hint: [Substring] = ["(Unix", "shell", "quoting", "issues?)"]
         let lines = messages.compactMap { message -> String? in
             guard !message.hasSuffix("compile error"), !message.hasSuffix("compile errors") else { return nil }
-            var words = message.split(whereSeparator: \.isWhitespace).joined(separator: " ")
-            if words.hasPrefix(prefix) { words.removeFirst(prefix.count) }
-            if let range = words.firstRange(of: hint) { words.removeSubrange(range) }
-            return words
+            var words = message.split(whereSeparator: \.isWhitespace)
+            if words.starts(with: prefix) { words.removeFirst(prefix.count) }
+            if let start = words.indices.first(where: { words[$0...].starts(with: hint) }) {
+                words.removeSubrange(start..<(start + hint.count))
+            }
+            return words.joined(separator: " ")
         }
         return lines.isEmpty ? "it does not compile" : lines.joined(separator: "; ")
     }

@@ -25,6 +25,15 @@ final class EasyHandle {
         errorText.deallocate()
     }
 
+    /// Makes the handle as good as new, but for what it may know of TLS sessions. It must not be under way.
+    func reset() {
+        curl_easy_reset(raw)
+        curl_slist_free_all(headers)
+        headers = nil
+        clearError()
+        freshet_curl_set_pointer(raw, CURLOPT_ERRORBUFFER, errorText)
+    }
+
     /// What libcurl says about the last failure, empty if it said nothing.
     var errorMessage: String { String(cString: errorText) }
 

@@ -54,6 +54,10 @@ package actor HTTPClient {
     private var exchanges: [UInt64: HTTPExchange] = [:]
     private var lastExchange: UInt64 = 0
     private var idleTimer: LoopTimer?
+    /// Handles of requests that have ended, with their buffers, for those to come; they go with the last connections.
+    private var spareHandles: [EasyHandle] = []
+    /// As many as requests may well be under way at once; each has about 25 KiB.
+    static let maxSpareHandles = 64
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
@@ -104,7 +108,7 @@ package actor HTTPClient {
             throw .failed(
                 RunFailure(.local, "a header field of the source at \(source.host) has a character that none may have"))
         }
-        guard let easy = EasyHandle() else { throw .failed(Self.noMemory) }
+        guard let easy = spareHandles.popLast() ?? EasyHandle() else { throw .failed(Self.noMemory) }
         beginEpoch(request.epoch)
         lastExchange += 1
         let identifier = lastExchange
@@ -118,7 +122,15 @@ package actor HTTPClient {
             cancellations.add(identifier)
         }
         exchanges[identifier] = nil
+        recycle(easy)
         return try result.get()
+    }
+
+    /// Keeps a handle for the next request. It is reset first: nothing of one request may show in another.
+    private func recycle(_ easy: EasyHandle) {
+        guard spareHandles.count < Self.maxSpareHandles, present != nil else { return }
+        easy.reset()
+        spareHandles.append(easy)
     }
 
     private func start(_ identifier: UInt64, _ waiter: CheckedContinuation<Result<FetchResult, FetchError>, Never>) {
@@ -145,15 +157,22 @@ package actor HTTPClient {
 
     private func send(_ exchange: HTTPExchange, _ hop: TransferStateMachine.Hop) {
         exchange.prepare(hop)
-        guard let (serial, pool) = presentPool() else { return answer(exchange, .failure(.failed(Self.noMemory))) }
+        do throws(RunFailure) {
+            try startHop(exchange)
+        } catch {
+            // The machine has to know that the hop is over, whatever it would do next.
+            _ = exchange.machine.hopEnded(.final)
+            answer(exchange, .failure(.failed(error)))
+        }
+    }
+
+    private func startHop(_ exchange: HTTPExchange) throws(RunFailure) {
+        guard let (serial, pool) = presentPool() else { throw Self.noMemory }
         exchange.pool = serial
         let code = pool.start(exchange)
         guard code == CURLM_OK else {
-            // The machine has to know that the hop is over, whatever it would do next.
-            _ = exchange.machine.hopEnded(.final)
             let reason = String(cString: curl_multi_strerror(code))
-            let failure = RunFailure(.local, "libcurl does not take the request to \(exchange.source.host): \(reason)")
-            return answer(exchange, .failure(.failed(failure)))
+            throw RunFailure(.local, "libcurl does not take the request to \(exchange.source.host): \(reason)")
         }
     }
 
@@ -223,6 +242,7 @@ package actor HTTPClient {
         guard let serial = present, pools[serial]?.isIdle == true else { return }
         pools[serial] = nil
         present = nil
+        spareHandles = []
     }
 
     private static let noMemory = RunFailure(.local, "memory has run out")

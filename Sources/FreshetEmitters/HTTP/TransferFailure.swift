@@ -35,11 +35,12 @@ struct TransferFailure {
         case CURLE_SSL_CONNECT_ERROR:
             RunFailure(.connection, "no TLS connection to \(host)\(reason)")
         case CURLE_OPERATION_TIMEDOUT where !wasResolved:
-            RunFailure(.connection, "could not resolve \(host): no answer within \(limits.connectTimeout)")
+            RunFailure(
+                .connection, "could not resolve \(host): no answer within \(Text.seconds(limits.connectTimeout))")
         case CURLE_OPERATION_TIMEDOUT where !wasConnected:
-            RunFailure(.connection, "could not connect to \(host) within \(limits.connectTimeout)")
+            RunFailure(.connection, "could not connect to \(host) within \(Text.seconds(limits.connectTimeout))")
         case CURLE_OPERATION_TIMEDOUT:
-            RunFailure(.transient, "\(host) sent nothing for \(limits.stallLimit)")
+            RunFailure(.transient, "\(host) sent nothing for \(Text.seconds(limits.stallLimit))")
         case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_CERTPROBLEM,
             CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_PINNEDPUBKEYNOTMATCH:
             RunFailure(

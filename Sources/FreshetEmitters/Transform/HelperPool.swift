@@ -22,13 +22,15 @@ struct HelperPool<Helper> {
 
     /// Two: one endless program does not hold up the others for the length of its deadline.
     static var limit: Int { 2 }
-    /// Long enough for the pipelines of one burst, short enough that an idle daemon has no helper.
-    static var warmth: Duration { .seconds(5) }
-
+    /// How long a free helper stays: long enough for the pipelines of one burst, short enough that an idle daemon has
+    /// none.
+    let warmth: Duration
     private var busy = 0
     private var waiting: [Ticket] = []
     /// The one that was free last comes last and is used first, so that the others cool.
     private(set) var warm: [(helper: Helper, since: ContinuousClock.Instant)] = []
+
+    init(warmth: Duration = .seconds(5)) { self.warmth = warmth }
 
     mutating func enter(_ ticket: Ticket) -> EnterAction {
         guard busy < Self.limit else {
@@ -49,7 +51,7 @@ struct HelperPool<Helper> {
         busy -= 1
         guard let helper else { return .none }
         warm.append((helper, now))
-        return .cool(at: now + Self.warmth)
+        return .cool(at: now + warmth)
     }
 
     /// A request is cancelled. Returns whether it was still waiting; if not, it has been called and will leave.
@@ -61,9 +63,9 @@ struct HelperPool<Helper> {
 
     /// The helpers that have been free for long enough: end them. And when to look again, if any are left.
     mutating func cool(at now: ContinuousClock.Instant) -> (ended: [Helper], again: ContinuousClock.Instant?) {
-        let ended = warm.prefix { now - $0.since >= Self.warmth }
+        let ended = warm.prefix { now - $0.since >= warmth }
         warm.removeFirst(ended.count)
-        return (ended.map(\.helper), warm.first.map { $0.since + Self.warmth })
+        return (ended.map(\.helper), warm.first.map { $0.since + warmth })
     }
 }
 

@@ -20,7 +20,7 @@ package actor JQTransformer: Transforming {
     private let helper: ChildProcess.Command
     private let maxOutput: UInt64
 
-    private var pool = HelperPool<HelperProcess>()
+    private var pool: HelperPool<HelperProcess>
     private var waiters: [UInt64: CheckedContinuation<Turn, Never>] = [:]
     private var lastTicket: UInt64 = 0
     private var coolTimer: LoopTimer?
@@ -32,10 +32,12 @@ package actor JQTransformer: Transforming {
     /// - Parameters:
     ///   - helper: how to start a program that becomes a helper: this one, called again.
     ///   - maxOutput: the most bytes that a program may put out.
+    ///   - warmth: how long a helper without work is kept.
     package init(
         _ loop: EventLoop, workers: WorkerPool, helper: ChildProcess.Command = JQTransformer.thisProgram,
-        maxOutput: UInt64 = CheckRules.defaultMaxBytes
+        maxOutput: UInt64 = CheckRules.defaultMaxBytes, warmth: Duration = .seconds(5)
     ) {
+        pool = HelperPool(warmth: warmth)
         self.loop = loop
         self.workers = workers
         self.helper = helper
@@ -65,6 +67,8 @@ package actor JQTransformer: Transforming {
     /// Requests that a helper works on.
     private(set) var runningHelpers = 0
     var waitingRequests: Int { waiters.count }
+    /// Helpers that were ended and are not known to be gone.
+    var endingHelpers: Int { ending.count { $0.result == nil } }
 
     // MARK: One request
 

@@ -36,6 +36,16 @@ struct CommandRunnerTests {
         #expect(try await run(["/usr/bin/printf", "%s|", "a b", "$HOME", "*", ""]) == "a b|$HOME|*||")
     }
 
+    @Test("commands that end at once end as they did, however many there are")
+    func brief() async throws {
+        try await withThrowingTaskGroup(of: String.self) { group in
+            for number in 0..<300 { group.addTask { try await run(["/bin/echo", "\(number)"]) } }
+            var outputs: Set<String> = []
+            for try await output in group { outputs.insert(output) }
+            #expect(outputs == Set((0..<300).map { "\($0)\n" }))
+        }
+    }
+
     @Test("the environment is what was given, and nothing else")
     func environment() async throws {
         #expect(try await run(["/usr/bin/env"]) == "LANG=C.UTF-8\nPATH=/usr/bin:/bin\n")

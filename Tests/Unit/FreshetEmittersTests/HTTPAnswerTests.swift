@@ -69,6 +69,12 @@ struct TextTests {
         #expect(Text.grouped(number) == text)
     }
 
+    @Test("times are whole seconds, rounded up")
+    func seconds() {
+        #expect(Text.seconds(.seconds(10)) == "10 s")
+        #expect(Text.seconds(.milliseconds(1_001)) == "2 s")
+    }
+
     @Test("control characters and changes of direction are escaped, letters of all languages are not")
     func escaped() {
         #expect(Text.escaped("a\u{1B}[2Jb\n\u{202E}é") == "a\\u{1b}[2Jb\\u{a}\\u{202e}é")

@@ -187,7 +187,7 @@ struct HTTPClientTests {
         let failure = try await failureOf { () async throws(FetchError) in
             try await impatient.fetch(source, for: FetchRequest(source: .http(source)))
         }
-        #expect(failure == RunFailure(.transient, "127.0.0.1 sent nothing for 1.0 seconds"))
+        #expect(failure == RunFailure(.transient, "127.0.0.1 sent nothing for 1 s"))
     }
 
     // MARK: Limits
@@ -223,6 +223,20 @@ struct HTTPClientTests {
         }
         let failure = try await failureOf { () async throws(FetchError) in try await fetch(origin.url()) }
         #expect(failure.kind == .content)
+        await cut.occurrence()
+    }
+
+    @Test("endless header fields are cut off")
+    func endlessHeaders() async throws {
+        let cut = Event()
+        let origin = try ScriptedOrigin { _, connection in
+            connection.send("HTTP/1.1 200 OK\r\n")
+            // libcurl takes 300 KiB of them.
+            for number in 0..<1_000 { connection.send("X-\(number): \(String(repeating: "x", count: 4_000))\r\n") }
+            if connection.clientCloses() { cut.happen() }
+        }
+        let failure = try await failureOf { () async throws(FetchError) in try await fetch(origin.url()) }
+        #expect(failure.kind == .transient)
         await cut.occurrence()
     }
 
@@ -268,6 +282,21 @@ struct HTTPClientTests {
         // me:p@ss
         #expect(origin.requests.map { $0.headers["authorization"] } == ["Basic bWU6cEBzcw==", "Basic bWU6cEBzcw=="])
         #expect(other.requests.map { $0.headers["authorization"] } == [nil])
+    }
+
+    @Test("a request carries nothing of the one before it")
+    func nothingLeft() async throws {
+        let origin = try ScriptedOrigin { _, connection in connection.answer("200 OK", body: "x") }
+        _ = try await fetch(
+            origin.url("/1").replacing("http://", with: "http://me:pass@"), headers: [HTTPHeader("X-Key", "k")],
+            validators: Validators(entityTag: "\"v1\"", lastModified: "Sat, 01 Jan 2022 00:00:00 GMT"))
+        _ = try await fetch(origin.url("/2"))
+        let names = ["authorization", "x-key", "if-none-match", "if-modified-since"]
+        let first = try #require(origin.requests.first)
+        let second = try #require(origin.requests.last)
+        #expect(names.allSatisfy { first.headers[$0] != nil })
+        #expect(names.allSatisfy { second.headers[$0] == nil })
+        #expect(second.target == "/2")
     }
 
     @Test("ten redirects are followed, the eleventh is not")

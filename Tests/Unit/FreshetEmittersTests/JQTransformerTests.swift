@@ -132,6 +132,15 @@ struct JQTransformerTests {
         }
     }
 
+    @Test("a helper without work is ended, and started again when there is some")
+    func cooling() async throws {
+        let brief = JQTransformer(running.loop, workers: workers, helper: helper, warmth: .milliseconds(1))
+        #expect(try await brief.transform([0x31], by: "[., $__loc__.line]") == Array("[1,1]\n".utf8))
+        #expect(await eventually { await brief.idleHelpers == 0 })
+        #expect(await eventually { await brief.endingHelpers == 0 })
+        #expect(try await brief.holds(".", for: [0x31]))
+    }
+
     @Test("a warm helper that was killed is replaced")
     func killedWarm() async throws {
         #expect(try await transform("1", by: ".") == "1\n")
