@@ -1,7 +1,7 @@
 /// A value that may change, and the asynchronous sequence of its changes.
 ///
 /// A new subscriber gets the present value first, then the changes. One that is slower than they come gets the
-/// newest; values are not queued. Equal values are not filtered: see ``_Concurrency/AsyncSequence/removeDuplicates()``.
+/// newest; values are not queued. Equal values are not filtered: `removeDuplicates()` does that.
 ///
 /// ```
 /// set            a--b--cde--|

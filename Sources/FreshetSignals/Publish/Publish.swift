@@ -55,7 +55,7 @@ public func publish<T: Sendable>(
 /// result    -a-b---d-e-f---|
 /// ```
 ///
-/// As ``publish(onOutputFrom:_:)-(Signal?,_)``, but for the run at the start, which begins with the first `next()`
+/// As `publish(onOutputFrom:_:)`, but for the run at the start, which begins with the first `next()`
 /// and answers all outputs until then. Without a signal that run is the only one.
 ///
 /// - Parameters:

@@ -83,6 +83,8 @@ where S.Failure == Never, B.Element: Sendable {
                 // Not wanted any more. The body is asked on until it ends, so that it has cleaned up before the next
                 // run starts; unless it goes on in spite of the cancellation.
                 if wasCancelled { return nil }
+                // The cancellation may still be on its way; a body that never suspends must not keep it from coming.
+                await Task.yield()
             }
         } catch {
             return error

@@ -26,9 +26,9 @@ public struct Cause: Sendable, Hashable {
     /// The first of the firings.
     public let first: Occurrence
     /// The last of the firings; the first one again if there was only one.
-    public let last: Occurrence
+    public internal(set) var last: Occurrence
     /// How many firings there were, at least 1.
-    public let count: Int
+    public internal(set) var count: Int
 
     /// Makes a cause by hand, as tests and replays do.
     ///

@@ -78,8 +78,8 @@ struct CauseTally: Tally {
 
     mutating func record(_ occurrence: Occurrence, source: Int) {
         if let place = places[source] {
-            let cause = causes[place]
-            causes[place] = Cause(first: cause.first, last: occurrence, count: cause.count + 1)
+            causes[place].last = occurrence
+            causes[place].count += 1
         } else {
             places[source] = causes.count
             causes.append(Cause(first: occurrence))

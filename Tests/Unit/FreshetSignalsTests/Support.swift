@@ -37,3 +37,52 @@ final class Handed<Value>: @unchecked Sendable {
         }.value
     }
 }
+
+/// Counts from 1.
+final class Counter: Sendable {
+    private let count = Lock(0)
+
+    var value: Int { count.withLock { $0 } }
+
+    @discardableResult
+    func increment() -> Int {
+        count.withLock { count in
+            count += 1
+            return count
+        }
+    }
+}
+
+/// Knows how many tokens made from it are still held by somebody.
+final class Token: Sendable {
+    private let count = Lock(0)
+    private let parent: Token?
+
+    init(_ parent: Token? = nil) {
+        self.parent = parent
+        parent?.count.withLock { $0 += 1 }
+    }
+
+    deinit {
+        parent?.count.withLock { $0 -= 1 }
+    }
+
+    var children: Int { count.withLock { $0 } }
+}
+
+/// A sequence of what a closure returns, until it returns nil.
+struct Steps<Element: Sendable>: AsyncSequence, AsyncIteratorProtocol, Sendable {
+    typealias Failure = any Error
+
+    let step: @Sendable () async throws -> Element?
+
+    init(_ step: @escaping @Sendable () async throws -> Element?) {
+        self.step = step
+    }
+
+    func makeAsyncIterator() -> Steps { self }
+
+    mutating func next(isolation: isolated (any Actor)? = #isolation) async throws -> Element? {
+        try await step()
+    }
+}
