@@ -122,7 +122,7 @@ struct NetworkTests {
         #expect(talk.pass(until: 1800) == [.init(at: 1800, deed: .starts(2, ["timer"]))])
         // Routing was wrong: the plan goes on, and the next is attempted when it is due.
         _ = talk.at(1801, .succeeds(2))
-        #expect(talk.pass(until: 3000) == [.init(at: 2700, deed: .starts(3, ["timer"]))])
+        #expect(talk.pass(until: 2750) == [.init(at: 2700, deed: .starts(3, ["timer"]))])
     }
 
     @Test("in the grace after network a failure to connect is none: 0.25, 0.5, 1, 2, 4, 8 s")
