@@ -50,6 +50,14 @@ struct RunnerTests {
         #expect(planned.origin.times == [0, 900, 1800])
     }
 
+    @Test("a pipeline that hears nothing is checked by the clock")
+    func silent() throws {
+        let stage = try Stage(RefreshPolicy(every: .seconds(900)))
+        try stage.start()
+        try stage.advance(1000)
+        #expect(stage.origin.times == [2, 902])
+    }
+
     @Test("a request is conditional when the copy is of the same source and transform; 304 makes no generation")
     func conditional() throws {
         let stage = try Stage()
