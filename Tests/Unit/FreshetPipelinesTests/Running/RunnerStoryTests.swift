@@ -87,6 +87,19 @@ struct RunnerStoryTests {
         #expect(stage.causes.last == "file (2)")
     }
 
+    @Test("a run that was cancelled commits nothing, even if its source answers all the same")
+    func stubborn() throws {
+        let stage = try Stage(RefreshPolicy(quiet: .zero, whenRunning: .restart, freshFor: .zero))
+        stage.origin.answers(.stubborn(.seconds(1), .content("old")), .hangs())
+        try stage.start()
+        try stage.fire("file")
+        try stage.fire("file")
+        try stage.advance(1)
+        #expect(stage.outcomes == [.superseded])
+        #expect(stage.store.text == nil)
+        #expect(stage.origin.times == [0, 1])
+    }
+
     @Test("stopping cancels the run, awaits it, gives the slot back and answers who waits")
     func stop() throws {
         let stage = try Stage(slots: 1)

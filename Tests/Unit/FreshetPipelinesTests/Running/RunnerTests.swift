@@ -194,7 +194,7 @@ struct RunnerTests {
         stage.store.state.withLock {
             $0.remembered = RememberedState(lastCheck: stage.clock.wallStart, binding: "another")
         }
-        try stage.start()
+        try stage.restart()
         try stage.fire("start")
         #expect(stage.origin.times.count == 1)
     }

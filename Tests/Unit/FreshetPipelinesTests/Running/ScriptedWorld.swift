@@ -70,6 +70,8 @@ final class ScriptedOrigin: Fetching {
         /// Until it is cancelled; then it takes so long to clean up.
         case hangs(cleanUp: Duration = .zero)
         indirect case after(Duration, Answer)
+        /// After so long, cancelled or not.
+        indirect case stubborn(Duration, Answer)
     }
 
     struct Asked: Sendable {
@@ -127,18 +129,23 @@ final class ScriptedOrigin: Fetching {
         case .hangs(let cleanUp):
             request.progress(3)
             try? await clock.manual.sleep(for: .seconds(1_000_000))
-            if cleanUp > .zero {
-                // Not to be cancelled: a task of its own.
-                let cleaning = Task(executorPreference: clock.executor) { [clock] in
-                    try? await clock.manual.sleep(for: cleanUp)
-                }
-                await cleaning.value
-            }
+            if cleanUp > .zero { await sleepOn(cleanUp) }
             throw .cancelled
         case .after(let wait, let answer):
             do { try await clock.manual.sleep(for: wait) } catch { throw .cancelled }
             return try await give(answer, request)
+        case .stubborn(let wait, let answer):
+            await sleepOn(wait)
+            return try await give(answer, request)
         }
+    }
+
+    /// Not to be cancelled, for it is a task of its own.
+    private func sleepOn(_ wait: Duration) async {
+        let sleep = Task(executorPreference: clock.executor) { [clock] in
+            try? await clock.manual.sleep(for: wait)
+        }
+        await sleep.value
     }
 }
 
