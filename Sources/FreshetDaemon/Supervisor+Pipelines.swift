@@ -6,11 +6,12 @@ import FreshetSystemSignals
 import Logging
 import Synchronization
 
-/// A pipeline that runs, and what belongs to it.
+/// A pipeline that runs, and the target of the network that it needs.
 struct HostedPipeline: Sendable {
-    var definition: PipelineDefinition
-    let target: NetworkTarget
     let runner: PipelineRunner
+    let target: NetworkTarget
+
+    var definition: PipelineDefinition { runner.definition }
 }
 
 /// A pipeline whose files have faults: it does not run, and what it had is still offered.
@@ -25,40 +26,38 @@ extension Supervisor {
     // MARK: Hosting
 
     /// Starts a pipeline. What fires from now on is heard.
-    func host(_ definition: PipelineDefinition) {
+    func host(_ definition: PipelineDefinition) async {
         guard let parts else { return }
         let target = NetworkTarget(definition, daemonTarget: configuration.daemon.networkTarget)
         let network = follow(target, in: parts)
         let reporter = PipelineReporter(PipelineVoice(name: definition.name, log: log, events: events, book: book)) {
-            [weak self] in self?.adopt { [weak self] in await self?.statusMayHaveChanged() }
+            [weak self] in self?.statusMayHaveChanged()
         }
-        let runner = PipelineRunner(
-            definition, signal: signal(of: definition, target), network: network, world: parts.world,
-            splay: splay(of: definition), host: host
+        let runner = await parts.engine.add(
+            definition, signal: signal(of: definition, target), network: network, splay: splay, host: host
         ) { reporter.report($0) }
         reporter.attach(runner)
-        pipelines[definition.name] = HostedPipeline(definition: definition, target: target, runner: runner)
-        adopt { await runner.run() }
+        pipelines[definition.name] = HostedPipeline(runner: runner, target: target)
+        // It may have changed while the pipeline was being added.
+        if let state = targets[target]?.state, state != network { runner.networkChanged(state) }
     }
 
     /// Ends a pipeline; its copy stays.
     func dismiss(_ name: String) async {
         guard let hosted = pipelines.removeValue(forKey: name) else { return }
-        await hosted.runner.stop()
+        await parts?.engine.remove(hosted.runner)
         release(hosted.target)
     }
 
     /// Gives a pipeline another configuration. One that listens to other signals starts anew, from what is remembered.
     func change(_ definition: PipelineDefinition) async {
-        guard var hosted = pipelines[definition.name] else { return host(definition) }
+        guard let hosted = pipelines[definition.name] else { return await host(definition) }
         let target = NetworkTarget(definition, daemonTarget: configuration.daemon.networkTarget)
         guard target == hosted.target, definition.refresh.on == hosted.definition.refresh.on else {
             await dismiss(definition.name)
-            return host(definition)
+            return await host(definition)
         }
-        hosted.definition = definition
-        pipelines[definition.name] = hosted
-        hosted.runner.reconfigure(definition, splay: splay(of: definition), host: host)
+        hosted.runner.reconfigure(definition, splay: splay, host: host)
     }
 
     /// All that a pipeline listens to, merged. Its timer is its engine's own, and the operator is always heard.
@@ -76,7 +75,8 @@ extension Supervisor {
         return .merge(signals)
     }
 
-    private func splay(of definition: PipelineDefinition) -> Duration {
+    /// This host's share of the daemon's `splay`.
+    private var splay: Duration {
         configuration.daemon.splay * Jitter.stableFraction(host: host, pipeline: "")
     }
 

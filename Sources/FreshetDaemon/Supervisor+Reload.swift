@@ -83,10 +83,10 @@ extension Supervisor {
         let isTargetChanged = new.daemon.networkTarget != configuration.daemon.networkTarget
         configuration = new
         faulty = [:]
-        parts?.world.slots.change(limit: new.daemon.concurrency)
+        parts?.slots.change(limit: new.daemon.concurrency)
         for name in difference.removed { await dismiss(name) }
         for definition in difference.changed { await change(definition) }
-        for definition in difference.added { host(definition) }
+        for definition in difference.added { await host(definition) }
         if isTargetChanged || difference.isDaemonChanged {
             for name in difference.unchanged {
                 if let definition = pipelines[name]?.definition { await change(definition) }

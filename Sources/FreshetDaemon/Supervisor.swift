@@ -63,7 +63,8 @@ actor Supervisor {
         let network: NetworkMonitor
         /// Followed always: what the daemon says of the network as a whole.
         let elsewhere: NetworkWatch
-        let world: PipelineWorld
+        let engine: PipelineEngine
+        let slots: RunSlots
     }
 
     init(options: DaemonOptions, loop: EventLoop, log: Logger) throws {
@@ -96,7 +97,7 @@ actor Supervisor {
             return .failure
         }
         await prepareFaulty()
-        begin()
+        await begin()
         await withDiscardingTaskGroup { group in
             for await job in jobs { group.addTask { await job() } }
             group.cancelAll()
@@ -118,7 +119,7 @@ actor Supervisor {
     }
 
     /// Starts everything. Sources are armed and the socket listens before READY, which waits for no first refresh.
-    private func begin() {
+    private func begin() async {
         do {
             try listenToProcessSignals()
             try serveControl()
@@ -126,7 +127,8 @@ actor Supervisor {
             log.critical("cannot start", metadata: ["error": .string("\(error)")])
             return end(.failure)
         }
-        for definition in configuration.pipelines { host(definition) }
+        if let engine = parts?.engine { adopt { await engine.run() } }
+        for definition in configuration.pipelines { await host(definition) }
         statusTimer = LoopTimer(loop) { [weak self] in
             self?.adopt { [weak self] in await self?.tellStatus() }
         }
@@ -170,13 +172,15 @@ actor Supervisor {
                     "error": .string(error.description),
                 ])
         }
+        let slots = RunSlots(limit: configuration.daemon.concurrency)
         let world = PipelineWorld(
             fetcher: SourceFetcher(
                 http: http, commands: CommandRunner(loop, workers: workers), files: FileReader(workers: workers)),
             transformer: JQTransformer(loop, workers: workers), store: store, clock: clock,
-            slots: RunSlots(limit: configuration.daemon.concurrency))
+            slots: slots)
         return Parts(
-            cache: cache, store: store, network: network, elsewhere: network.watch(.elsewhere), world: world)
+            cache: cache, store: store, network: network, elsewhere: network.watch(.elsewhere),
+            engine: PipelineEngine(world), slots: slots)
     }
 
     /// Makes a directory and those above it, as `mkdir -p` does; systemd has made them already.
@@ -189,7 +193,8 @@ actor Supervisor {
             var status = stat()
             let reason = errno
             guard stat(made, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
-                throw FreshetEventLoop.SystemCallError("mkdir", errno: reason == EEXIST ? ENOTDIR : reason, subject: made)
+                throw FreshetEventLoop.SystemCallError(
+                    "mkdir", errno: reason == EEXIST ? ENOTDIR : reason, subject: made)
             }
         }
     }
@@ -257,8 +262,13 @@ actor Supervisor {
     // MARK: Status
 
     /// Something of what the status line says may have changed: it is told soon, once.
-    func statusMayHaveChanged() {
-        guard notifier.isConnected, !isStatusDue else { return }
+    nonisolated func statusMayHaveChanged() {
+        guard notifier.isConnected else { return }
+        adopt { await self.planStatus() }
+    }
+
+    private func planStatus() {
+        guard !isStatusDue else { return }
         isStatusDue = true
         statusTimer?.arm(at: .now + Self.statusDelay)
     }

@@ -38,7 +38,6 @@ struct NetworkGate: Hashable, Sendable {
             return .lost
         case (false, true):
             unreachableSince = nil
-            lastAttemptAnyway = nil
             settle(from: new.changedAt)
             return .regained
         case (true, true):

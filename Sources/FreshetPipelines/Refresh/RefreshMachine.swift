@@ -93,12 +93,12 @@ package struct RefreshMachine: Sendable {
     /// Wants a run as soon as nothing is in the way.
     var ready = Wanted()
     /// What a failed run left to do.
-    var retry: Retry?
+    @Apart var retry: Retry?
 
     /// The slot that was asked for and has not been granted yet.
     var slotRequest: UInt64?
     var lastSlot: UInt64 = 0
-    var run: Run?
+    @Apart var run: Run?
     var lastRun: RunSummary?
     var lastRunNumber: UInt64
     var lastStart: Instant?
@@ -107,7 +107,7 @@ package struct RefreshMachine: Sendable {
 
     /// The last successful check of what is configured now.
     var lastSuccess: Instant?
-    var failing: Failing?
+    @Apart var failing: Failing?
     var hasGeneration: Bool
     /// The next check by the clock.
     var plan: Instant?

@@ -1,37 +1,37 @@
 internal import FreshetSignals
 
-/// Where events for a pipeline's machine wait until its one task takes them.
-///
-/// It wakes the task by a signal of its own, which is merged with those that the pipeline listens to: so the task waits
-/// in one place.
+/// Where events for a pipeline's machine wait until the engine's task takes them.
 final class Mailbox: Sendable {
-    /// Begins with a character that no configured name has.
-    static let signalName = "\u{0}mailbox"
+    private let inbox: CauseInbox
+    private let key: CauseInbox.Key
+    /// Nil once nobody takes them any more.
+    private let events = Lock<[RefreshMachine.Event]?>([])
 
-    private let source: SignalSource
-    private let events = Lock<[RefreshMachine.Event]>([])
-
-    init(clock: any EngineClock) {
-        source = SignalSource(Self.signalName, now: { clock.now })
+    init(inbox: CauseInbox, key: CauseInbox.Key) {
+        self.inbox = inbox
+        self.key = key
     }
-
-    var signal: Signal { source.signal }
 
     /// From any thread.
     func post(_ event: RefreshMachine.Event) {
-        events.withLock { $0.append(event) }
-        source.fire()
-    }
-
-    func wake() {
-        source.fire()
+        let isFirst = events.withLock { events in
+            defer { events?.append(event) }
+            return events?.isEmpty ?? false
+        }
+        if isFirst { inbox.wake(key) }
     }
 
     /// Takes all that is there.
     func take() -> [RefreshMachine.Event] {
         events.withLock { events in
-            defer { events = [] }
-            return events
+            guard let taken = events else { return [] }
+            events = []
+            return taken
         }
+    }
+
+    /// Nobody takes anything any more; what is posted from now on is dropped.
+    func close() {
+        events.withLock { $0 = nil }
     }
 }

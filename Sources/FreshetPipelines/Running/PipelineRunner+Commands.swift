@@ -32,20 +32,20 @@ extension PipelineRunner {
     @discardableResult
     package func requestRefresh(force: Bool) -> RefreshRefusal? {
         let now = world.clock.now
-        if let refusal = state.withLock({ $0.machine?.refusal(force: force, at: now) }) { return refusal }
+        if let refusal = state.withLock({ $0.machine.refusal(force: force, at: now) }) { return refusal }
         mailbox.post(.refresh(request: nil, force: force))
         return nil
     }
+
+    /// The configuration that holds now.
+    package var definition: PipelineDefinition { state.withLock { $0.definition } }
 
     /// Another configuration of the same name holds from now on. A run whose product would be another one is cancelled
     /// and started anew; otherwise state, run and back-off stay. It asks for no run by itself: fire `reload` after it.
     package func reconfigure(_ definition: PipelineDefinition, splay: Duration = .zero, host: UInt64) {
         let settings = RefreshSettings(definition, splay: splay, host: host)
         let sameProduct = state.withLock { state in
-            defer {
-                state.definition = definition
-                state.settings = settings
-            }
+            defer { state.definition = definition }
             return definition.makesTheSame(as: state.definition)
         }
         mailbox.post(.reconfigured(settings, sameProduct: sameProduct))
@@ -53,25 +53,12 @@ extension PipelineRunner {
 
     /// Tells the network's state for this pipeline's target, before or after its signal fires.
     package func networkChanged(_ network: NetworkState) {
-        state.withLock { $0.network = network }
         mailbox.post(.network(network))
     }
 
     /// While it is held nothing starts. A run under way ends by itself.
     package func hold(_ held: Bool) {
         mailbox.post(.held(held))
-    }
-
-    /// Ends ``run()``, which has been or will be called, as cancelling its task does, and returns when it has ended.
-    package func stop() async {
-        await withCheckedContinuation { continuation in
-            let isClosed = state.withLock { state in
-                state.isStopping = true
-                if !state.isClosed { state.stopWaiters.append(continuation) }
-                return state.isClosed
-            }
-            if isClosed { continuation.resume() } else { mailbox.wake() }
-        }
     }
 
     private func abandon(_ request: UInt64) {
@@ -82,20 +69,17 @@ extension PipelineRunner {
     package var status: PipelineStatus {
         let now = world.clock.now
         return state.withLock { state in
-            var status = PipelineStatus(
-                name: name, activity: .idle, generation: state.generation, lastCheck: state.lastCheck, lastCauses: [],
-                run: state.order)
-            guard let machine = state.machine else { return status }
-            status.activity = machine.activity(at: now)
-            if case .loading = status.activity {
-                status.activity = .loading(LoadProgress(bytes: progress.bytes.load(ordering: .relaxed)))
+            let machine = state.machine
+            var activity = machine.activity(at: now)
+            if case .loading = activity {
+                activity = .loading(LoadProgress(bytes: progress.load(ordering: .relaxed)))
             }
-            status.waitsFor = machine.waitsFor(at: now)
-            status.freshness = machine.freshness(at: now)
-            status.lastRun = machine.lastRun
-            status.lastCauses = state.order?.causes ?? machine.lastRun?.causes ?? []
-            status.next = machine.nextRun(at: now)
-            return status
+            let order = machine.run?.order
+            return PipelineStatus(
+                name: name, activity: activity, waitsFor: machine.waitsFor(at: now), generation: state.generation,
+                freshness: machine.freshness(at: now), lastCheck: state.lastCheck,
+                lastCauses: order?.causes ?? machine.lastRun?.causes ?? [], run: order, lastRun: machine.lastRun,
+                next: machine.nextRun(at: now))
         }
     }
 }

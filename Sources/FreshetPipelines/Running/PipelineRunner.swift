@@ -1,11 +1,9 @@
-package import FreshetSignals
+internal import FreshetSignals
 internal import Synchronization
 
 /// One pipeline at work: its refresh machine, and what performs what the machine says.
 ///
-/// ``run()`` is a service: it returns when its task is cancelled, and then nothing of the pipeline goes on. At rest it
-/// is one task that waits for signals and commands in one place, and a timer if a check is planned. Commands may come
-/// from any thread, also before ``run()`` was called: they are done then.
+/// The engine's task takes its steps; commands may come from any thread.
 package final class PipelineRunner: Sendable {
     package let name: String
 
@@ -13,23 +11,18 @@ package final class PipelineRunner: Sendable {
     let mailbox: Mailbox
     let state: Lock<State>
     /// Bytes that the run under way has received.
-    let progress = Progress()
+    let progress = Atomic<UInt64>(0)
 
     private let timer: any EngineTimer
     private let report: @Sendable (EngineEvent) -> Void
-    private let subscription: Subscription
-    private let seed: UInt64
+    private let subscription: CauseSubscription
 
     struct State {
+        var machine: RefreshMachine
         var definition: PipelineDefinition
-        var settings: RefreshSettings
-        /// What is remembered is asked for when `run()` begins; until then there is none.
-        var machine: RefreshMachine?
-        var network: NetworkState
         var generation: OfferedGeneration?
         /// Wall-clock microseconds since 1970.
         var lastCheck: Int64?
-        var order: RunOrder?
 
         var slot: (number: UInt64, ticket: RunSlots.Ticket)?
         /// Set to end the run under way.
@@ -37,9 +30,9 @@ package final class PipelineRunner: Sendable {
 
         var lastRequest: UInt64 = 0
         var waiters: [UInt64: CheckedContinuation<RefreshAnswer, Never>] = [:]
-        var isStopping = false
+        /// Who waits until it is over.
+        var closers: [CheckedContinuation<Void, Never>] = []
         var isClosed = false
-        var stopWaiters: [CheckedContinuation<Void, Never>] = []
 
         /// What the store is still to be told, one after the other.
         var notes: [Note] = []
@@ -52,94 +45,80 @@ package final class PipelineRunner: Sendable {
         case retryAfter(Int64?)
     }
 
-    /// Makes a pipeline that listens from now on: what fires before ``run()`` is called is heard then.
-    ///
-    /// - Parameters:
-    ///   - signal: all that the pipeline listens to, merged.
-    ///   - network: the network's present state, for this pipeline's target.
-    ///   - splay: this pipeline's share of the daemon's `splay`.
-    ///   - host: a number that stays the same for this host.
-    ///   - seed: where random delays begin.
-    ///   - report: is told what happens, in order, from the task of ``run()``; it must not block.
-    package init(
-        _ definition: PipelineDefinition, signal: Signal, network: NetworkState, world: PipelineWorld,
-        splay: Duration = .zero, host: UInt64, seed: UInt64 = .random(in: .min ... .max),
+    init(
+        _ definition: PipelineDefinition, _ settings: RefreshSettings, remembered: RememberedState,
+        network: NetworkState, world: PipelineWorld, subscription: CauseSubscription, mailbox: Mailbox, seed: UInt64,
         report: @escaping @Sendable (EngineEvent) -> Void
     ) {
         name = definition.name
         self.world = world
         self.report = report
-        self.seed = seed
-        let mailbox = Mailbox(clock: world.clock)
+        self.subscription = subscription
         self.mailbox = mailbox
         timer = world.clock.makeTimer { mailbox.post(.timer) }
-        subscription = Subscription(.merge(mailbox.signal, signal))
-        let settings = RefreshSettings(definition, splay: splay, host: host)
-        state = Lock(State(definition: definition, settings: settings, network: network))
-    }
-
-    /// Does the pipeline's work until the task is cancelled or ``stop()`` is called. When it returns, every run has ended, the slot has been
-    /// given back, and everybody who waited was answered. To be called once.
-    package func run() async {
-        guard var causes = subscription.take() else { return }
-        let remembered = await world.store.remembered(name)
-        begin(remembered)
-        await withDiscardingTaskGroup { group in
-            perform([], in: &group)
-            while !isStopping, let heard = await causes.next(isolation: #isolation) {
-                var events = mailbox.take()
-                let signals = heard.compactMap(RunCause.init)
-                if !signals.isEmpty { events.append(.heard(signals)) }
-                perform(events, in: &group)
-            }
-            perform(mailbox.take() + [.stopped], in: &group)
-            group.cancelAll()
-        }
-        // The last run has returned by now, and says so.
-        await withDiscardingTaskGroup { group in
-            perform(mailbox.take(), in: &group)
-        }
-        close()
-    }
-
-    private func begin(_ remembered: RememberedState) {
         let now = world.clock.now
-        let wallNow = world.clock.wallNow
-        state.withLock { state in
-            var memory = RefreshMemory(
-                remembered, now: now, wallNow: wallNow, tolerance: state.settings.policy.freshFor)
-            if let binding = remembered.binding, binding != state.definition.validatorBinding {
-                memory.lastCheck = nil
+        var memory = RefreshMemory(
+            remembered, now: now, wallNow: world.clock.wallNow, tolerance: settings.policy.freshFor)
+        if let binding = remembered.binding, binding != definition.validatorBinding { memory.lastCheck = nil }
+        let machine = RefreshMachine(settings, network: network, memory: memory, jitter: Jitter(seed: seed), now: now)
+        state = Lock(
+            State(
+                machine: machine, definition: definition, generation: remembered.generation,
+                lastCheck: remembered.lastCheck))
+    }
+
+    /// Takes what has come and does what follows from it.
+    func step(in group: inout DiscardingTaskGroup) {
+        var events = mailbox.take()
+        let heard = subscription.take()
+        if !heard.isEmpty { events.append(.heard(heard.map(RunCause.init))) }
+        perform(events, in: &group)
+    }
+
+    /// Begins to end: after that only the end of a run is awaited.
+    func beginStop(in group: inout DiscardingTaskGroup) {
+        perform(mailbox.take() + [.stopped], in: &group)
+    }
+
+    /// It was stopped, and nothing of it goes on.
+    var isOver: Bool {
+        state.withLock { $0.machine.isStopped && $0.machine.run == nil && !$0.isWriting }
+    }
+
+    /// Ends it and awaits that.
+    func stop() async {
+        mailbox.post(.stopped)
+        await withCheckedContinuation { closer in
+            let isClosed = state.withLock { state in
+                if !state.isClosed { state.closers.append(closer) }
+                return state.isClosed
             }
-            state.generation = remembered.generation
-            state.lastCheck = remembered.lastCheck
-            state.machine = RefreshMachine(
-                state.settings, network: state.network, memory: memory, jitter: Jitter(seed: seed), now: now)
+            if isClosed { closer.resume() }
         }
     }
 
-    private func close() {
+    /// It is over: answers all who wait still.
+    func close() {
         timer.disarm()
-        let (waiters, stopWaiters) = state.withLock { state in
+        mailbox.close()
+        let (waiters, closers) = state.withLock { state in
             state.isClosed = true
             defer {
                 state.waiters = [:]
-                state.stopWaiters = []
+                state.closers = []
             }
-            return (state.waiters, state.stopWaiters)
+            return (state.waiters, state.closers)
         }
         for waiter in waiters.values { waiter.resume(returning: .stopped) }
-        for waiter in stopWaiters { waiter.resume() }
+        for closer in closers { closer.resume() }
     }
-
-    private var isStopping: Bool { state.withLock { $0.isStopping } }
 
     /// Gives events to the machine and does what it says, and what comes of that at once.
     private func perform(_ events: [RefreshMachine.Event], in group: inout DiscardingTaskGroup) {
         var events = events
         repeat {
             let now = world.clock.now
-            let actions = state.withLock { $0.machine?.handle(events, now: now) ?? [] }
+            let actions = state.withLock { $0.machine.handle(events, now: now) }
             events = []
             for action in actions { perform(action, in: &group, &events) }
         } while !events.isEmpty
@@ -168,7 +147,7 @@ package final class PipelineRunner: Sendable {
             note(.retryAfter(instant.map(wall)), in: &group)
         case .report(let event):
             if case .runEnded(let summary, _) = event {
-                state.withLock { $0.order = nil }
+                state.withLock { $0.interruption = nil }
                 note(.run(record(of: summary)), in: &group)
             }
             report(event)
@@ -177,14 +156,13 @@ package final class PipelineRunner: Sendable {
 
     private func start(_ order: RunOrder, in group: inout DiscardingTaskGroup) {
         let interruption = CurrentValue(false)
-        progress.bytes.store(0, ordering: .relaxed)
+        progress.store(0, ordering: .relaxed)
         let definition = state.withLock { state in
             state.interruption = interruption
-            state.order = order
             return state.definition
         }
-        let body = RunBody(definition: definition, world: world, epoch: order.epoch) { [progress] bytes in
-            progress.bytes.store(bytes, ordering: .relaxed)
+        let body = RunBody(definition: definition, world: world, epoch: order.epoch) { [self] bytes in
+            progress.store(bytes, ordering: .relaxed)
         }
         group.addTask { [self] in
             let result = await interruptible(by: interruption) { await self.result(of: body) }
@@ -260,6 +238,8 @@ package final class PipelineRunner: Sendable {
         state.withLock { state in
             if state.notes.isEmpty {
                 state.isWriting = false
+                // Who waits for the end may wait for this.
+                if state.machine.isStopped { mailbox.post(.timer) }
                 return nil
             }
             return state.notes.removeFirst()
@@ -278,11 +258,6 @@ package final class PipelineRunner: Sendable {
         let (seconds, attoseconds) = world.clock.now.duration(to: instant).components
         return world.clock.wallNow + seconds * 1_000_000 + attoseconds / 1_000_000_000_000
     }
-}
-
-/// A counter that the emitter's thread sets and anybody reads.
-final class Progress: Sendable {
-    let bytes = Atomic<UInt64>(0)
 }
 
 /// Runs a body until it returns; when the value becomes true it is cancelled, and awaited all the same.
@@ -305,9 +280,8 @@ private func interruptible(
 }
 
 extension RunCause {
-    /// What the engine keeps of a cause; nil for the mailbox's own signal.
-    fileprivate init?(_ cause: Cause) {
-        guard cause.first.signal != Mailbox.signalName else { return nil }
+    /// What the engine keeps of a cause.
+    fileprivate init(_ cause: Cause) {
         self.init(
             cause.first.signal, count: cause.count, first: cause.first.instant, last: cause.last.instant,
             detail: cause.last.detail)

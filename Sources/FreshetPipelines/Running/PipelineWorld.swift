@@ -1,10 +1,10 @@
 /// What pipelines need of the world: one value for all of them.
-package struct PipelineWorld: Sendable {
-    package var fetcher: any Fetching
-    package var transformer: any Transforming
-    package var store: any SnapshotStore
-    package var clock: any EngineClock
-    package var slots: RunSlots
+package final class PipelineWorld: Sendable {
+    package let fetcher: any Fetching
+    package let transformer: any Transforming
+    package let store: any SnapshotStore
+    package let clock: any EngineClock
+    package let slots: RunSlots
 
     package init(
         fetcher: any Fetching, transformer: any Transforming, store: any SnapshotStore, clock: any EngineClock,

@@ -22,6 +22,7 @@ struct AnsweredTests {
         _ = talk.at(0, .hears("start", at: 0))
         _ = talk.at(1, .hears("network", at: 1))
         _ = talk.at(1.5, .succeeds(1))
+        #expect(talk.wake == nil, "what is answered wakes nobody")
         #expect(talk.pass(until: 100) == [])
         #expect(talk.wake == nil)
     }
@@ -45,6 +46,18 @@ struct AnsweredTests {
         #expect(talk.pass(until: 100) == [.init(at: 3, deed: .starts(2, ["network"]))])
     }
 
+    @Test("one that fired before the success is answered also if it is told of after it; one that fired after is not")
+    func environmentToldLate() {
+        var talk = Dialogue(policy)
+        let success = RunResult.succeeded(changed: true, generation: 1, at: Dialogue.instant(1))
+        _ = talk.at(0, .hears("start", at: 0))
+        #expect(talk.at(5, .ended(run: 1, success), .hears("network", at: 0.9)) == [])
+        #expect(talk.pass(until: 100) == [])
+        talk = Dialogue(policy)
+        _ = talk.at(0, .hears("start", at: 0))
+        #expect(talk.at(5, .ended(run: 1, success), .hears("network", at: 1.1)) == [.starts(2, ["network"])])
+    }
+
     @Test("a demand while a run is under way brings exactly one more run")
     func demandDuringRun() {
         let talk = Dialogue(policy)
@@ -64,6 +77,7 @@ struct AnsweredTests {
         _ = talk.at(0.1, .succeeds(1))
         _ = talk.at(0.5, .hears("reload", at: 0.5))
         #expect(talk.at(1, .refresh(request: 9, force: false)) == [.starts(2, ["reload", "operator"])])
+        #expect(talk.wake == 121, "nothing is held any more: only the deadline is waited for")
         #expect(talk.at(1.1, .succeeds(2)) == [.answers(9, .changed)])
         #expect(talk.pass(until: 100) == [])
     }

@@ -103,11 +103,13 @@ final class Dialogue {
 
     private func perform(_ actions: [RefreshMachine.Action]) -> [Deed] {
         var deeds: [Deed] = []
+        // Granted after all else is done, as the engine does: what is said last holds.
+        var granted: [UInt64] = []
         for action in actions {
             switch action {
             case .requestSlot(let slot):
                 slotRequests.append(slot)
-                if grantsSlots { deeds += grant(slot) }
+                if grantsSlots { granted.append(slot) }
             case .releaseSlot(let slot): slotReleases.append(slot)
             case .start(let order):
                 orders.append(order)
@@ -123,6 +125,7 @@ final class Dialogue {
                 if case .runEnded(let summary, _) = event { summaries.append(summary) }
             }
         }
+        for slot in granted { deeds += grant(slot) }
         return deeds
     }
 

@@ -103,9 +103,8 @@ struct FailureTests {
         let due = Dialogue.seconds(try #require(talk.nextRun).at)
         try #require(due > 100.1)
         #expect(talk.at(100.1, .hears("foreground", at: 100.1)) == [])
-        let starts = talk.pass(until: 10000)
-        #expect(starts.map(\.deed) == [.starts(2, ["file", "foreground"])])
-        #expect(starts.map { Dialogue.instant($0.at) } == [Dialogue.instant(due)])
+        let start = try #require(talk.pass(until: 10000).first)
+        #expect(start == .init(at: due, deed: .starts(2, ["file", "foreground"])))
     }
 
     @Test(
@@ -205,7 +204,7 @@ struct FailureTests {
         _ = talk.at(0, .hears("file", at: 0))
         _ = talk.at(10, .fails(1, .transient, retryAfter: .seconds(1000)))
         _ = talk.at(20, .hears("reload", at: 20))
-        #expect(talk.pass(until: 5000) == [.init(at: 1010, deed: .starts(2, ["file", "reload"]))])
+        #expect(talk.pass(until: 1100) == [.init(at: 1010, deed: .starts(2, ["file", "reload"]))])
     }
 
     @Test("Retry-After is remembered across restarts, and is believed for a week at most")

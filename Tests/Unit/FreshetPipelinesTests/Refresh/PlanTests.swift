@@ -12,7 +12,7 @@ struct PlanTests {
         _ = talk.at(0, .hears("start", at: 0))
         _ = talk.at(3, .ended(run: 1, .succeeded(changed: false, generation: 1)))
         #expect(talk.nextRun == PlannedRun(at: Dialogue.instant(910), reason: .timer))
-        #expect(talk.pass(until: 2000) == [.init(at: 910, deed: .starts(2, ["timer"]))])
+        #expect(talk.pass(until: 1000) == [.init(at: 910, deed: .starts(2, ["timer"]))])
     }
 
     @Test("a check of another cause moves the next one")

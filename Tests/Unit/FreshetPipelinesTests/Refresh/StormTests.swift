@@ -79,6 +79,17 @@ struct StormTests {
         #expect(try #require(talk.orders.last?.causes.first).count == 51)
     }
 
+    @Test("signals that wait for the network prolong the storm in front of which they wait")
+    func prolonged() {
+        let talk = Dialogue(policy)
+        _ = talk.at(0, .hears("file", at: 0))
+        _ = talk.at(0.1, .succeeds(1))
+        _ = talk.at(1, .network(Dialogue.offline(since: 1)))
+        _ = talk.at(1.5, .hears("resume", at: 1.5))
+        #expect(talk.at(3, .network(Dialogue.online(epoch: 2, since: 3))) == [])
+        #expect(talk.pass(until: 100) == [.init(at: 5, deed: .starts(2, ["resume"]))])
+    }
+
     @Test("with quiet zero every signal passes")
     func noQuiet() {
         let talk = Dialogue(RefreshPolicy(quiet: .zero, freshFor: .zero))

@@ -10,7 +10,7 @@ struct RunnerStoryTests {
 
     @Test("fifty flaps in five seconds: two requests, the first at once", arguments: [true, false])
     func flaps(_ signalFirst: Bool) throws {
-        let stage = Stage(RefreshPolicy(atMost: .seconds(10), freshFor: .zero), reachable: false)
+        let stage = try Stage(RefreshPolicy(atMost: .seconds(10), freshFor: .zero), reachable: false)
         try stage.start()
         for _ in 0..<50 {
             try stage.network(true, signalFirst: signalFirst)
@@ -26,7 +26,7 @@ struct RunnerStoryTests {
 
     @Test("fifty flaps with an origin that takes longer than the link is there", arguments: [true, false])
     func flapsSlow(_ signalFirst: Bool) throws {
-        let stage = Stage(RefreshPolicy(atMost: .seconds(10), freshFor: .zero), reachable: false)
+        let stage = try Stage(RefreshPolicy(atMost: .seconds(10), freshFor: .zero), reachable: false)
         stage.origin.answers(.after(.milliseconds(80), .content("data")))
         try stage.start()
         for _ in 0..<50 {
@@ -43,7 +43,7 @@ struct RunnerStoryTests {
 
     @Test("a reboot loop costs one request")
     func rebootLoop() throws {
-        let stage = Stage(RefreshPolicy(every: .seconds(900), freshFor: .seconds(60)))
+        let stage = try Stage(RefreshPolicy(every: .seconds(900), freshFor: .seconds(60)))
         try stage.start()
         try stage.fire("start")
         for _ in 0..<10 {
@@ -59,7 +59,7 @@ struct RunnerStoryTests {
 
     @Test("demands while a run is under way bring exactly one more")
     func demand() throws {
-        let stage = Stage(RefreshPolicy(quiet: .zero, freshFor: .zero))
+        let stage = try Stage(RefreshPolicy(quiet: .zero, freshFor: .zero))
         stage.origin.answers(.after(.seconds(5), .content("data")))
         try stage.start()
         try stage.fire("start")
@@ -72,7 +72,7 @@ struct RunnerStoryTests {
 
     @Test("restart: the run is cancelled and awaited before the next one starts")
     func restart() throws {
-        let stage = Stage(RefreshPolicy(quiet: .zero, whenRunning: .restart, freshFor: .zero))
+        let stage = try Stage(RefreshPolicy(quiet: .zero, whenRunning: .restart, freshFor: .zero))
         stage.origin.answers(.hangs(cleanUp: .seconds(2)), .content("data"))
         try stage.start()
         try stage.fire("file")
@@ -87,9 +87,22 @@ struct RunnerStoryTests {
         #expect(stage.causes.last == "file (2)")
     }
 
+    @Test("a run that was cancelled commits nothing, even if its source answers all the same")
+    func stubborn() throws {
+        let stage = try Stage(RefreshPolicy(quiet: .zero, whenRunning: .restart, freshFor: .zero))
+        stage.origin.answers(.stubborn(.seconds(1), .content("old")), .hangs())
+        try stage.start()
+        try stage.fire("file")
+        try stage.fire("file")
+        try stage.advance(1)
+        #expect(stage.outcomes == [.superseded])
+        #expect(stage.store.text == nil)
+        #expect(stage.origin.times == [0, 1])
+    }
+
     @Test("stopping cancels the run, awaits it, gives the slot back and answers who waits")
     func stop() throws {
-        let stage = Stage(slots: 1)
+        let stage = try Stage(slots: 1)
         stage.origin.answers(.hangs(cleanUp: .seconds(3)))
         try stage.start()
         let pending = try stage.refresh()
@@ -118,7 +131,7 @@ struct RunnerStoryTests {
 
     @Test("the deadline ends a run that hangs")
     func deadline() throws {
-        let stage = Stage(RefreshPolicy(freshFor: .zero, deadline: .seconds(30)))
+        let stage = try Stage(RefreshPolicy(freshFor: .zero, deadline: .seconds(30)))
         stage.origin.answers(.hangs())
         try stage.start()
         try stage.fire("file")
@@ -131,7 +144,7 @@ struct RunnerStoryTests {
 
     @Test("an origin that answers 500 is asked less and less")
     func backsOff() throws {
-        let stage = Stage(RefreshPolicy(freshFor: .zero, retry: RetryPolicy(from: .seconds(1), to: .seconds(300))))
+        let stage = try Stage(RefreshPolicy(freshFor: .zero, retry: RetryPolicy(from: .seconds(1), to: .seconds(300))))
         stage.origin.answers(.fails(RunFailure(.transient, "500")))
         try stage.start()
         try stage.fire("file")
@@ -149,7 +162,7 @@ struct RunnerStoryTests {
 
     @Test("Retry-After holds across a restart, refuses the operator, and is passed by force")
     func retryAfter() throws {
-        let stage = Stage(always)
+        let stage = try Stage(always)
         stage.origin.answers(
             .fails(RunFailure(.transient, "429", retryAfter: .seconds(600))), .content("data"))
         try stage.start()
@@ -176,7 +189,7 @@ struct RunnerStoryTests {
 
     @Test("Retry-After passes by itself")
     func retryAfterPasses() throws {
-        let stage = Stage(always)
+        let stage = try Stage(always)
         stage.origin.answers(
             .fails(RunFailure(.transient, "429", retryAfter: .seconds(600))), .content("data"))
         try stage.start()
@@ -187,7 +200,7 @@ struct RunnerStoryTests {
 
     @Test("grace: what the network cannot carry yet is waited for, not failed")
     func grace() throws {
-        let stage = Stage(always, reachable: false)
+        let stage = try Stage(always, reachable: false)
         let fails = ScriptedOrigin.Answer.fails(RunFailure(.connection, "no name server"))
         stage.origin.answers(fails, fails, fails, fails, .content("data"))
         try stage.start()
@@ -204,7 +217,7 @@ struct RunnerStoryTests {
 
     @Test("a lost link cancels the run within the same turn, and its return starts one with the new epoch")
     func lostLink() throws {
-        let stage = Stage(always)
+        let stage = try Stage(always)
         stage.origin.answers(.hangs(), .after(.milliseconds(1), .content("data")))
         try stage.start()
         try stage.fire("file")
@@ -220,9 +233,52 @@ struct RunnerStoryTests {
         #expect(stage.origin.times == [0, 20])
     }
 
+    @Test("a pipeline that is removed ends its run first; the others go on")
+    func removed() throws {
+        let stage = try Stage(always)
+        stage.origin.answers(.hangs(cleanUp: .seconds(1)), .content("data"))
+        try stage.start()
+        try stage.fire("file")
+        let pending = try stage.refresh()
+        let isRemoved = Lock(false)
+        let (engine, runner) = (stage.engine, stage.runner)
+        Task(executorPreference: stage.executor) {
+            await engine.remove(runner)
+            isRemoved.withLock { $0 = true }
+        }
+        try stage.advance(0.9)
+        #expect(!isRemoved.withLock { $0 })
+        #expect(pending.now == .stopped)
+        try stage.advance(0.1)
+        #expect(isRemoved.withLock { $0 })
+        #expect(stage.store.records.map(\.outcome) == ["cancelled"])
+        try stage.fire("file")
+        #expect(stage.origin.times == [0])
+        #expect(try stage.refresh().now == .stopped)
+        #expect(stage.clock.manual.sleeperCount == 0)
+    }
+
+    @Test("a pipeline that is added while the service runs works at once")
+    func added() throws {
+        let stage = try Stage(always)
+        try stage.start()
+        let engine = stage.engine
+        let source = SignalSource("file")
+        let network = stage.network
+        var definition = stage.definition
+        definition.name = "other"
+        let other = try stage.executor.run { [definition] in
+            await engine.add(definition, signal: source.signal, network: network, host: 1) { _ in }
+        }
+        source.fire()
+        try stage.executor.runUntilIdle()
+        #expect(other.status.activity == .loaded)
+        #expect(stage.status.activity == .idle)
+    }
+
     @Test("a changed source cancels the run of the old one")
     func reconfigured() throws {
-        let stage = Stage(always)
+        let stage = try Stage(always)
         stage.origin.answers(.hangs(), .content("data"))
         try stage.start()
         try stage.fire("file")
@@ -234,7 +290,7 @@ struct RunnerStoryTests {
 
     @Test("a refresh awaits the first run that started after it")
     func refresh() throws {
-        let stage = Stage(always)
+        let stage = try Stage(always)
         stage.origin.answers(.after(.seconds(1), .content("data")))
         try stage.start()
         try stage.fire("file")
@@ -250,7 +306,7 @@ struct RunnerStoryTests {
 
     @Test("who no longer waits for a refresh is let go, and the run goes on")
     func abandoned() throws {
-        let stage = Stage(always)
+        let stage = try Stage(always)
         stage.origin.answers(.after(.seconds(1), .content("data")))
         try stage.start()
         let pending = try stage.refresh()
@@ -263,7 +319,7 @@ struct RunnerStoryTests {
 
     @Test("a held pipeline does nothing until it is released")
     func held() throws {
-        let stage = Stage(always)
+        let stage = try Stage(always)
         try stage.start()
         stage.runner.hold(true)
         try stage.fire("file")
@@ -276,7 +332,7 @@ struct RunnerStoryTests {
 
     @Test("a pipeline without a slot waits visibly, and takes its turn")
     func slots() throws {
-        let stage = Stage(always, slots: 1)
+        let stage = try Stage(always, slots: 1)
         guard case .granted(let ticket) = stage.slots.request({}) else {
             Issue.record("no slot")
             return
@@ -293,7 +349,7 @@ struct RunnerStoryTests {
 
     @Test("one that is stopped while it waits for a slot takes its wish back")
     func slotsStopped() throws {
-        let stage = Stage(always, slots: 1)
+        let stage = try Stage(always, slots: 1)
         _ = stage.slots.request {}
         try stage.start()
         try stage.fire("file")

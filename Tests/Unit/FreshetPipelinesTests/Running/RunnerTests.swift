@@ -8,7 +8,7 @@ import Testing
 struct RunnerTests {
     @Test("a signal fetches, commits and is told, with its cause")
     func fetches() throws {
-        let stage = Stage()
+        let stage = try Stage()
         try stage.start()
         #expect(stage.status.activity == .idle)
         try stage.fire("start")
@@ -27,7 +27,7 @@ struct RunnerTests {
 
     @Test("what fires before the service runs is heard")
     func early() throws {
-        let stage = Stage()
+        let stage = try Stage()
         stage.fireWithoutRunning("start")
         try stage.start()
         #expect(stage.causes == ["start"])
@@ -35,13 +35,13 @@ struct RunnerTests {
 
     @Test("at rest nothing is ready and nobody sleeps; a planned check is one timer")
     func rest() throws {
-        let stage = Stage(RefreshPolicy(freshFor: .zero))
+        let stage = try Stage(RefreshPolicy(freshFor: .zero))
         try stage.start()
         try stage.fire("start")
         try stage.advance(3600)
         #expect(try stage.executor.runUntilIdle() == 0)
         #expect(stage.clock.manual.sleeperCount == 0)
-        let planned = Stage(RefreshPolicy(every: .seconds(900)))
+        let planned = try Stage(RefreshPolicy(every: .seconds(900)))
         try planned.start()
         try planned.fire("start")
         #expect(planned.clock.manual.sleeperCount == 1)
@@ -50,9 +50,17 @@ struct RunnerTests {
         #expect(planned.origin.times == [0, 900, 1800])
     }
 
+    @Test("a pipeline that hears nothing is checked by the clock")
+    func silent() throws {
+        let stage = try Stage(RefreshPolicy(every: .seconds(900)))
+        try stage.start()
+        try stage.advance(1000)
+        #expect(stage.origin.times == [2, 902])
+    }
+
     @Test("a request is conditional when the copy is of the same source and transform; 304 makes no generation")
     func conditional() throws {
-        let stage = Stage()
+        let stage = try Stage()
         stage.origin.answers(.content("data", tag: "\"1\""), .notModified)
         try stage.start()
         try stage.fire("start")
@@ -74,7 +82,7 @@ struct RunnerTests {
 
     @Test("a 304 that nobody asked for is refused")
     func unaskedNotModified() throws {
-        let stage = Stage()
+        let stage = try Stage()
         stage.origin.answers(.notModified)
         try stage.start()
         try stage.fire("start")
@@ -83,7 +91,7 @@ struct RunnerTests {
 
     @Test("the same content is unchanged")
     func unchanged() throws {
-        let stage = Stage()
+        let stage = try Stage()
         try stage.start()
         try stage.fire("start")
         try stage.advance(10)
@@ -103,7 +111,7 @@ struct RunnerTests {
             CheckRules(jq: "false"),
         ])
     func checks(_ rules: CheckRules) throws {
-        let stage = Stage(check: rules)
+        let stage = try Stage(check: rules)
         stage.origin.answers(.content("bad", type: "text/html"))
         try stage.start()
         try stage.fire("start")
@@ -119,7 +127,7 @@ struct RunnerTests {
     @Test("what satisfies them does, at the limits too")
     func passesChecks() throws {
         let rules = CheckRules(jq: "true", minBytes: 3, maxBytes: 3, types: ["text/plain", "Application/JSON"])
-        let stage = Stage(transform: "upper", check: rules)
+        let stage = try Stage(transform: "upper", check: rules)
         stage.origin.answers(.content("abc", type: "application/json"))
         try stage.start()
         try stage.fire("start")
@@ -138,7 +146,7 @@ struct RunnerTests {
 
     @Test("a commit that fails is a failure of this machine, and the copy stays")
     func commitFails() throws {
-        let stage = Stage()
+        let stage = try Stage()
         try stage.start()
         try stage.fire("start")
         stage.store.state.withLock { $0.refusesCommits = true }
@@ -156,7 +164,7 @@ struct RunnerTests {
 
     @Test("while it loads, the copy is offered and the bytes are seen")
     func loading() throws {
-        let stage = Stage()
+        let stage = try Stage()
         try stage.start()
         try stage.fire("start")
         stage.origin.answers(.hangs())
@@ -171,7 +179,7 @@ struct RunnerTests {
 
     @Test("runs are numbered on after a restart")
     func numbers() throws {
-        let stage = Stage()
+        let stage = try Stage()
         try stage.start()
         try stage.fire("reload")
         try stage.restart()
@@ -182,11 +190,11 @@ struct RunnerTests {
 
     @Test("a copy of another source or transform is not fresh after a restart")
     func otherProduct() throws {
-        let stage = Stage(RefreshPolicy(freshFor: .seconds(60)))
+        let stage = try Stage(RefreshPolicy(freshFor: .seconds(60)))
         stage.store.state.withLock {
             $0.remembered = RememberedState(lastCheck: stage.clock.wallStart, binding: "another")
         }
-        try stage.start()
+        try stage.restart()
         try stage.fire("start")
         #expect(stage.origin.times.count == 1)
     }

@@ -70,6 +70,8 @@ final class ScriptedOrigin: Fetching {
         /// Until it is cancelled; then it takes so long to clean up.
         case hangs(cleanUp: Duration = .zero)
         indirect case after(Duration, Answer)
+        /// After so long, cancelled or not.
+        indirect case stubborn(Duration, Answer)
     }
 
     struct Asked: Sendable {
@@ -127,18 +129,23 @@ final class ScriptedOrigin: Fetching {
         case .hangs(let cleanUp):
             request.progress(3)
             try? await clock.manual.sleep(for: .seconds(1_000_000))
-            if cleanUp > .zero {
-                // Not to be cancelled: a task of its own.
-                let cleaning = Task(executorPreference: clock.executor) { [clock] in
-                    try? await clock.manual.sleep(for: cleanUp)
-                }
-                await cleaning.value
-            }
+            if cleanUp > .zero { await sleepOn(cleanUp) }
             throw .cancelled
         case .after(let wait, let answer):
             do { try await clock.manual.sleep(for: wait) } catch { throw .cancelled }
             return try await give(answer, request)
+        case .stubborn(let wait, let answer):
+            await sleepOn(wait)
+            return try await give(answer, request)
         }
+    }
+
+    /// Not to be cancelled, for it is a task of its own.
+    private func sleepOn(_ wait: Duration) async {
+        let sleep = Task(executorPreference: clock.executor) { [clock] in
+            try? await clock.manual.sleep(for: wait)
+        }
+        await sleep.value
     }
 }
 
@@ -242,6 +249,7 @@ final class Stage {
     let slots: RunSlots
     private let sources: [String: SignalSource]
     private let told = EventLog()
+    private(set) var engine: PipelineEngine
     private(set) var runner: PipelineRunner
     private(set) var service: Task<Void, Never>?
     let definition: PipelineDefinition
@@ -256,8 +264,8 @@ final class Stage {
 
     init(
         _ policy: RefreshPolicy = RefreshPolicy(freshFor: .zero), transform: String? = nil,
-        check: CheckRules = CheckRules(), reachable: Bool = true, slots: Int = 10, splay: Duration = .zero
-    ) {
+        check: CheckRules = CheckRules(), reachable: Bool = true, slots: Int = 10
+    ) throws {
         clock = ScriptedClock(executor: executor)
         origin = ScriptedOrigin(clock: clock)
         store = MemoryStore(clock: clock)
@@ -273,9 +281,18 @@ final class Stage {
             fetcher: origin, transformer: ScriptedTransformer(), store: store, clock: clock, slots: self.slots)
         let since = clock.now.advanced(by: .seconds(-1000))
         network = NetworkState(reachable: reachable, epoch: 1, changedAt: since, path: "a")
-        let log: @Sendable (EngineEvent) -> Void = { [told] event in told.add(event) }
-        runner = PipelineRunner(
-            definition, signal: signal, network: network, world: world, splay: splay, host: 1, seed: 5, report: log)
+        (engine, runner) = try Self.pipeline(definition, signal, network, world, told, executor)
+    }
+
+    private static func pipeline(
+        _ definition: PipelineDefinition, _ signal: Signal, _ network: NetworkState, _ world: PipelineWorld,
+        _ told: EventLog, _ executor: SerialTestExecutor
+    ) throws -> (PipelineEngine, PipelineRunner) {
+        let engine = PipelineEngine(world)
+        let runner = try executor.run {
+            await engine.add(definition, signal: signal, network: network, host: 1, seed: 5) { told.add($0) }
+        }
+        return (engine, runner)
     }
 
     private let signal: Signal
@@ -284,7 +301,7 @@ final class Stage {
 
     /// Begins the service, as the daemon does.
     func start() throws {
-        service = Task(executorPreference: executor) { [runner] in await runner.run() }
+        service = Task(executorPreference: executor) { [engine] in await engine.run() }
         try executor.runUntilIdle()
     }
 
@@ -292,9 +309,7 @@ final class Stage {
     func restart() throws {
         service?.cancel()
         try executor.runUntilIdle()
-        let log: @Sendable (EngineEvent) -> Void = { [told] event in told.add(event) }
-        runner = PipelineRunner(
-            definition, signal: signal, network: network, world: world, host: 1, seed: 6, report: log)
+        (engine, runner) = try Self.pipeline(definition, signal, network, world, told, executor)
         try start()
     }
 

@@ -1,0 +1,96 @@
+package import FreshetSignals
+
+/// All pipelines at work, in one service.
+///
+/// One task listens for all of them: a pipeline at rest has none, but its part of a subscription and, if a check is
+/// planned, a timer. A run is a child task of the service.
+package final class PipelineEngine: Sendable {
+    let world: PipelineWorld
+    private let inbox = CauseInbox()
+    private let state = Lock(State())
+
+    private struct State {
+        var runners: [CauseInbox.Key: PipelineRunner] = [:]
+        var lastKey: CauseInbox.Key = 0
+        var isOver = false
+    }
+
+    package init(_ world: PipelineWorld) {
+        self.world = world
+    }
+
+    /// Adds a pipeline, before or while the service runs. It listens from the call on, and works when this returns.
+    ///
+    /// - Parameters:
+    ///   - signal: all that the pipeline listens to, merged.
+    ///   - network: the network's present state, for this pipeline's target.
+    ///   - splay: this pipeline's share of the daemon's `splay`.
+    ///   - host: a number that stays the same for this host.
+    ///   - seed: where random delays begin.
+    ///   - report: is told what happens, in order, from the service's task; it must not block.
+    package func add(
+        _ definition: PipelineDefinition, signal: Signal, network: NetworkState, splay: Duration = .zero,
+        host: UInt64, seed: UInt64 = .random(in: .min ... .max), report: @escaping @Sendable (EngineEvent) -> Void
+    ) async -> PipelineRunner {
+        let key = state.withLock { state in
+            state.lastKey += 1
+            return state.lastKey
+        }
+        let subscription = inbox.subscribe(to: signal, as: key)
+        let mailbox = Mailbox(inbox: inbox, key: key)
+        let remembered = await world.store.remembered(definition.name)
+        let settings = RefreshSettings(definition, splay: splay, host: host)
+        let runner = PipelineRunner(
+            definition, settings, remembered: remembered, network: network, world: world,
+            subscription: subscription, mailbox: mailbox, seed: seed, report: report)
+        let isOver = state.withLock { state in
+            if !state.isOver { state.runners[key] = runner }
+            return state.isOver
+        }
+        if isOver {
+            runner.close()
+        } else {
+            // What fired meanwhile is found, and the first timer is set.
+            mailbox.post(.timer)
+        }
+        return runner
+    }
+
+    /// Ends a pipeline's work: its run is cancelled and awaited, and those who wait for it are answered. To be called
+    /// while the service runs, or after.
+    package func remove(_ runner: PipelineRunner) async {
+        await runner.stop()
+    }
+
+    /// Does the work of all pipelines until the task is cancelled. When it returns every run has ended, every slot was
+    /// given back, and everybody who waited was answered. To be called once.
+    package func run() async {
+        await withDiscardingTaskGroup { group in
+            while let keys = await inbox.next() {
+                for key in keys { step(key, in: &group) }
+            }
+            for runner in state.withLock({ $0.runners.values }) { runner.beginStop(in: &group) }
+            group.cancelAll()
+        }
+        // By now the last runs have returned; what is left is to say so.
+        let rest = state.withLock { state in
+            state.isOver = true
+            defer { state.runners = [:] }
+            return state.runners.values
+        }
+        await withDiscardingTaskGroup { group in
+            for runner in rest { runner.beginStop(in: &group) }
+        }
+        for runner in rest { runner.close() }
+    }
+
+    private func step(_ key: CauseInbox.Key, in group: inout DiscardingTaskGroup) {
+        // Unknown: it was removed, or is only about to be added and looks by itself then.
+        guard let runner = state.withLock({ $0.runners[key] }) else { return }
+        runner.step(in: &group)
+        if runner.isOver {
+            state.withLock { $0.runners[key] = nil }
+            runner.close()
+        }
+    }
+}
