@@ -1,4 +1,4 @@
-package import FreshetVarlink
+import FreshetVarlink
 
 /// The interface as a program that asks and ends wants it: synchronous and typed.
 ///
@@ -6,10 +6,18 @@ package import FreshetVarlink
 package final class ControlClient {
     /// Why a call failed.
     package enum Failure: Error, Hashable, Sendable {
-        /// The daemon answered with an error.
+        /// The daemon answered with an error of the interface.
         case refused(ControlError)
-        /// The daemon could not be asked, or what came is not an answer.
-        case connection(VarlinkClientError)
+        /// Nobody listens; the sentence says where.
+        case notRunning(String)
+        /// The socket's directory, or the socket, is closed to this user; the sentence says which.
+        case noAccess(String)
+        /// The daemon closed the connection.
+        case closed
+        /// What came is not what the interface describes: another version, or another program.
+        case mismatch(String)
+        /// Something of this machine.
+        case other(String)
     }
 
     private let client: VarlinkClient
@@ -19,7 +27,7 @@ package final class ControlClient {
         do {
             client = try VarlinkClient(path: path)
         } catch {
-            throw .connection(error)
+            throw Self.failure(error)
         }
     }
 
@@ -104,7 +112,7 @@ package final class ControlClient {
         do {
             return try VarlinkParameters(encoding: parameters)
         } catch {
-            throw .connection(.violation("the parameters cannot be written as JSON"))
+            throw .mismatch("the parameters cannot be written as JSON")
         }
     }
 
@@ -117,7 +125,12 @@ package final class ControlClient {
     }
 
     private static func failure(_ error: VarlinkClientError) -> Failure {
-        if case .refused(let reply) = error, let refusal = ControlError(reply) { return .refused(refusal) }
-        return .connection(error)
+        switch error {
+        case .refused(let reply): ControlError(reply).map(Failure.refused) ?? .mismatch(error.description)
+        case .unreachable: error.isPermissionDenied ? .noAccess(error.description) : .notRunning(error.description)
+        case .closed: .closed
+        case .violation: .mismatch(error.description)
+        case .timedOut, .interrupted, .system: .other(error.description)
+        }
     }
 }

@@ -19,7 +19,11 @@ package struct ControlRights: Hashable, Sendable {
     /// The group whose members may change things, `freshet` by name; nil: there is none on this machine.
     package var changingGroup: UInt32?
 
-    package init(daemonUser: UInt32, isSystemDaemon: Bool, changingGroup: UInt32?) {
+    /// Who may always do everything: root.
+    package var superuser: UInt32
+
+    package init(daemonUser: UInt32, isSystemDaemon: Bool, changingGroup: UInt32?, superuser: UInt32 = 0) {
+        self.superuser = superuser
         self.daemonUser = daemonUser
         self.isSystemDaemon = isSystemDaemon
         self.changingGroup = changingGroup
@@ -34,7 +38,7 @@ package struct ControlRights: Hashable, Sendable {
     }
 
     private func mayChange(_ peer: VarlinkPeer) -> Bool {
-        if peer.user == 0 { return true }
+        if peer.user == superuser { return true }
         // The system daemon has the group as its own: a hook that it runs must not gain the operator's rights by it.
         if peer.user == daemonUser { return !isSystemDaemon }
         return changingGroup.map(peer.isMember(of:)) ?? false

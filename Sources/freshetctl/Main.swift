@@ -1,4 +1,9 @@
+import FreshetCommands
+import Glibc
+
 @main
 struct Main {
-    static func main() {}
+    static func main() {
+        exit(Freshetctl.run(Array(CommandLine.arguments.dropFirst()), .ofThisProcess()).rawValue)
+    }
 }

@@ -208,6 +208,12 @@ public enum VarlinkClientError: Error, Hashable, Sendable, CustomStringConvertib
     case violation(String)
     case system(SystemCallError)
 
+    /// The service is there, and the file system's permissions keep this user from it.
+    public var isPermissionDenied: Bool {
+        guard case .unreachable(_, let error) = self else { return false }
+        return error.errno == EACCES || error.errno == EPERM
+    }
+
     public var description: String {
         switch self {
         case .unreachable(let path, let error): "nobody answers at '\(path)': \(error.reason)"

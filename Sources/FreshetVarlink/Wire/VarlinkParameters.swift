@@ -16,7 +16,8 @@ public struct VarlinkParameters: Hashable, Sendable {
     /// - Throws: `EncodingError` if it cannot be written as JSON, such as a number that is not finite.
     public init(encoding value: some Encodable) throws {
         let encoder = JSONEncoder()
-        encoder.outputFormatting = .withoutEscapingSlashes
+        // Sorted, so that one value is one text: what programs compare and people read stays in its order.
+        encoder.outputFormatting = [.withoutEscapingSlashes, .sortedKeys]
         json = Array(try encoder.encode(value))
         guard json.first == UInt8(ascii: "{") else {
             throw EncodingError.invalidValue(

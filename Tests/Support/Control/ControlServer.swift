@@ -6,8 +6,9 @@ import Glibc
 /// The rights by which this process may change everything, as the owner of its daemon.
 package let ownRights = ControlRights(daemonUser: geteuid(), isSystemDaemon: false, changingGroup: nil)
 
-/// The rights by which this process may only read.
-package let strangerRights = ControlRights(daemonUser: 4_000_000_000, isSystemDaemon: true, changingGroup: nil)
+/// The rights by which this process may only read, even if it is root.
+package let strangerRights = ControlRights(
+    daemonUser: 4_000_000_000, isSystemDaemon: true, changingGroup: nil, superuser: 4_000_000_001)
 
 /// Serves a scripted daemon on a real socket, runs `body` on a thread that may block, and stops.
 package func withControlServer(

@@ -1,0 +1,83 @@
+import Glibc
+
+extension CommandContext {
+    /// The world as it is: this process's streams, clock and environment.
+    package static func ofThisProcess() -> CommandContext {
+        let isTerminal = isatty(STDOUT_FILENO) == 1
+        let environment = readEnvironment()
+        return CommandContext(
+            environment: environment, user: geteuid(),
+            output: { text in _ = writeAll(Array(text.utf8)[...], to: STDOUT_FILENO) },
+            outputBytes: { writeAll($0, to: STDOUT_FILENO) },
+            talk: { text in _ = writeAll(Array(text.utf8)[...], to: STDERR_FILENO) },
+            isTerminal: isTerminal,
+            columns: isTerminal ? columns(environment) : nil,
+            now: {
+                var time = timespec()
+                clock_gettime(CLOCK_REALTIME, &time)
+                return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1_000
+            },
+            timeZone: { instant in
+                var seconds = time_t(instant / 1_000_000)
+                var parts = tm()
+                guard localtime_r(&seconds, &parts) != nil, let name = parts.tm_zone else { return (0, "UTC") }
+                return (Int64(parts.tm_gmtoff), String(cString: name))
+            },
+            exists: { access($0, F_OK) == 0 },
+            isExecutable: { access($0, X_OK) == 0 },
+            ownPath: ownPath(),
+            execute: { path, arguments in
+                var strings = ([path] + arguments).map { strdup($0) }
+                strings.append(nil)
+                execv(path, strings)
+                let reason = strerror(errno).map { String(cString: $0) } ?? "error \(errno)"
+                for string in strings { free(string) }
+                return reason
+            })
+    }
+
+    private static func readEnvironment() -> [String: String] {
+        var result: [String: String] = [:]
+        var entry = environ
+        while let pointer = entry.pointee {
+            let text = String(cString: pointer)
+            if let equals = text.firstIndex(of: "=") {
+                result[String(text[..<equals])] = String(text[text.index(after: equals)...])
+            }
+            entry += 1
+        }
+        return result
+    }
+
+    /// COLUMNS goes before what the terminal says, as with systemd's tools.
+    private static func columns(_ environment: [String: String]) -> Int? {
+        if let text = environment["COLUMNS"], let columns = Int(text), columns > 0 { return columns }
+        var size = winsize()
+        guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
+        return Int(size.ws_col)
+    }
+
+    private static func ownPath() -> String? {
+        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let count = readlink("/proc/self/exe", &buffer, buffer.count)
+        guard count > 0 else { return nil }
+        return String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    private static func writeAll(_ bytes: ArraySlice<UInt8>, to descriptor: Int32) -> Bool {
+        var rest = bytes
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+            if count > 0 {
+                rest = rest.dropFirst(count)
+            } else if errno == EAGAIN {
+                // Somebody made the stream non-blocking for all who share it.
+                var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                poll(&entry, 1, -1)
+            } else if errno != EINTR {
+                return false
+            }
+        }
+        return true
+    }
+}

@@ -1,0 +1,49 @@
+/// What a verb sees of the world: everything that a test replaces.
+package struct CommandContext {
+    package var environment: [String: String]
+    /// The effective user's number.
+    package var user: UInt32
+    /// Takes data, for standard output.
+    package var output: (String) -> Void
+    /// Takes bytes of a pipeline's content, for standard output; false: nobody reads any more.
+    package var outputBytes: (ArraySlice<UInt8>) -> Bool
+    /// Takes what is said to people, for standard error.
+    package var talk: (String) -> Void
+    /// Whether standard output is a terminal.
+    package var isTerminal: Bool
+    /// That terminal's columns; nil: unknown, or none.
+    package var columns: Int?
+    /// The wall clock: microseconds since 1970.
+    package var now: () -> Int64
+    /// At an instant in microseconds since 1970: seconds east of UTC, and that offset's name.
+    package var timeZone: (Int64) -> (offset: Int64, name: String)
+    /// Whether something is at a path, and can be executed.
+    package var exists: (String) -> Bool
+    package var isExecutable: (String) -> Bool
+    /// This executable's own path, if it can be known.
+    package var ownPath: String?
+    /// Becomes another program; returns only if that failed, with the reason.
+    package var execute: (_ path: String, _ arguments: [String]) -> String
+
+    package init(
+        environment: [String: String], user: UInt32, output: @escaping (String) -> Void,
+        outputBytes: @escaping (ArraySlice<UInt8>) -> Bool, talk: @escaping (String) -> Void, isTerminal: Bool,
+        columns: Int?, now: @escaping () -> Int64, timeZone: @escaping (Int64) -> (offset: Int64, name: String),
+        exists: @escaping (String) -> Bool, isExecutable: @escaping (String) -> Bool, ownPath: String?,
+        execute: @escaping (_ path: String, _ arguments: [String]) -> String
+    ) {
+        self.environment = environment
+        self.user = user
+        self.output = output
+        self.outputBytes = outputBytes
+        self.talk = talk
+        self.isTerminal = isTerminal
+        self.columns = columns
+        self.now = now
+        self.timeZone = timeZone
+        self.exists = exists
+        self.isExecutable = isExecutable
+        self.ownPath = ownPath
+        self.execute = execute
+    }
+}

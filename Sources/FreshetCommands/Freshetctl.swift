@@ -1,0 +1,101 @@
+import ArgumentParser
+import FreshetControl
+
+/// The command line of `freshetctl`.
+struct FreshetctlCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "freshetctl",
+        abstract: "Look into freshetd and steer it.",
+        discussion: """
+            Without a verb, lists the pipelines. Exit status: 0 success, 1 failure, 64 wrong usage, 69 the daemon does not \
+            run, 75 try later, 77 not permitted, 78 faulty configuration.
+            """,
+        subcommands: [
+            Status.self, List.self, Refresh.self, Get.self, Monitor.self, Signals.self, Reload.self, Check.self,
+        ],
+        defaultSubcommand: List.self)
+}
+
+/// `freshetctl` as a function: arguments in, exit status out, everything else through the context.
+package enum Freshetctl {
+    /// - Parameter arguments: without the program's own name.
+    package static func run(_ arguments: [String], _ context: CommandContext) -> ExitStatus {
+        // Before the parser: it would take an unknown verb for an argument of the default one.
+        if let stray = unknownVerb(arguments) {
+            let meant = NameSuggestion.closest(to: stray, among: verbs).map { "; did you mean '\($0)'?" } ?? ""
+            context.talk("freshetctl: there is no verb '\(stray)'\(meant)\nSee 'freshetctl --help' for the verbs.\n")
+            return .usage
+        }
+        let command: any ParsableCommand
+        do {
+            command = try FreshetctlCommand.parseAsRoot(verbFirst(arguments))
+        } catch {
+            return report(error, context)
+        }
+        guard let verb = command as? any Verb else {
+            // What is no verb of ours is one of the parser's: its help.
+            var command = command
+            do {
+                try command.run()
+                return .success
+            } catch {
+                return report(error, context)
+            }
+        }
+        do throws(CommandFailure) {
+            try verb.run(Session(context: context, options: verb.options))
+            return .success
+        } catch {
+            if !error.message.isEmpty { context.talk("freshetctl: \(error.message)\n") }
+            return error.status
+        }
+    }
+
+    /// Help goes to standard output and is a success; a usage error goes to standard error.
+    private static func report(_ error: any Error, _ context: CommandContext) -> ExitStatus {
+        let message = FreshetctlCommand.fullMessage(for: error)
+        if FreshetctlCommand.exitCode(for: error) == .success {
+            context.output(message + "\n")
+            return .success
+        }
+        context.talk(message + "\n")
+        return .usage
+    }
+
+    static var verbs: [String] {
+        FreshetctlCommand.configuration.subcommands.map { $0._commandName } + ["help"]
+    }
+
+    /// Where the first argument is that is no option.
+    private static func verbIndex(_ arguments: [String]) -> Int? {
+        var index = 0
+        while index < arguments.count {
+            let argument = arguments[index]
+            if GlobalOptions.withValue.contains(argument) {
+                index += 2
+            } else if argument.hasPrefix("-") {
+                index += 1
+            } else {
+                return index
+            }
+        }
+        return nil
+    }
+
+    private static func unknownVerb(_ arguments: [String]) -> String? {
+        guard let index = verbIndex(arguments), !verbs.contains(arguments[index]) else { return nil }
+        return arguments[index]
+    }
+
+    /// Moves global options that stand before the verb behind it, where the parser wants them.
+    static func verbFirst(_ arguments: [String]) -> [String] {
+        guard let index = verbIndex(arguments), index > 0, verbs.contains(arguments[index]) else { return arguments }
+        let before = arguments[..<index]
+        let isGlobal = before.allSatisfy { argument in
+            !argument.hasPrefix("-") || GlobalOptions.flags.contains(argument)
+                || GlobalOptions.withValue.contains { argument == $0 || argument.hasPrefix($0 + "=") }
+        }
+        guard isGlobal else { return arguments }
+        return [arguments[index]] + before + arguments[(index + 1)...]
+    }
+}

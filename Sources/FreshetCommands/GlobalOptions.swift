@@ -1,0 +1,38 @@
+import ArgumentParser
+
+/// The options that every verb takes, before or after its name.
+struct GlobalOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp("The daemon's socket, instead of $FRESHET_SOCKET or the usual place.", valueName: "path"))
+    var socket: String?
+
+    @Flag(help: "Print JSON: the types of the interface io.freshet.Control.")
+    var json = false
+
+    @Flag(help: "Print tables without titles and totals.")
+    var noLegend = false
+
+    @Flag(help: "Accepted for familiarity; there is no pager.")
+    var noPager = false
+
+    @Flag(name: .shortAndLong, help: "Say nothing but errors, and print no data that was not asked for by name.")
+    var quiet = false
+
+    /// Those with a value, for whoever looks for the verb among the arguments.
+    static let withValue: Set<String> = ["--socket"]
+    static let flags: Set<String> = ["--json", "--no-legend", "--no-pager", "--quiet", "-q"]
+}
+
+/// Where the daemon's socket is when nobody says so.
+enum SocketPath {
+    static let name = "freshet/io.freshet.Control"
+
+    /// `FRESHET_SOCKET`; else the system's daemon for root, and for others too if it is there; else the caller's own.
+    static func find(_ context: CommandContext) -> String {
+        if let path = context.environment["FRESHET_SOCKET"], !path.isEmpty { return path }
+        let system = "/run/" + name
+        guard context.user != 0, !context.exists(system), let own = context.environment["XDG_RUNTIME_DIR"], !own.isEmpty
+        else { return system }
+        return own + "/" + name
+    }
+}

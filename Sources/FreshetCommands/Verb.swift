@@ -1,0 +1,53 @@
+import ArgumentParser
+import FreshetControl
+import FreshetRender
+
+/// A verb of `freshetctl`: one file each in `Verbs`.
+protocol Verb: ParsableCommand {
+    var options: GlobalOptions { get }
+    func run(_ session: Session) throws(CommandFailure)
+}
+
+/// A verb's surroundings: the world, the global options, and ways to speak.
+struct Session {
+    let context: CommandContext
+    let options: GlobalOptions
+
+    var palette: Palette { .choose(environment: context.environment, isTerminal: context.isTerminal) }
+
+    /// Connects to the daemon.
+    func connect() throws(CommandFailure) -> ControlClient {
+        try asking { () throws(ControlClient.Failure) in try ControlClient(path: socketPath) }
+    }
+
+    /// Asks the daemon, and tells people what an error means and what to do.
+    func asking<Answer>(
+        _ question: () throws(ControlClient.Failure) -> Answer
+    ) throws(CommandFailure) -> Answer {
+        do {
+            return try question()
+        } catch {
+            throw CommandFailure(error, socket: socketPath, times: times)
+        }
+    }
+
+    var socketPath: String { options.socket ?? SocketPath.find(context) }
+
+    var times: Times { Times(now: context.now(), timeZone: context.timeZone) }
+
+    /// Prints a line of data.
+    func print(_ line: String) { context.output(line + "\n") }
+
+    func print(json value: some Encodable) { print(ControlJSON.text(of: value)) }
+
+    func print(_ table: Table, total: String) {
+        let lines = table.lines(width: context.columns, legend: !options.noLegend, palette: palette)
+        // One write for all of it.
+        context.output((lines + (options.noLegend ? [] : ["", total])).map { $0 + "\n" }.joined())
+    }
+
+    /// Says something to people, who may not want to hear it.
+    func say(_ line: String) {
+        if !options.quiet { context.talk(line + "\n") }
+    }
+}

@@ -1,0 +1,39 @@
+import ArgumentParser
+
+struct Check: Verb {
+    static let configuration = CommandConfiguration(
+        abstract: "Check the configuration, without the daemon.",
+        discussion: """
+            Prints all faults as file:line:column; exit status 78 if there are any. It is freshetd that reads the \
+            configuration: freshetctl becomes 'freshetd --check'.
+            """)
+
+    @Option(
+        parsing: .singleValue,
+        help: ArgumentHelp(
+            "A configuration directory, instead of the usual ones; may be given several times.", valueName: "path"))
+    var configDir: [String] = []
+    @OptionGroup var options: GlobalOptions
+
+    func run(_ session: Session) throws(CommandFailure) {
+        let arguments = ["--check"] + configDir.flatMap { ["--config-dir", $0] }
+        let candidates = Self.candidates(ownPath: session.context.ownPath)
+        guard let path = candidates.first(where: session.context.isExecutable) else {
+            throw CommandFailure(
+                .failure, "freshetd is not installed: looked for \(candidates.joined(separator: ", "))")
+        }
+        let reason = session.context.execute(path, arguments)
+        throw CommandFailure(.failure, "cannot execute '\(path)': \(reason)")
+    }
+
+    /// Beside this executable, as in a build directory; then where distributions put it.
+    static func candidates(ownPath: String?) -> [String] {
+        let directory = ownPath.flatMap { path in path.lastIndex(of: "/").map { path[..<$0] } }
+        var candidates = directory.map { ["\($0)/freshetd"] } ?? []
+        for path in ["/usr/libexec/freshetd", "/usr/sbin/freshetd", "/usr/bin/freshetd"]
+        where !candidates.contains(path) {
+            candidates.append(path)
+        }
+        return candidates
+    }
+}

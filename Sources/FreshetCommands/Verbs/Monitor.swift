@@ -1,0 +1,29 @@
+import ArgumentParser
+import FreshetControl
+
+struct Monitor: Verb {
+    static let configuration = CommandConfiguration(
+        abstract: "Follow signals, runs and states as they happen.",
+        discussion: "With --json, prints a JSON text sequence (RFC 7464), as 'jq --seq' reads it.")
+
+    @Argument(help: "Pipelines; all of them if none is named. Signals are always shown.") var names: [String] = []
+    @OptionGroup var options: GlobalOptions
+
+    func run(_ session: Session) throws(CommandFailure) {
+        let client = try session.connect()
+        let names = names.isEmpty ? nil : names
+        let palette = session.palette
+        try session.asking { () throws(ControlClient.Failure) in
+            try client.monitor(names) { event in
+                guard let event else {
+                    if session.context.isTerminal { session.say("Listening; end with Ctrl-C.") }
+                    return true
+                }
+                let line =
+                    options.json
+                    ? "\u{1E}" + ControlJSON.text(of: event) : EventView.text(event, session.times, palette)
+                return session.context.outputBytes(Array((line + "\n").utf8)[...])
+            }
+        }
+    }
+}

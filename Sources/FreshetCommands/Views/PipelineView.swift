@@ -1,0 +1,117 @@
+import FreshetControl
+import FreshetRender
+
+/// A pipeline for people: as a block of lines, and as a row of a table.
+struct PipelineView {
+    let pipeline: PipelineStatus
+    let times: Times
+    let palette: Palette
+
+    // MARK: Block
+
+    /// The lines of `status`.
+    var lines: [String] {
+        var lines = [title]
+        func add(_ label: String, _ text: String, _ style: Palette.Style = .plain) {
+            let padding = String(repeating: " ", count: max(0, 9 - label.utf8.count))
+            lines.append("\(padding)\(label): \(palette.paint(DisplayText.harmless(text), style))")
+        }
+        add("Source", pipeline.source)
+        add("State", state, style)
+        if let generation = pipeline.generation {
+            add(
+                "Copy",
+                "generation \(generation.number), \(SizeText.bytes(generation.size)), "
+                    + "since \(times.both(generation.committedAt))")
+            add("File", generation.path)
+        } else {
+            add("Copy", "none yet")
+        }
+        if let check = pipeline.lastCheck { add("Checked", times.relative(check)) }
+        if let run = pipeline.lastRun { add("Last run", Self.run(run, times)) }
+        if let causes = Self.causes(pipeline.lastCauses, times) { add("Causes", causes) }
+        if let next = pipeline.nextRun { add("Next run", "\(times.relative(next.at)) (\(next.reason))") }
+        if pipeline.needsNetwork, let path = pipeline.path { add("Network", path) }
+        if let failure = pipeline.failure {
+            add("Error", failure.message, .bad)
+            add("Since", "\(times.both(failure.since)), \(Count.text(failure.attempts, "attempt"))")
+        }
+        return lines
+    }
+
+    private var title: String {
+        let dot = palette.paint("●", style)
+        let description = pipeline.description.map { " - \(DisplayText.harmless($0))" } ?? ""
+        return "\(dot) \(DisplayText.harmless(pipeline.name))\(description)"
+    }
+
+    private var style: Palette.Style {
+        switch pipeline.state {
+        case .loaded: pipeline.freshness == .expired ? .bad : .good
+        case .failed: .bad
+        case .waiting, .loading: .busy
+        case .idle, .held: .plain
+        }
+    }
+
+    private var state: String {
+        var text = pipeline.state.rawValue
+        if let reason = waitingReason { text += " for \(reason)" }
+        if let until = pipeline.waitingUntil { text += ", \(times.relative(until))" }
+        if let bytes = pipeline.loadedBytes { text += ", \(SizeText.bytes(bytes)) so far" }
+        if let freshness = pipeline.freshness { text += " (\(freshness.rawValue))" }
+        return text
+    }
+
+    private var waitingReason: String? { pipeline.waitingFor.map(Self.waiting) }
+
+    /// What is waited for, as it follows "waiting for".
+    static func waiting(_ reason: WaitingReason) -> String {
+        switch reason {
+        case .network: "the network"
+        case .quiet: "quiet"
+        case .backoff: "the next attempt"
+        case .budget: "its budget"
+        case .slot: "its turn"
+        }
+    }
+
+    /// Such as `12: unchanged in 85 ms, 3min 2s ago`.
+    static func run(_ run: RunStatus, _ times: Times) -> String {
+        let outcome = run.outcome?.rawValue ?? "under way"
+        let duration = run.durationUSec.map { " in \(TimeText.duration($0))" } ?? ""
+        return "\(run.number): \(outcome)\(duration), begun \(times.relative(run.started))"
+    }
+
+    /// Such as `network (2, default route via enp3s0), timer`; nil if there are none.
+    static func causes(_ causes: [CauseStatus], _ times: Times) -> String? {
+        guard !causes.isEmpty else { return nil }
+        return causes.map { cause in
+            let facts = [cause.count > 1 ? "\(cause.count) times" : nil, cause.detail].compactMap { $0 }
+            return facts.isEmpty ? cause.signal : "\(cause.signal) (\(facts.joined(separator: ", ")))"
+        }.joined(separator: ", ")
+    }
+
+    // MARK: Row
+
+    static let columns: [Table.Column] = [
+        .init("NAME", shrinksTo: 12), .init("STATE"), .init("COPY", .right), .init("SIZE", .right), .init("CHECKED"),
+        .init("NEXT"), .init("CAUSES", shrinksTo: 8),
+    ]
+
+    /// The cells of `list`.
+    var row: [Table.Cell] {
+        var state = pipeline.state.rawValue
+        if let reason = pipeline.waitingFor { state += ":\(reason.rawValue)" }
+        if let freshness = pipeline.freshness, freshness != .fresh { state += " (\(freshness.rawValue))" }
+        return [
+            Table.Cell(pipeline.name),
+            Table.Cell(state, style),
+            Table.Cell(pipeline.generation.map { String($0.number) } ?? "-"),
+            Table.Cell(pipeline.generation.map { SizeText.bytes($0.size) } ?? "-"),
+            Table.Cell(pipeline.lastCheck.map(times.relative) ?? "-"),
+            Table.Cell(pipeline.nextRun.map { times.relative($0.at) } ?? "-"),
+            Table.Cell(pipeline.lastCauses.map(\.signal).joined(separator: ", ")),
+        ]
+    }
+}

@@ -1,0 +1,41 @@
+import FreshetControl
+import FreshetRender
+
+/// What came of a refresh, in one line.
+enum RefreshView {
+    /// - Parameter waited: whether the outcome was awaited.
+    static func text(_ result: RefreshResult, waited: Bool, _ times: Times) -> String {
+        DisplayText.harmless("\(result.name): \(outcome(result, waited: waited, times))")
+    }
+
+    private static func outcome(_ result: RefreshResult, waited: Bool, _ times: Times) -> String {
+        if let hint = result.tryLater { return "not started: \(times.patience(hint))" }
+        let duration = result.durationUSec.map { " in \(TimeText.duration($0))" } ?? ""
+        switch result.outcome {
+        case .changed:
+            let generation = result.generation.map { ", generation \($0)" } ?? ""
+            let size = result.size.map { ", \(SizeText.bytes($0))" } ?? ""
+            return "changed\(generation)\(size)\(duration)"
+        case .unchanged: return "unchanged\(duration)"
+        case .failed: return "failed: \(result.failure ?? "the daemon does not say why")"
+        case .superseded, .cancelled:
+            let reason = result.failure.map { ": \($0)" } ?? ""
+            return "\(result.outcome?.rawValue ?? "")\(reason)"
+        case nil: return waited ? "the daemon does not say what came of it" : "refresh requested"
+        }
+    }
+
+    /// The exit status for all results: a failure outweighs patience.
+    static func status(_ results: [RefreshResult], waited: Bool) -> ExitStatus {
+        let hasFailed = results.contains { result in
+            guard result.tryLater == nil else { return false }
+            switch result.outcome {
+            case .changed, .unchanged: return false
+            case .failed, .superseded, .cancelled: return true
+            case nil: return waited
+            }
+        }
+        if hasFailed { return .failure }
+        return results.contains { $0.tryLater != nil } ? .tryLater : .success
+    }
+}

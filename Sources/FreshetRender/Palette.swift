@@ -1,0 +1,38 @@
+/// Colours, or none: the ANSI sequences (ECMA-48, SGR) that systemctl uses for the same purposes.
+package struct Palette: Hashable, Sendable {
+    package enum Style: Hashable, Sendable {
+        case plain, good, busy, bad, faint, heading
+
+        fileprivate var sequence: String {
+            switch self {
+            case .plain: ""
+            case .good: "\u{1B}[0;1;32m"
+            case .busy: "\u{1B}[0;1;33m"
+            case .bad: "\u{1B}[0;1;31m"
+            case .faint: "\u{1B}[0;2m"
+            case .heading: "\u{1B}[0;4m"
+            }
+        }
+    }
+
+    package var isColourful: Bool
+
+    package init(isColourful: Bool) { self.isColourful = isColourful }
+
+    package func paint(_ text: String, _ style: Style) -> String {
+        guard isColourful, style != .plain, !text.isEmpty else { return text }
+        return "\(style.sequence)\(text)\u{1B}[0m"
+    }
+
+    /// Decides as systemd's tools do: `SYSTEMD_COLORS` decides if it is set to a yes or a no; then `NO_COLOR`, if it is
+    /// not empty, and `TERM=dumb` forbid; otherwise a terminal gets colours.
+    package static func choose(environment: [String: String], isTerminal: Bool) -> Palette {
+        switch environment["SYSTEMD_COLORS"]?.lowercased() {
+        case "1", "yes", "y", "true", "t", "on", "16", "256", "24bit": return Palette(isColourful: true)
+        case "0", "no", "n", "false", "f", "off": return Palette(isColourful: false)
+        default: break
+        }
+        let isForbidden = environment["NO_COLOR"].map { !$0.isEmpty } ?? false
+        return Palette(isColourful: isTerminal && !isForbidden && environment["TERM"] != "dumb")
+    }
+}

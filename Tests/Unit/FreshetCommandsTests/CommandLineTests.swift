@@ -1,0 +1,123 @@
+import Testing
+
+@testable import FreshetCommands
+
+@Suite struct CommandLineTests {
+    @Test("the exit statuses are the documented numbers")
+    func exitStatuses() {
+        let numbers = Dictionary(uniqueKeysWithValues: CommandStatus.allCases.map { ($0, $0.rawValue) })
+        #expect(
+            numbers == [
+                .success: 0, .failure: 1, .usage: 64, .notRunning: 69, .tryLater: 75, .notPermitted: 77,
+                .configuration: 78,
+            ])
+    }
+
+    @Test(
+        "an unknown verb is answered with a similar one",
+        arguments: [
+            ("statsu", "there is no verb 'statsu'; did you mean 'status'?"),
+            ("--json lst", "there is no verb 'lst'; did you mean 'list'?"),
+            ("--socket /s refrsh x", "there is no verb 'refrsh'; did you mean 'refresh'?"),
+            ("teleportation", "there is no verb 'teleportation'\n"),
+        ])
+    func unknownVerb(line: String, expected: String) {
+        let transcript = Transcript()
+        #expect(freshetctl(line, transcript, socket: "/nonexistent/s") == .usage)
+        #expect(transcript.talk.contains(expected))
+        #expect(transcript.output.isEmpty)
+    }
+
+    @Test(
+        "a wrong command line is status 64, and says why on standard error",
+        arguments: [
+            "status --no-such-option", "refresh", "refresh --all jwks", "get", "get a b", "signals x",
+            "--no-such-option",
+            "list --socket",
+        ])
+    func usage(line: String) {
+        let transcript = Transcript()
+        #expect(freshetctl(line, transcript, socket: "/nonexistent/s") == .usage)
+        #expect(!transcript.talk.isEmpty && transcript.output.isEmpty)
+    }
+
+    @Test("help is data and a success", arguments: ["--help", "help", "status --help", "help refresh"])
+    func help(line: String) {
+        let transcript = Transcript()
+        #expect(freshetctl(line, transcript) == .success)
+        #expect(transcript.output.contains("USAGE: freshetctl") && transcript.talk.isEmpty)
+    }
+
+    @Test("help names all verbs, and each says what it is for")
+    func allVerbs() {
+        let transcript = Transcript()
+        _ = freshetctl("--help", transcript)
+        for verb in ["status", "list", "refresh", "get", "monitor", "signals", "reload", "check"] {
+            #expect(transcript.output.contains("  \(verb) "))
+        }
+    }
+
+    @Test(
+        "global options may stand before the verb",
+        arguments: [
+            ("--json status jwks", "status --json jwks"), ("--socket /s -q list", "list --socket /s -q"),
+            ("--socket=/s list", "list --socket=/s"), ("status --json", "status --json"),
+            ("--help status", "--help status"),
+            ("--json", "--json"), ("--wait refresh x", "--wait refresh x"),
+        ])
+    func optionsBeforeVerb(line: String, expected: String) {
+        let arguments = line.split(separator: " ").map(String.init)
+        #expect(Freshetctl.verbFirst(arguments).joined(separator: " ") == expected)
+    }
+
+    @Test("without a daemon: status 69 and how to start it")
+    func notRunning() {
+        let transcript = Transcript()
+        #expect(freshetctl("status --socket /nonexistent/s", transcript) == .notRunning)
+        #expect(
+            transcript.talk == """
+                freshetctl: freshetd does not run: nobody answers at '/nonexistent/s': No such file or directory
+                Start it with 'systemctl start freshetd'.
+
+                """)
+        let user = Transcript()
+        #expect(freshetctl("list --socket /run/user/4000000000/s", user) == .notRunning)
+        #expect(user.talk.contains("systemctl --user start freshetd"))
+    }
+
+    @Test("the socket is the one named, that of the environment, the system's, or the user's")
+    func socketPath() {
+        func path(_ environment: [String: String], user: UInt32 = 1_000, existing: Set<String> = []) -> String {
+            SocketPath.find(Transcript().context(environment: environment, user: user, existing: existing))
+        }
+        let system = "/run/freshet/io.freshet.Control"
+        let own = ["XDG_RUNTIME_DIR": "/run/user/1000"]
+        #expect(path(["FRESHET_SOCKET": "/s", "XDG_RUNTIME_DIR": "/x"]) == "/s")
+        #expect(path(own, existing: [system]) == system)
+        #expect(path(own) == "/run/user/1000/freshet/io.freshet.Control")
+        #expect(path(own, user: 0) == system)
+        #expect(path([:]) == system)
+        #expect(path(["FRESHET_SOCKET": "", "XDG_RUNTIME_DIR": ""]) == system)
+    }
+
+    @Test("check becomes the freshetd beside it, with the same directories")
+    func check() {
+        let transcript = Transcript()
+        let context = transcript.context(
+            executable: ["/build/freshetd", "/usr/bin/freshetd"], ownPath: "/build/freshetctl")
+        #expect(Freshetctl.run(["check", "--config-dir", "/a", "--config-dir=/b"], context) == .failure)
+        #expect(transcript.executed == ["/build/freshetd", "--check", "--config-dir", "/a", "--config-dir", "/b"])
+        #expect(transcript.talk.contains("cannot execute '/build/freshetd': Exec format error"))
+    }
+
+    @Test("check finds the installed freshetd, and says where it looked if there is none")
+    func checkInstalled() {
+        let installed = Transcript()
+        _ = Freshetctl.run(
+            ["check"], installed.context(executable: ["/usr/libexec/freshetd"], ownPath: "/usr/bin/freshetctl"))
+        #expect(installed.executed == ["/usr/libexec/freshetd", "--check"])
+        let missing = Transcript()
+        #expect(Freshetctl.run(["check"], missing.context()) == .failure)
+        #expect(missing.executed.isEmpty && missing.talk.contains("/usr/libexec/freshetd"))
+    }
+}

@@ -1,0 +1,50 @@
+import Synchronization
+
+@testable import FreshetCommands
+
+/// Ours, not the one of Swift Testing.
+typealias CommandStatus = FreshetCommands.ExitStatus
+
+/// What a command said and did.
+final class Transcript: Sendable {
+    struct Contents {
+        var output = ""
+        var talk = ""
+        var executed: [String] = []
+    }
+    private let contents = Mutex(Contents())
+
+    var output: String { contents.withLock { $0.output } }
+    var talk: String { contents.withLock { $0.talk } }
+    var executed: [String] { contents.withLock { $0.executed } }
+
+    /// 2026-11-21 02:39:23 UTC.
+    static let now: Int64 = 1_795_228_763_000_000
+
+    func context(
+        environment: [String: String] = [:], user: UInt32 = 1_000, columns: Int? = nil,
+        existing: Set<String> = [], executable: Set<String> = [], ownPath: String? = nil,
+        takesBytes: @escaping @Sendable (String) -> Bool = { _ in true }
+    ) -> CommandContext {
+        CommandContext(
+            environment: environment, user: user,
+            output: { text in self.contents.withLock { $0.output += text } },
+            outputBytes: { bytes in
+                self.contents.withLock { $0.output += String(decoding: bytes, as: UTF8.self) }
+                return takesBytes(self.output)
+            },
+            talk: { text in self.contents.withLock { $0.talk += text } },
+            isTerminal: columns != nil, columns: columns, now: { Self.now }, timeZone: { _ in (0, "UTC") },
+            exists: existing.contains, isExecutable: executable.contains, ownPath: ownPath,
+            execute: { path, arguments in
+                self.contents.withLock { $0.executed = [path] + arguments }
+                return "Exec format error"
+            })
+    }
+}
+
+/// Runs a command line as a shell would split it at spaces.
+func freshetctl(_ line: String, _ transcript: Transcript, socket: String? = nil) -> ExitStatus {
+    let environment = socket.map { ["FRESHET_SOCKET": $0] } ?? [:]
+    return Freshetctl.run(line.split(separator: " ").map(String.init), transcript.context(environment: environment))
+}

@@ -1,0 +1,336 @@
+import ControlTestSupport
+import FreshetControl
+import Glibc
+import Testing
+
+@testable import FreshetCommands
+
+private let minute: Int64 = 60_000_000
+
+/// A daemon with one pipeline in good order and one that fails.
+private func service() -> ScriptedService {
+    let service = ScriptedService([])
+    let now = Transcript.now
+    let cause = CauseStatus(
+        signal: "network", count: 2, first: now - 5 * minute, last: now - 4 * minute,
+        detail: "default route via enp3s0")
+    service.change { script in
+        script.pipelines["jwks"] = PipelineStatus(
+            name: "jwks", description: "Keys of the identity provider", source: "https://id.example.com/jwks.json",
+            state: .loaded, freshness: .fresh,
+            generation: GenerationStatus(
+                number: 3, size: 1_229, digest: "ab", committedAt: now - 125 * minute,
+                path: "/var/cache/freshet/current/jwks.json", mediaType: "application/json"),
+            lastCheck: now - 3 * minute - 2_000_000,
+            lastRun: RunStatus(
+                number: 12, started: now - 3 * minute - 2_000_000, causes: [cause], durationUSec: 85_000,
+                outcome: .unchanged, generation: 3),
+            lastCauses: [cause, CauseStatus(signal: "timer", first: 1, last: 1)],
+            nextRun: NextRun(at: now + 12 * minute, reason: "every 15min"), needsNetwork: true,
+            path: "via enp3s0 from 192.0.2.7")
+        script.pipelines["prices"] = PipelineStatus(
+            name: "prices", source: "https://prices.example.com/", state: .waiting, waitingFor: .backoff,
+            waitingUntil: now + 40_000_000, lastCauses: [CauseStatus(signal: "start", first: 1, last: 1)],
+            failure: FailureStatus(message: "the origin answered 503", since: now - 10 * minute, attempts: 7))
+        script.signals = [
+            SignalStatus(
+                name: "network", fact: "reachable via enp3s0", fired: 4, lastFired: now - 2 * minute,
+                lastDetail: "new gateway"),
+            SignalStatus(name: "resume", fact: "", unavailable: "no logind"),
+        ]
+    }
+    return service
+}
+
+@Suite(.serialized, .timeLimit(.minutes(1))) struct VerbTests {
+    private func check(
+        _ line: String, _ service: ScriptedService = service(), rights: ControlRights = ownRights,
+        status: CommandStatus = .success, output: String = "", talk: String = "",
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        let transcript = Transcript()
+        try await withControlServer(service, rights: rights) { path in
+            #expect(freshetctl(line, transcript, socket: path) == status, sourceLocation: sourceLocation)
+        }
+        #expect(transcript.output == output, sourceLocation: sourceLocation)
+        #expect(transcript.talk == talk, sourceLocation: sourceLocation)
+    }
+
+    @Test("status shows the daemon and what each pipeline does, offers and needs")
+    func status() async throws {
+        try await check(
+            "status",
+            output: """
+                ● freshetd 1.0
+                    Since: Thu 1970-01-01 00:00:00 UTC; 56 years 10 months ago
+                      PID: 42
+                  Network: reachable via eth0
+                Pipelines: 2: 1 loaded, 1 waiting
+
+                ● jwks - Keys of the identity provider
+                   Source: https://id.example.com/jwks.json
+                    State: loaded (fresh)
+                     Copy: generation 3, 1.2 KiB, since Sat 2026-11-21 00:34:23 UTC; 2h 5min ago
+                     File: /var/cache/freshet/current/jwks.json
+                  Checked: 3min 2s ago
+                 Last run: 12: unchanged in 85 ms, begun 3min 2s ago
+                   Causes: network (2 times, default route via enp3s0), timer
+                 Next run: in 12min (every 15min)
+                  Network: via enp3s0 from 192.0.2.7
+
+                ● prices
+                   Source: https://prices.example.com/
+                    State: waiting for the next attempt, in 40s
+                     Copy: none yet
+                   Causes: start
+                    Error: the origin answered 503
+                    Since: Sat 2026-11-21 02:29:23 UTC; 10min ago, 7 attempts
+
+                """)
+    }
+
+    @Test("status of a name shows that pipeline alone")
+    func statusOfName() async throws {
+        let transcript = Transcript()
+        try await withControlServer(service()) { path in
+            #expect(freshetctl("status prices", transcript, socket: path) == .success)
+        }
+        #expect(transcript.output.hasPrefix("● prices\n") && !transcript.output.contains("jwks"))
+    }
+
+    @Test("list is a table; without a verb it is what is shown", arguments: ["list", "--json --no-pager", ""])
+    func list(line: String) async throws {
+        let json = line.contains("json")
+        let transcript = Transcript()
+        try await withControlServer(service()) { path in
+            #expect(freshetctl(line, transcript, socket: path) == .success)
+        }
+        if json {
+            #expect(transcript.output.hasPrefix(#"{"pipelines":["#))
+            return
+        }
+        #expect(
+            transcript.output == """
+                NAME   STATE           COPY    SIZE CHECKED     NEXT     CAUSES
+                jwks   loaded             3 1.2 KiB 3min 2s ago in 12min network, timer
+                prices waiting:backoff    -       - -           -        start
+
+                2 pipelines listed.
+
+                """)
+    }
+
+    @Test("list without a legend has no titles and no total")
+    func listWithoutLegend() async throws {
+        try await check(
+            "list jwks --no-legend", output: "jwks loaded 3 1.2 KiB 3min 2s ago in 12min network, timer\n")
+    }
+
+    @Test("a misspelt name is a failure with a suggestion")
+    func suggestion() async throws {
+        for verb in ["status", "list", "refresh", "get", "monitor"] {
+            try await check(
+                "\(verb) jkws", status: .failure,
+                talk: "freshetctl: there is no pipeline 'jkws'; did you mean 'jwks'?\n")
+        }
+    }
+
+    @Test("refresh says that it was requested, unless it is to be quiet")
+    func refresh() async throws {
+        try await check("refresh jwks", talk: "jwks: refresh requested\n")
+        try await check("refresh jwks --quiet")
+    }
+
+    @Test("refresh --wait says what came of each run")
+    func refreshAndWait() async throws {
+        let service = service()
+        service.change { script in
+            script.refresh["jwks"] = .success(
+                RefreshResult(
+                    name: "jwks", outcome: .changed, run: 13, generation: 3, size: 1_229, durationUSec: 85_000))
+        }
+        try await check(
+            "refresh jwks --wait", service, output: "jwks: changed, generation 3, 1.2 KiB in 85 ms\n")
+        #expect(service.asked == ["refresh jwks wait"])
+        try await check("refresh -q jwks --wait", service)
+        service.change {
+            $0.refresh["jwks"] = .success(RefreshResult(name: "jwks", outcome: .unchanged, durationUSec: 9_000))
+        }
+        try await check("refresh --wait --force jwks", service, output: "jwks: unchanged in 9 ms\n")
+        try await check(
+            "refresh --wait --json jwks", service,
+            output: #"{"results":[{"durationUSec":9000,"name":"jwks","outcome":"unchanged"}]}"# + "\n")
+    }
+
+    @Test("a run that failed is status 1, and said even when quiet")
+    func refreshFails() async throws {
+        let service = service()
+        service.change {
+            $0.refresh["jwks"] = .success(RefreshResult(name: "jwks", outcome: .failed, failure: "404\u{1B}[2J"))
+            $0.refresh["prices"] = .success(RefreshResult(name: "prices", outcome: .cancelled))
+        }
+        try await check("refresh --wait -q jwks", service, status: .failure, talk: "jwks: failed: 404\\u{1b}[2J\n")
+        try await check("refresh --wait prices", service, status: .failure, talk: "prices: cancelled\n")
+    }
+
+    @Test("patience is status 75 and says until when; a failure outweighs it")
+    func tryLater() async throws {
+        let service = service()
+        let hint = TryLaterHint(reason: "the origin answered 429", until: Transcript.now + 3 * minute)
+        service.change {
+            $0.refresh["jwks"] = .failure(.tryLater(hint))
+            $0.refresh["prices"] = .success(RefreshResult(name: "prices", outcome: .unchanged))
+        }
+        let until = "the origin answered 429, until Sat 2026-11-21 02:42:23 UTC (in 3min)"
+        try await check(
+            "refresh jwks", service, status: .tryLater,
+            talk: "freshetctl: nothing was started: \(until); --force passes it\n")
+        let several = Transcript()
+        try await withControlServer(service) { path in
+            #expect(freshetctl("refresh --all --wait", several, socket: path) == .tryLater)
+        }
+        #expect(several.output == "prices: unchanged\n" && several.talk == "jwks: not started: \(until)\n")
+        service.change { $0.refresh["prices"] = .success(RefreshResult(name: "prices", outcome: .failed)) }
+        try await withControlServer(service) { path in
+            #expect(freshetctl("refresh --all --wait", Transcript(), socket: path) == .failure)
+        }
+    }
+
+    @Test("who may not is told how: status 77")
+    func notPermitted() async throws {
+        for line in ["refresh jwks", "reload"] {
+            let transcript = Transcript()
+            try await withControlServer(service(), rights: strangerRights) { path in
+                #expect(freshetctl(line, transcript, socket: path) == .notPermitted)
+            }
+            #expect(transcript.talk.contains("as root, or as a member of the group freshet"))
+        }
+    }
+
+    @Test("a daemon that is busy is status 75")
+    func busy() async throws {
+        let service = service()
+        service.change { $0.reload = .failure(.busy("a reload is under way")) }
+        try await check("reload", service, status: .tryLater, talk: "freshetctl: not now: a reload is under way\n")
+    }
+
+    @Test("get prints the content of the file that the daemon names")
+    func get() async throws {
+        var template = Array("/tmp/freshet-get-XXXXXX".utf8CString)
+        let descriptor = mkstemp(&template)
+        try #require(descriptor >= 0)
+        let path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        defer { unlink(path) }
+        let content = String(repeating: "{\"keys\":[]}\n", count: 20_000)
+        #expect(
+            Array(content.utf8).withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) } == content.utf8.count)
+        close(descriptor)
+        let service = service()
+        service.change { $0.pipelines["jwks"]?.generation?.path = path }
+        try await check("get jwks", service, output: content)
+        unlink(path)
+        try await check(
+            "get jwks", service, status: .failure,
+            talk: "freshetctl: cannot read '\(path)': No such file or directory\n")
+    }
+
+    @Test("get of a pipeline without a copy says where to look")
+    func getNothing() async throws {
+        try await check(
+            "get prices", status: .failure,
+            talk: "freshetctl: 'prices' has no copy yet; 'freshetctl status prices' says why\n")
+    }
+
+    @Test("signals shows the present facts, and what is missing")
+    func signals() async throws {
+        try await check(
+            "signals",
+            output: """
+                SIGNAL  FACT                   FIRED LAST     DETAIL
+                network reachable via enp3s0       4 2min ago new gateway
+                resume  unavailable: no logind     0 -
+
+                2 signals listed.
+
+                """)
+    }
+
+    @Test("reload says what changed, and warns")
+    func reload() async throws {
+        let service = service()
+        service.change {
+            $0.reload = .success(ReloadSummary(added: ["a", "b"], removed: ["c"], unchanged: 1))
+            $0.warnings = [ConfigurationDiagnostic(severity: .warning, file: "a.yaml", message: "unreadable")]
+        }
+        try await check(
+            "reload --configuration-only", service,
+            talk: "a.yaml: warning: unreadable\nadded a, b; removed c; 1 pipeline unchanged\n")
+        #expect(service.asked == ["reload configuration"])
+    }
+
+    @Test("a refused configuration is status 78 with file, line, column and a caret")
+    func refused() async throws {
+        let service = service()
+        service.change {
+            $0.reload = .failure(
+                .configurationRefused([
+                    ConfigurationDiagnostic(
+                        file: "pipelines/jwks.yaml", line: 12, column: 7,
+                        message: "unknown key 'evry'; did you mean 'every'?", excerpt: "refresh: {evry: 15min}")
+                ]))
+        }
+        try await check(
+            "reload", service, status: .configuration,
+            talk: """
+                freshetctl: pipelines/jwks.yaml:12:7: error: unknown key 'evry'; did you mean 'every'?
+                    refresh: {evry: 15min}
+                          ^
+                the configuration has 1 fault, keeping the one before
+
+                """)
+        let json = Transcript()
+        try await withControlServer(service) { path in
+            #expect(freshetctl("reload --json", json, socket: path) == .configuration)
+        }
+        #expect(json.output.hasPrefix(#"{"diagnostics":[{"#))
+    }
+
+    @Test("monitor prints a line for each event until nobody reads", arguments: [false, true])
+    func monitor(json: Bool) async throws {
+        let service = service()
+        let run = RunStatus(
+            number: 13, started: Transcript.now, causes: [CauseStatus(signal: "network", first: 1, last: 1)],
+            durationUSec: 85_000, outcome: .failed, failure: "no route")
+        let events = [
+            ControlEvent.signal("network", number: 4, detail: "new gateway", at: Transcript.now),
+            .state(.waiting, of: "jwks", waitingFor: .network, at: Transcript.now),
+            .runEnded(run, of: "jwks", at: Transcript.now + 42_000),
+        ]
+        let transcript = Transcript()
+        try await withControlServer(service) { path in
+            var context = transcript.context(environment: ["FRESHET_SOCKET": path]) { output in
+                output.count { $0 == "\n" } < 3
+            }
+            // A terminal is told when it listens; from then on nothing may be missed.
+            context.isTerminal = true
+            context.environment["SYSTEMD_COLORS"] = "0"
+            context.talk = { _ in
+                for event in events { service.events.publish(event) }
+            }
+            #expect(Freshetctl.run(json ? ["monitor", "--json"] : ["monitor"], context) == .success)
+        }
+        if json {
+            let texts = transcript.output.split(separator: "\u{1E}")
+            #expect(texts.count == 3 && texts.allSatisfy { $0.hasPrefix("{") && $0.hasSuffix("}\n") })
+            #expect(transcript.output.hasPrefix("\u{1E}{\"at\":"))
+        } else {
+            #expect(
+                transcript.output == """
+                    02:39:23.000 signal network #4: new gateway
+                    02:39:23.000 jwks: waiting for the network
+                    02:39:23.042 jwks: run 13 failed in 85 ms: no route
+
+                    """)
+        }
+    }
+}

@@ -1,0 +1,159 @@
+import FreshetRender
+import Testing
+
+private let second: Int64 = 1_000_000
+
+@Suite struct TimeTextTests {
+    @Test(
+        "distances in time read as systemctl's",
+        arguments: [
+            (0, "now"), (-1, "now"), (999_999, "now"), (second, "in 1s"), (-second, "1s ago"),
+            (-182 * second, "3min 2s ago"), (-180 * second, "3min ago"), (-3_600 * second, "1h ago"),
+            (-7_500 * second, "2h 5min ago"), (-86_400 * second, "1 day ago"), (-100_000 * second, "1 day 3h ago"),
+            (-8 * 86_400 * second, "1 week 1 day ago"), (-40 * 86_400 * second, "1 month 1 week ago"),
+            (-400 * 86_400 * second, "1 year 1 month ago"), (720 * second, "in 12min"),
+        ] as [(Int64, String)])
+    func relative(distance: Int64, expected: String) {
+        let now: Int64 = 1_800_000_000 * second
+        #expect(TimeText.relative(now + distance, now: now) == expected)
+    }
+
+    @Test("any numbers are survived")
+    func extremes() {
+        for instant in [Int64.min, -1, 0, .max] {
+            for now in [Int64.min, 0, .max] { #expect(!TimeText.relative(instant, now: now).isEmpty) }
+            #expect(!TimeText.absolute(instant).isEmpty)
+            #expect(!TimeText.timeOfDay(instant).isEmpty)
+            #expect(!TimeText.duration(instant).isEmpty)
+            #expect(!SizeText.bytes(instant).isEmpty)
+        }
+    }
+
+    @Test(
+        "durations",
+        arguments: [
+            (0, "0 µs"), (999, "999 µs"), (1_000, "1 ms"), (85_400, "85 ms"), (999_999, "999 ms"),
+            (second, "1.0 s"), (2_430_000, "2.4 s"), (59_999_999, "59.9 s"), (60 * second, "1min"),
+            (182 * second, "3min 2s"), (-5, "0 µs"),
+        ] as [(Int64, String)])
+    func durations(duration: Int64, expected: String) {
+        #expect(TimeText.duration(duration) == expected)
+    }
+
+    @Test(
+        "dates",
+        arguments: [
+            (0, 0, "UTC", "Thu 1970-01-01 00:00:00 UTC"), (-1, 0, "UTC", "Wed 1969-12-31 23:59:59 UTC"),
+            (951_782_400 * second, 0, "UTC", "Tue 2000-02-29 00:00:00 UTC"),
+            (1_795_228_763 * second, 0, "UTC", "Sat 2026-11-21 02:39:23 UTC"),
+            (1_795_228_763 * second, 3_600, "CET", "Sat 2026-11-21 03:39:23 CET"),
+            (4_107_542_399 * second, 0, "UTC", "Sun 2100-02-28 23:59:59 UTC"),
+            (4_107_542_400 * second, 0, "UTC", "Mon 2100-03-01 00:00:00 UTC"),
+            (1_704_067_199 * second, -18_000, "EST", "Sun 2023-12-31 18:59:59 EST"),
+        ] as [(Int64, Int64, String, String)])
+    func absolute(instant: Int64, offset: Int64, zone: String, expected: String) {
+        #expect(TimeText.absolute(instant, offset: offset, zone: zone) == expected)
+    }
+
+    @Test("times of day have milliseconds")
+    func timeOfDay() {
+        #expect(TimeText.timeOfDay(1_795_228_763_042_999) == "02:39:23.042")
+        #expect(TimeText.timeOfDay(1_795_228_763_042_999, offset: -3 * 3_600) == "23:39:23.042")
+    }
+}
+
+@Suite struct SizeTextTests {
+    @Test(
+        "sizes",
+        arguments: [
+            (0, "0 B"), (1_023, "1023 B"), (1_024, "1 KiB"), (1_229, "1.2 KiB"), (10_239, "10 KiB"),
+            (10_240, "10 KiB"), (1_048_575, "1 MiB"), (1_047_552, "1023 KiB"), (64 << 20, "64 MiB"),
+            (Int64.max, "8 EiB"), (-1, "0 B"),
+        ] as [(Int64, String)])
+    func sizes(count: Int64, expected: String) {
+        #expect(SizeText.bytes(count) == expected)
+    }
+}
+
+@Suite struct DisplayTextTests {
+    @Test(
+        "width counts columns, not characters",
+        arguments: [("", 0), ("abc", 3), ("äöü", 3), ("e\u{301}", 1), ("日本", 4), ("😀", 2), ("한글", 4), ("…", 1)])
+    func width(text: String, expected: Int) {
+        #expect(DisplayText.width(of: text) == expected)
+    }
+
+    @Test("a text is cut to a width, never within a character")
+    func truncation() {
+        #expect(DisplayText.truncated("abcdef", to: 6) == "abcdef")
+        #expect(DisplayText.truncated("abcdef", to: 5) == "abcd…")
+        #expect(DisplayText.truncated("日本語", to: 4) == "日…")
+        #expect(DisplayText.truncated("abc", to: 1) == "…")
+        #expect(DisplayText.truncated("abc", to: 0) == "")
+    }
+
+    @Test("what would steer a terminal is shown instead of done")
+    func harmless() {
+        #expect(DisplayText.harmless("eth0\u{1B}[2J\n\u{202E}x") == "eth0\\u{1b}[2J\\u{a}\\u{202e}x")
+        #expect(DisplayText.harmless("änd 日本") == "änd 日本")
+    }
+}
+
+@Suite struct PaletteTests {
+    @Test(
+        "colours are for terminals, unless the environment says otherwise",
+        arguments: [
+            ([:], true, true), ([:], false, false), (["NO_COLOR": "1"], true, false), (["NO_COLOR": ""], true, true),
+            (["TERM": "dumb"], true, false), (["SYSTEMD_COLORS": "1", "NO_COLOR": "1"], false, true),
+            (["SYSTEMD_COLORS": "no"], true, false), (["SYSTEMD_COLORS": "256"], false, true),
+            (["SYSTEMD_COLORS": "auto"], true, true),
+        ] as [([String: String], Bool, Bool)])
+    func choice(environment: [String: String], isTerminal: Bool, expected: Bool) {
+        #expect(Palette.choose(environment: environment, isTerminal: isTerminal).isColourful == expected)
+    }
+
+    @Test("without colours a text stays as it is")
+    func paint() {
+        #expect(Palette(isColourful: false).paint("x", .bad) == "x")
+        #expect(Palette(isColourful: true).paint("x", .bad) == "\u{1B}[0;1;31mx\u{1B}[0m")
+        #expect(Palette(isColourful: true).paint("x", .plain) == "x")
+    }
+}
+
+@Suite struct TableTests {
+    private let table = Table(
+        columns: [.init("NAME"), .init("SIZE", .right), .init("SOURCE", shrinksTo: 6)],
+        rows: [
+            ["jwks", "1.2 KiB", "https://id.example.com/jwks"],
+            [Table.Cell("日本", .good), "64 MiB", ""],
+        ])
+    private let plain = Palette(isColourful: false)
+
+    @Test("columns are aligned, and lines end without space")
+    func alignment() {
+        #expect(
+            table.lines(width: nil, legend: true, palette: plain) == [
+                "NAME    SIZE SOURCE",
+                "jwks 1.2 KiB https://id.example.com/jwks",
+                "日本  64 MiB",
+            ])
+    }
+
+    @Test("without a legend the titles and their widths are gone")
+    func noLegend() {
+        let table = Table(columns: [.init("LONG TITLE"), .init("B")], rows: [["a", "b"]])
+        #expect(table.lines(width: nil, legend: false, palette: plain) == ["a b"])
+    }
+
+    @Test("a narrow terminal cuts what may shrink, down to its least width")
+    func narrow() {
+        #expect(table.lines(width: 24, legend: false, palette: plain).first == "jwks 1.2 KiB https://id…")
+        #expect(table.lines(width: 5, legend: false, palette: plain).first == "jwks 1.2 KiB https…")
+    }
+
+    @Test("colours do not count as width")
+    func colours() {
+        let lines = table.lines(width: nil, legend: false, palette: Palette(isColourful: true))
+        #expect(lines.last == "\u{1B}[0;1;32m日本\u{1B}[0m  64 MiB")
+    }
+}
