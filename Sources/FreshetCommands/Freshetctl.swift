@@ -10,6 +10,7 @@ struct FreshetctlCommand: ParsableCommand {
             Without a verb, lists the pipelines. Exit status: 0 success, 1 failure, 64 wrong usage, 69 the daemon does not \
             run, 75 try later, 77 not permitted, 78 faulty configuration.
             """,
+        version: Version.current,
         subcommands: [
             Status.self, List.self, Refresh.self, Get.self, Monitor.self, Signals.self, Reload.self, Check.self,
         ],

@@ -1,4 +1,5 @@
 import FreshetConfiguration
+import FreshetControl
 package import FreshetEventLoop
 import FreshetSystemd
 import Glibc

@@ -31,7 +31,7 @@ extension NetworkTarget {
     init(_ definition: PipelineDefinition, daemonTarget: String?) {
         var candidates: [String?] = []
         if case .address(let text) = definition.refresh.needsNetwork { candidates.append(text) }
-        if case .http(let source) = definition.source { candidates.append(source.host) }
+        if case .http(let source) = definition.source, !source.isLocal { candidates.append(source.host) }
         candidates.append(daemonTarget)
         let address = candidates.lazy.compactMap { $0.flatMap(IPAddress.init(_:)) }.first
         self = address.map(NetworkTarget.address) ?? .elsewhere

@@ -34,8 +34,7 @@ struct PipelineVoice: Sendable {
                     "fresh-for": .string("\((freshUntil - .now).rounded) more"),
                 ])
         case .waitingBegan(let wait):
-            let level: Logger.Level = wait.reason == .network ? .info : .debug
-            log.log(level: level, "waiting", metadata: metadata(.waiting, ["for": .string(wait.text)]))
+            log.debug("waiting", metadata: metadata(.waiting, ["for": .string(wait.text)]))
         case .waitingEnded(let reason):
             log.debug("waited long enough", metadata: ["for": .string(reason.rawValue)])
         case .runStarted(let order):

@@ -80,7 +80,9 @@ extension Supervisor: ControlService {
         rows.append(book.status(SignalName.reload, fact: "waits for SIGHUP or freshetctl reload"))
         rows.append(book.status(SignalName.operation, fact: "waits for freshetctl refresh"))
         let next = pipelines.values.compactMap { hosted in
-            hosted.runner.status.next.map { (name: hosted.definition.name, at: $0.at) }
+            hosted.runner.status.next.flatMap { next in
+                next.reason == .timer ? (name: hosted.runner.name, at: next.at) : nil
+            }
         }.min { $0.at < $1.at }
         rows.append(
             book.status(

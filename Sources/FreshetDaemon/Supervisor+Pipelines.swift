@@ -86,16 +86,17 @@ extension Supervisor {
     func prepareFaulty() async {
         guard let parts else { return }
         for (name, diagnostics) in configuration.faulty.sorted(by: { $0.key < $1.key }) {
-            for diagnostic in diagnostics { say(diagnostic) }
             let message = diagnostics.first { $0.severity == .error }?.sentence ?? "its configuration has faults"
             faulty[name] = FaultyPipeline(
                 message: message, remembered: await parts.store.remembered(name), since: WallClock.now)
-            log.error(
-                "the pipeline does not run, keeping its copy",
-                metadata: [
-                    "message-id": .string(JournalMessage.faultyPipeline.rawValue), "pipeline": .string(name),
-                    "error": .string(message),
-                ])
+            for diagnostic in diagnostics where diagnostic.severity == .error {
+                log.error(
+                    "a fault keeps the pipeline from running, keeping its copy",
+                    metadata: [
+                        "message-id": .string(JournalMessage.faultyPipeline.rawValue), "pipeline": .string(name),
+                        "error": .string(diagnostic.sentence),
+                    ])
+            }
         }
     }
 

@@ -90,7 +90,10 @@ pipeline() { # pipeline NAME: its file from standard input
     cat >"$config/pipelines/$1.yaml"
 }
 status() { # status NAME FILTER: a value of the pipeline's status
-    ctl status "$1" --json | jq -r "$2"
+    ctl status "$1" --json | jq -r ".pipelines[0] | $2"
+}
+status_is() { # status_is NAME CONDITION
+    ctl status "$1" --json | jq -e ".pipelines[0] | $2"
 }
 state_is() { [ "$(status "$1" .state)" = "$2" ]; }
 current() { echo "$work/cache/current/$1"; }

@@ -56,7 +56,9 @@ struct PipelineView {
 
     private var state: String {
         var text = pipeline.state.rawValue
-        if let reason = waitingReason { text += " for \(reason)" }
+        if let reason = waitingReason {
+            text += pipeline.state == .waiting ? " for \(reason)" : ", waits for \(reason)"
+        }
         if let until = pipeline.waitingUntil { text += ", \(times.relative(until))" }
         if let bytes = pipeline.loadedBytes { text += ", \(SizeText.bytes(bytes)) so far" }
         if let freshness = pipeline.freshness { text += " (\(freshness.rawValue))" }
@@ -69,7 +71,7 @@ struct PipelineView {
     static func waiting(_ reason: WaitingReason) -> String {
         switch reason {
         case .network: "the network"
-        case .quiet: "quiet"
+        case .quiet: "calm"
         case .backoff: "the next attempt"
         case .budget: "its budget"
         case .slot: "its turn"
@@ -102,7 +104,7 @@ struct PipelineView {
     /// The cells of `list`.
     var row: [Table.Cell] {
         var state = pipeline.state.rawValue
-        if let reason = pipeline.waitingFor { state += ":\(reason.rawValue)" }
+        if let reason = pipeline.waitingFor, pipeline.state == .waiting { state += ":\(reason.rawValue)" }
         if let freshness = pipeline.freshness, freshness != .fresh { state += " (\(freshness.rawValue))" }
         return [
             Table.Cell(pipeline.name),

@@ -43,7 +43,9 @@ extension PipelineDefinition {
         source == other.source && transform == other.transform && check == other.check && cache == other.cache
     }
 
-    /// What validators are bound to besides the content: whatever decides what the snapshot becomes.
+    /// What validators are bound to besides the content: whatever decides what the snapshot becomes, and whether it is
+    /// accepted and with which mode it is kept. So what the origin says has not changed still goes through a check that
+    /// has, and gets the mode that is configured now.
     ///
     /// Header fields are in it too, since `Accept` and its like choose the representation (RFC 9110, 12.5.5); their
     /// values only as a number, since a value may be a secret.
@@ -54,7 +56,9 @@ extension PipelineDefinition {
             case .command(let arguments): "command:\(arguments)"
             case .file(let path): "file:\(path)"
             }
-        return "\(origin)\n\(transform ?? "")"
+        let limits = "\(check.minBytes)-\(check.maxBytes) \(check.types.joined(separator: " "))"
+        let mode = cache.mode.map { String($0, radix: 8) } ?? ""
+        return [origin, transform ?? "", check.jq ?? "", limits, mode].joined(separator: "\n")
     }
 }
 
