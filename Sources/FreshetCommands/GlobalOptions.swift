@@ -15,7 +15,7 @@ struct GlobalOptions: ParsableArguments {
     @Flag(help: "Accepted for familiarity; there is no pager.")
     var noPager = false
 
-    @Flag(name: .shortAndLong, help: "Say nothing but errors, and print no data that was not asked for by name.")
+    @Flag(name: .shortAndLong, help: "Say nothing but errors.")
     var quiet = false
 
     /// Those with a value, for whoever looks for the verb among the arguments.
