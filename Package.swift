@@ -57,7 +57,8 @@ let package = Package(
                 "FreshetControl", logging,
             ]),
         .target(name: "FreshetCommands", dependencies: ["FreshetControl", "FreshetRender", argumentParser]),
-        .executableTarget(name: "freshetd", dependencies: ["FreshetDaemon", "FreshetEventLoop", "FreshetJQ", argumentParser]),
+        .executableTarget(
+            name: "freshetd", dependencies: ["FreshetDaemon", "FreshetEventLoop", "FreshetJQ", argumentParser]),
         .executableTarget(name: "freshetctl", dependencies: ["FreshetCommands"]),
         .target(name: "FreshetTestKit", dependencies: ["FreshetSignals"]),
 
