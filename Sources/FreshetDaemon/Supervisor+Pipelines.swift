@@ -34,7 +34,8 @@ extension Supervisor {
             [weak self] in self?.statusMayHaveChanged()
         }
         let runner = await parts.engine.add(
-            definition, signal: signal(of: definition, target), network: network, splay: splay, host: host
+            definition, signal: signal(of: definition, target), network: network, splay: splay,
+            share: share(of: definition.name)
         ) { reporter.report($0) }
         reporter.attach(runner)
         pipelines[definition.name] = HostedPipeline(runner: runner, target: target)
@@ -57,7 +58,7 @@ extension Supervisor {
             await dismiss(definition.name)
             return await host(definition)
         }
-        hosted.runner.reconfigure(definition, splay: splay, host: host)
+        hosted.runner.reconfigure(definition, splay: splay, share: share(of: definition.name))
     }
 
     /// All that a pipeline listens to, merged. Its timer is its engine's own, and the operator is always heard.
@@ -77,7 +78,12 @@ extension Supervisor {
 
     /// This host's share of the daemon's `splay`.
     private var splay: Duration {
-        configuration.daemon.splay * Jitter.stableFraction(host: host, pipeline: "")
+        configuration.daemon.splay * share(of: "")
+    }
+
+    /// This host's share of a random delay of this name, always the same.
+    private func share(of name: String) -> Double {
+        StableDelay.fraction(identity: identity, name: name)
     }
 
     // MARK: Faulty pipelines

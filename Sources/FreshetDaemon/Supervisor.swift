@@ -33,8 +33,8 @@ actor Supervisor {
     let book: SignalBook
     let standard = StandardSignals()
     let operation = Trigger(SignalName.operation)
-    /// A number of this host, for delays that are always the same here.
-    let host: UInt64
+    /// What no other host has, for delays that are always the same here.
+    let identity: [UInt8]
 
     var configuration = Configuration()
     var pipelines: [String: HostedPipeline] = [:]
@@ -79,7 +79,7 @@ actor Supervisor {
         directories.cache = options.cacheDirectory ?? directories.cache
         directories.runtime = options.runtimeDirectory ?? directories.runtime
         self.directories = directories
-        host = MachineIdentity.read().map { $0.bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) } } ?? 0
+        identity = MachineIdentity.read()?.bytes ?? []
         (jobs, jobsInput) = AsyncStream.makeStream()
     }
 

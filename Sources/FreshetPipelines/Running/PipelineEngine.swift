@@ -25,12 +25,12 @@ package final class PipelineEngine: Sendable {
     ///   - signal: all that the pipeline listens to, merged.
     ///   - network: the network's present state, for this pipeline's target.
     ///   - splay: this pipeline's share of the daemon's `splay`.
-    ///   - host: a number that stays the same for this host.
+    ///   - share: this host's and pipeline's share of a random delay: 0 or more, less than 1, always the same.
     ///   - seed: where random delays begin.
     ///   - report: is told what happens, in order, from the service's task; it must not block.
     package func add(
         _ definition: PipelineDefinition, signal: Signal, network: NetworkState, splay: Duration = .zero,
-        host: UInt64, seed: UInt64 = .random(in: .min ... .max), report: @escaping @Sendable (EngineEvent) -> Void
+        share: Double = 0, seed: UInt64 = .random(in: .min ... .max), report: @escaping @Sendable (EngineEvent) -> Void
     ) async -> PipelineRunner {
         let key = state.withLock { state in
             state.lastKey += 1
@@ -39,7 +39,7 @@ package final class PipelineEngine: Sendable {
         let subscription = inbox.subscribe(to: signal, as: key)
         let mailbox = Mailbox(inbox: inbox, key: key)
         let remembered = await world.store.remembered(definition.name)
-        let settings = RefreshSettings(definition, splay: splay, host: host)
+        let settings = RefreshSettings(definition, splay: splay, share: share)
         let runner = PipelineRunner(
             definition, settings, remembered: remembered, network: network, world: world,
             subscription: subscription, mailbox: mailbox, seed: seed, report: report)

@@ -73,7 +73,7 @@ struct RunnerTests {
         // The validators were of the untransformed copy.
         stage.origin.answers(.content("data", tag: "\"1\""))
         let other = Stage.definition(RefreshPolicy(freshFor: .zero), transform: "upper")
-        stage.runner.reconfigure(other, host: 1)
+        stage.runner.reconfigure(other, share: 0)
         try stage.advance(10)
         try stage.fire("reload")
         #expect(stage.origin.asked.last?.validators == nil)

@@ -290,7 +290,7 @@ final class Stage {
     ) throws -> (PipelineEngine, PipelineRunner) {
         let engine = PipelineEngine(world)
         let runner = try executor.run {
-            await engine.add(definition, signal: signal, network: network, host: 1, seed: 5) { told.add($0) }
+            await engine.add(definition, signal: signal, network: network, share: 0, seed: 5) { told.add($0) }
         }
         return (engine, runner)
     }
