@@ -63,13 +63,16 @@ struct CacheStore: SnapshotStore {
         }
     }
 
-    func recordUnchanged(_ pipeline: String, binding: String, validators: FreshetPipelines.Validators?) async {
+    func recordUnchanged(
+        _ pipeline: String, binding: String, validators: FreshetPipelines.Validators?
+    ) async -> Bool {
         await workers.run { [self] in
-            attempt(pipeline, else: ()) { () throws(CacheError) in
-                _ = try cache.recordUnchanged(
+            // An index that fails says nothing of the copy.
+            attempt(pipeline, else: true) { () throws(CacheError) in
+                try cache.recordUnchanged(
                     pipeline,
                     validators: [validators.flatMap { Validators($0, binding: binding) }].compactMap(\.self),
-                    at: WallTime(microseconds: WallClock.now))
+                    at: WallTime(microseconds: WallClock.now)) != nil
             }
         }
     }

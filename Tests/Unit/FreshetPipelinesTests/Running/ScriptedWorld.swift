@@ -159,6 +159,8 @@ final class MemoryStore: SnapshotStore {
         var records: [RunRecord] = []
         var unchanged = 0
         var refusesCommits = false
+        /// The copy goes away while the origin is being asked.
+        var isRemoved = false
     }
 
     let state = Lock(State())
@@ -198,11 +200,13 @@ final class MemoryStore: SnapshotStore {
         return result
     }
 
-    func recordUnchanged(_ pipeline: String, binding: String, validators: Validators?) async {
+    func recordUnchanged(_ pipeline: String, binding: String, validators: Validators?) async -> Bool {
         let wallNow = clock.wallNow
-        state.withLock { state in
+        return state.withLock { state in
+            guard !state.isRemoved else { return false }
             state.unchanged += 1
             state.remembered.lastCheck = wallNow
+            return true
         }
     }
 
