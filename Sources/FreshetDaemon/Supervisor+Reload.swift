@@ -40,7 +40,7 @@ extension Supervisor {
         configurationOnly: Bool, detail: String
     ) async throws(ControlError) -> (ReloadSummary, [ConfigurationDiagnostic]) {
         guard !isReloading else { throw .busy("a reload is under way") }
-        guard !isStopping, let parts else { throw .busy("the daemon is starting or stopping") }
+        guard !isEnding, let parts else { throw .busy("the daemon is starting or stopping") }
         isReloading = true
         defer { isReloading = false }
         notifier.reloading(status: "reading the configuration")

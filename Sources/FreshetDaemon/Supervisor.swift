@@ -43,7 +43,6 @@ actor Supervisor {
     var networkStates: [NetworkTarget: NetworkState] = [:]
     var configurationRead = WallClock.now
     var isReloading = false
-    var isStopping = false
     private var lastStatus = ""
     private var isStatusDue = false
     private var statusTimer: LoopTimer?
@@ -103,13 +102,16 @@ actor Supervisor {
             group.cancelAll()
         }
         log.info("stopped", metadata: ["message-id": .string(JournalMessage.stopping.rawValue)])
-        return exit.status
+        return exit.status ?? .success
     }
 
     /// Adds a child task to the running daemon.
     nonisolated func adopt(_ job: @escaping @Sendable () async -> Void) {
         jobsInput.yield(job)
     }
+
+    /// It was told to end.
+    nonisolated var isEnding: Bool { exit.status != nil }
 
     /// Ends the daemon: runs are cancelled and awaited, commits under way are finished.
     nonisolated func end(_ status: DaemonExit = .success) {
@@ -248,6 +250,7 @@ actor Supervisor {
         let failed = await withTaskGroup(of: Bool.self) { group in
             for name in names {
                 group.addTask {
+                    guard await self.canBeReached(name) else { return true }
                     guard let result = try? await self.refresh(name, wait: true, force: false) else { return true }
                     return result.failure != nil || result.tryLater != nil
                 }
@@ -257,6 +260,17 @@ actor Supervisor {
             return failed
         }
         end(failed || !faulty.isEmpty ? .failure : .success)
+    }
+
+    /// `--once` does not wait for a network.
+    private func canBeReached(_ name: String) -> Bool {
+        guard let hosted = pipelines[name], hosted.definition.needsNetwork, let target = targets[hosted.target],
+            !target.state.reachable
+        else { return true }
+        log.warning(
+            "not run, the network is not there",
+            metadata: ["pipeline": .string(name), "path": .string(target.watch.fact.description)])
+        return false
     }
 
     // MARK: Status
@@ -276,7 +290,7 @@ actor Supervisor {
     private func tellStatus() {
         isStatusDue = false
         let line = statusLine()
-        guard line != lastStatus, !isStopping else { return }
+        guard line != lastStatus, !isEnding else { return }
         lastStatus = line
         notifier.status(line)
     }
@@ -296,11 +310,12 @@ actor Supervisor {
 
 /// How the daemon is to end: the first failure counts.
 private final class Exit: Sendable {
-    private let stored = Mutex(DaemonExit.success)
+    private let stored = Mutex<DaemonExit?>(nil)
 
-    var status: DaemonExit { stored.withLock { $0 } }
+    /// Nil until it was told to end.
+    var status: DaemonExit? { stored.withLock { $0 } }
 
     func note(_ status: DaemonExit) {
-        stored.withLock { if $0 == .success { $0 = status } }
+        stored.withLock { if $0 == nil || $0 == .success { $0 = status } }
     }
 }
