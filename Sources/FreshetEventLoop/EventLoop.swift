@@ -94,7 +94,7 @@ public final class EventLoop: Sendable {
         }
     }
 
-    /// The loop's clock: boot time, as ``ContinuousClock`` is on Linux; its sleeps are timers of this loop.
+    /// The loop's clock: boot time, as `ContinuousClock` is on Linux; its sleeps are timers of this loop.
     public var clock: LoopClock { LoopClock(loop: self) }
 
     /// Whether the caller is on the loop's thread.
