@@ -134,7 +134,7 @@ extension ConfigurationDiagnostic {
         self.init(
             severity: diagnostic.severity == .error ? .fault : .warning, file: diagnostic.file,
             line: diagnostic.line.map(Int64.init), column: diagnostic.column.map(Int64.init),
-            message: diagnostic.remedy.map { "\(diagnostic.message); \($0)" } ?? diagnostic.message,
-            excerpt: diagnostic.excerpt?.text)
+            message: diagnostic.explanation(), excerpt: diagnostic.excerpt?.text,
+            caret: diagnostic.excerpt.map { Int64($0.caret) })
     }
 }
