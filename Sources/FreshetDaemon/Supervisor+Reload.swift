@@ -1,6 +1,7 @@
 import FreshetCache
 import FreshetConfiguration
 import FreshetControl
+import FreshetEmitters
 import FreshetEventLoop
 import FreshetPipelines
 import FreshetSignals
@@ -44,7 +45,7 @@ extension Supervisor {
         isReloading = true
         defer { isReloading = false }
         notifier.reloading(status: "reading the configuration")
-        let new = await load()
+        let new = await refusingProgramFaults(of: await load())
         var faults = new.diagnostics.filter { $0.severity == .error }
         if faults.isEmpty, let conflict = await assignFiles(of: new, in: parts) { faults = [conflict] }
         guard faults.isEmpty else {
@@ -95,6 +96,36 @@ extension Supervisor {
         return ReloadSummary(
             added: difference.added.map(\.name), changed: difference.changed.map(\.name), removed: difference.removed,
             unchanged: Int64(difference.unchanged.count))
+    }
+
+    /// The programs that are not in force already are compiled, in a helper of their own: one that pipelines use may be
+    /// busy. At start they are not: that would be milliseconds for each before READY; a run says what is wrong then.
+    private func refusingProgramFaults(of new: Configuration) async -> Configuration {
+        let inForce = Set(configuration.pipelines.flatMap(\.programs))
+        let transformer = JQTransformer(loop, workers: workers)
+        var verdicts: [String: String?] = [:]
+        var faults: [ProgramFault] = []
+        for definition in new.pipelines {
+            for program in Set(definition.programs).subtracting(inForce).sorted() {
+                var verdict: String?
+                if let known = verdicts[program] {
+                    verdict = known
+                } else {
+                    do throws(FetchError) {
+                        verdict = try await transformer.fault(in: program)
+                    } catch {
+                        // A program that ends the helper is at fault; a helper that cannot be started is not its.
+                        if case .failed(let failure) = error, failure.kind == .content { verdict = failure.message }
+                    }
+                    verdicts[program] = .some(verdict)
+                }
+                guard let verdict else { continue }
+                faults.append(ProgramFault(pipeline: definition.name, program: program, message: verdict))
+            }
+        }
+        guard !faults.isEmpty else { return new }
+        let loader = Self.loader(options)
+        return await workers.run { [faults] in loader.refusing(faults, in: new) }
     }
 
     private func assignFiles(of new: Configuration, in parts: Parts) async -> Diagnostic? {
