@@ -188,7 +188,11 @@ actor Supervisor {
         var made = ""
         for component in path.split(separator: "/", omittingEmptySubsequences: false) {
             made += made.isEmpty && !path.hasPrefix("/") ? String(component) : "/\(component)"
-            if made == "/" || made.isEmpty { continue }
+            if component.isEmpty {
+                // A leading, a doubled or a trailing slash.
+                if made.hasSuffix("/") { made.removeLast() }
+                continue
+            }
             guard mkdir(made, 0o755) != 0 else { continue }
             var status = stat()
             let reason = errno
