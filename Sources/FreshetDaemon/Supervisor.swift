@@ -47,6 +47,8 @@ actor Supervisor {
     private var lastStatus = ""
     private var isStatusDue = false
     private var statusTimer: LoopTimer?
+    /// Due when a network that has flapped is to be told of.
+    var networkTimer: LoopTimer?
 
     /// Child tasks to be: closures that the running ``run()`` adds to its group.
     private let jobs: AsyncStream<@Sendable () async -> Void>
