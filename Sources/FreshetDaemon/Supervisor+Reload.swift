@@ -40,10 +40,16 @@ extension Supervisor {
     func reload(
         configurationOnly: Bool, detail: String
     ) async throws(ControlError) -> (ReloadSummary, [ConfigurationDiagnostic]) {
-        guard !isReloading else { throw .busy("a reload is under way") }
+        // The reload under way may have read the files before the edit that this one is about: it does not stand for it.
+        while isReloading {
+            await withCheckedContinuation { waitingReloads.append($0) }
+        }
         guard !isStopping, let parts else { throw .busy("the daemon is starting or stopping") }
         isReloading = true
-        defer { isReloading = false }
+        defer {
+            isReloading = false
+            if !waitingReloads.isEmpty { waitingReloads.removeFirst().resume() }
+        }
         notifier.reloading(status: "reading the configuration")
         let new = await refusingProgramFaults(of: await load())
         var faults = new.diagnostics.filter { $0.severity == .error }

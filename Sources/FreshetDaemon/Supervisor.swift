@@ -43,6 +43,8 @@ actor Supervisor {
     var networkStates: [NetworkTarget: NetworkState] = [:]
     var configurationRead = WallClock.now
     var isReloading = false
+    /// Reloads that take their turn after the one under way.
+    var waitingReloads: [CheckedContinuation<Void, Never>] = []
     var isStopping = false
     private var lastStatus = ""
     private var isStatusDue = false
