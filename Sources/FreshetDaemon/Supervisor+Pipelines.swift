@@ -26,14 +26,29 @@ struct FaultyPipeline: Sendable {
 extension Supervisor {
     // MARK: Hosting
 
+    /// Starts all pipelines; what is remembered of them is asked for at once.
+    func hostAll() async {
+        guard let parts else { return }
+        let remembered = await parts.store.remembered()
+        for definition in configuration.pipelines {
+            guard let state = remembered[definition.name] else {
+                await host(definition)
+                continue
+            }
+            let (target, network, reporter) = prepare(definition, in: parts)
+            let runner = parts.engine.add(
+                definition, remembered: state, signal: signal(of: definition, target), network: network, splay: splay,
+                share: share(of: definition.name)
+            ) { reporter.report($0) }
+            reporter.attach(runner)
+            pipelines[definition.name] = HostedPipeline(runner: runner, target: target)
+        }
+    }
+
     /// Starts a pipeline. What fires from now on is heard.
     func host(_ definition: PipelineDefinition) async {
         guard let parts else { return }
-        let target = NetworkTarget(definition, daemonTarget: configuration.daemon.networkTarget)
-        let network = follow(target, in: parts)
-        let reporter = PipelineReporter(PipelineVoice(name: definition.name, log: log, events: events, book: book)) {
-            [weak self] in self?.statusMayHaveChanged()
-        }
+        let (target, network, reporter) = prepare(definition, in: parts)
         let runner = await parts.engine.add(
             definition, signal: signal(of: definition, target), network: network, splay: splay,
             share: share(of: definition.name)
@@ -42,6 +57,17 @@ extension Supervisor {
         pipelines[definition.name] = HostedPipeline(runner: runner, target: target)
         // It may have changed while the pipeline was being added.
         if let state = targets[target]?.state, state != network { runner.networkChanged(state) }
+    }
+
+    private func prepare(
+        _ definition: PipelineDefinition, in parts: Parts
+    ) -> (target: NetworkTarget, network: NetworkState, reporter: PipelineReporter) {
+        let target = NetworkTarget(definition, daemonTarget: configuration.daemon.networkTarget)
+        let network = follow(target, in: parts)
+        let reporter = PipelineReporter(PipelineVoice(name: definition.name, log: log, events: events, book: book)) {
+            [weak self] in self?.statusMayHaveChanged()
+        }
+        return (target, network, reporter)
     }
 
     /// Ends a pipeline; its copy stays.
