@@ -8,6 +8,7 @@
 #   make format    rewrite the sources in the house style
 #   make bench     figures and ratios; judges nothing
 #   make docs      the libraries' documentation, in .build/docs
+#   make sanitize  unit tests and simulation under the thread and the address sanitizer
 #   make install   DESTDIR= PREFIX=/usr
 #   make clean     remove what was built
 
@@ -21,7 +22,7 @@ RELEASE = $(SWIFT) build --configuration release --static-swift-stdlib -Xlinker 
 SOURCES = Package.swift Sources Tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build run test lint format bench docs install clean
+.PHONY: help setup setup-test build run test lint format bench docs sanitize install clean
 
 help:
 	@sed -n 's/^# \{0,1\}//; 1,/^$$/p' Makefile
@@ -55,6 +56,9 @@ bench: setup-test build
 
 docs:
 	@Scripts/docs
+
+sanitize: setup-test
+	@Scripts/sanitize
 
 install:
 	@test -x .build/release/freshetd || { echo "make install: build first: make build" >&2; exit 1; }
