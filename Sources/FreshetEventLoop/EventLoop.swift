@@ -187,7 +187,6 @@ public final class EventLoop: Sendable {
     }
 
     private func dispatch(_ event: epoll_event) {
-        let event = event
         let data = withUnsafePointer(to: event) { freshet_epoll_data($0) }
         let descriptor = Int32(truncatingIfNeeded: data)
         if descriptor == wakeUp.rawValue || descriptor == timer.rawValue {

@@ -124,7 +124,7 @@ final class Machine {
             if let runner = daemon.hosted[definition.name], definition.refresh.on == runner.definition.refresh.on {
                 if !definition.makesTheSame(as: runner.definition) { witness.changed(definition.name) }
                 witness.hosts(definition)
-                runner.reconfigure(definition, splay: splay(new), host: host)
+                runner.reconfigure(definition, splay: splay(new), share: share(of: definition.name))
             } else {
                 try dismiss(definition.name, on: daemon)
                 try host(definition, on: daemon)
@@ -150,7 +150,11 @@ final class Machine {
     }
 
     private func splay(_ configuration: Configuration) -> Duration {
-        configuration.daemon.splay * Jitter.stableFraction(host: host, pipeline: "")
+        configuration.daemon.splay * share(of: "")
+    }
+
+    private func share(of name: String) -> Double {
+        StableDelay.fraction(identity: String(host).utf8, name: name)
     }
 
     private func host(_ definition: PipelineDefinition, on daemon: Daemon) throws {
@@ -160,12 +164,13 @@ final class Machine {
         if definition.refresh.on.contains(.reload) { signals.append(daemon.reload.signal) }
         let state = NetworkState(link, before: nil)
         let splay = splay(daemon.configuration)
+        let share = share(of: definition.name)
         seed += 1
         witness.hosts(definition)
         daemon.hosted[definition.name] = try place.executor.run {
-            [engine = daemon.engine, witness, host, seed, signals] in
+            [engine = daemon.engine, witness, seed, signals] in
             await engine.add(
-                definition, signal: .merge(signals), network: state, splay: splay, host: host, seed: seed
+                definition, signal: .merge(signals), network: state, splay: splay, share: share, seed: seed
             ) { witness.heard($0, of: definition.name) }
         }
     }

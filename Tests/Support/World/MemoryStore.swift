@@ -11,6 +11,8 @@ package final class MemoryStore: SnapshotStore {
         package var records: [RunRecord] = []
         package var unchanged = 0
         package var refusesCommits = false
+        /// The copy goes away while the origin is being asked.
+        package var isRemoved = false
     }
 
     package let state = Lock(State())
@@ -52,11 +54,13 @@ package final class MemoryStore: SnapshotStore {
         return result
     }
 
-    package func recordUnchanged(_ pipeline: String, binding: String, validators: Validators?) async {
+    package func recordUnchanged(_ pipeline: String, binding: String, validators: Validators?) async -> Bool {
         let wallNow = clock.wallNow
-        state.withLock { state in
+        return state.withLock { state in
+            guard !state.isRemoved else { return false }
             state.unchanged += 1
             state.remembered.lastCheck = wallNow
+            return true
         }
     }
 
@@ -108,7 +112,7 @@ package final class MemoryDisk: SnapshotStore {
         try await self[definition.name].commit(snapshot, of: definition)
     }
 
-    package func recordUnchanged(_ pipeline: String, binding: String, validators: Validators?) async {
+    package func recordUnchanged(_ pipeline: String, binding: String, validators: Validators?) async -> Bool {
         await self[pipeline].recordUnchanged(pipeline, binding: binding, validators: validators)
     }
 

@@ -61,7 +61,7 @@ final class Stage {
     ) throws -> (PipelineEngine, PipelineRunner) {
         let engine = PipelineEngine(world)
         let runner = try executor.run {
-            await engine.add(definition, signal: signal, network: network, host: 1, seed: 5) { told.add($0) }
+            await engine.add(definition, signal: signal, network: network, seed: 5) { told.add($0) }
         }
         return (engine, runner)
     }
