@@ -31,7 +31,7 @@ install-once = test -e $(3) -o -L $(3) || install -D -m $(1) $(2) $(3)
 .PHONY: help setup setup-test build run test lint format bench docs sanitize install uninstall clean
 
 help:
-	@sed -n 's/^# \{0,1\}//; 1,/^$$/p' Makefile
+	@sed -n '/^$$/q; s/^# \{0,1\}//p' Makefile
 
 setup:
 	@Scripts/setup run
