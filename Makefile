@@ -8,6 +8,7 @@
 #   make format    rewrite the sources in the house style
 #   make bench     figures and ratios; judges nothing
 #   make docs      the libraries' documentation, in .build/docs
+#   make sanitize  unit tests and simulation under the thread and the address sanitizer
 #   make install   DESTDIR= PREFIX=/usr; leaves configuration that is there alone
 #   make uninstall leaves configuration and data
 #   make clean     remove what was built
@@ -27,10 +28,10 @@ PLACES = -e 's|/usr/sbin/freshetd|$(PREFIX)/sbin/freshetd|' -e 's|/usr/bin/fresh
 install-once = test -e $(3) -o -L $(3) || install -D -m $(1) $(2) $(3)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build run test lint format bench docs install uninstall clean
+.PHONY: help setup setup-test build run test lint format bench docs sanitize install uninstall clean
 
 help:
-	@sed -n 's/^# \{0,1\}//; 1,/^$$/p' Makefile
+	@sed -n '/^$$/q; s/^# \{0,1\}//p' Makefile
 
 setup:
 	@Scripts/setup run
@@ -61,6 +62,9 @@ bench: setup-test build
 
 docs:
 	@Scripts/docs
+
+sanitize: setup-test
+	@Scripts/sanitize
 
 # Configuration that is there already is the administrator's, a link to nowhere included, and is left alone. The units
 # name the programs where they are installed.

@@ -118,7 +118,7 @@ let package = Package(
             name: "DaemonSimulation",
             dependencies: [
                 "FreshetDaemon", "FreshetPipelines", "FreshetSignals", "FreshetTestKit", "FreshetConfiguration",
-                "FreshetSystemSignals", "WorldTestSupport",
+                "FreshetSystemSignals", "FreshetEventLoop", "WorldTestSupport",
             ],
             path: "Tests/Simulation"),
         .testTarget(

@@ -8,7 +8,7 @@ import WorldTestSupport
 /// every pipeline comes to rest with a fresh copy.
 ///
 /// A course is its seed: it takes the same way each time. `FRESHET_SEEDS=100-999` tries others.
-@Suite("In any course of a machine's days")
+@Suite("In any course of a machine's days", .ownThread)
 struct CourseTests {
     static var seeds: ClosedRange<UInt64> {
         let words = getenv("FRESHET_SEEDS").map { String(cString: $0).split(separator: "-").compactMap { UInt64($0) } }

@@ -2,7 +2,7 @@ import FreshetPipelines
 import Testing
 import WorldTestSupport
 
-@Suite("A laptop's day")
+@Suite("A laptop's day", .ownThread)
 struct LaptopTests {
     @Test("wherever it goes, the copy is fresh at once when the network is there, and no failure is told")
     func day() throws {

@@ -2,7 +2,7 @@ import FreshetPipelines
 import Testing
 import WorldTestSupport
 
-@Suite("A thousand pipelines")
+@Suite("A thousand pipelines", .ownThread)
 struct ManyTests {
     /// The names of the pipelines of a kind.
     private func names(_ kind: String, _ count: Int) -> [String] { (0..<count).map { "\(kind)\($0)" } }

@@ -2,7 +2,7 @@ import FreshetPipelines
 import Testing
 import WorldTestSupport
 
-@Suite("An origin is treated well")
+@Suite("An origin is treated well", .ownThread)
 struct OriginTests {
     private static let hour: Duration = .seconds(3600)
 

@@ -2,7 +2,7 @@ import FreshetPipelines
 import Testing
 import WorldTestSupport
 
-@Suite("A configuration that changes under way")
+@Suite("A configuration that changes under way", .ownThread)
 struct ReloadTests {
     @Test("two daemons, reloaded while their runs go on: one's product is another, the other's only comes more often")
     func twoDaemons() throws {

@@ -133,11 +133,13 @@ final class Witness: Sendable {
         }
         let kept = store.rememberedNow.generation?.number ?? 0
         expect(status.run != nil || offered == kept, "\(name): generation \(kept) is there, \(offered) is offered")
-        let before = state.withLock { state in
+        let (before, demand) = state.withLock { state in
             defer { state.accounts[name]?.offered = offered }
-            return state.accounts[name]?.offered ?? 0
+            return (state.accounts[name]?.offered ?? 0, state.accounts[name]?.demand)
         }
         expect(offered >= before, "\(name): generation \(offered) is offered after \(before)")
+        let isAtRest = status.run == nil && status.waitsFor == nil && status.activity != .held
+        expect(demand == nil || !isAtRest, "\(name): a demand was forgotten")
     }
 }
 
