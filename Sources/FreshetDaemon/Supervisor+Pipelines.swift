@@ -1,5 +1,6 @@
 import FreshetConfiguration
 import FreshetControl
+import FreshetEventLoop
 import FreshetPipelines
 import FreshetSignals
 import FreshetSystemSignals
@@ -25,14 +26,29 @@ struct FaultyPipeline: Sendable {
 extension Supervisor {
     // MARK: Hosting
 
+    /// Starts all pipelines; what is remembered of them is asked for at once.
+    func hostAll() async {
+        guard let parts else { return }
+        let remembered = await parts.store.remembered()
+        for definition in configuration.pipelines {
+            guard let state = remembered[definition.name] else {
+                await host(definition)
+                continue
+            }
+            let (target, network, reporter) = prepare(definition, in: parts)
+            let runner = parts.engine.add(
+                definition, remembered: state, signal: signal(of: definition, target), network: network, splay: splay,
+                share: share(of: definition.name)
+            ) { reporter.report($0) }
+            reporter.attach(runner)
+            pipelines[definition.name] = HostedPipeline(runner: runner, target: target)
+        }
+    }
+
     /// Starts a pipeline. What fires from now on is heard.
     func host(_ definition: PipelineDefinition) async {
         guard let parts else { return }
-        let target = NetworkTarget(definition, daemonTarget: configuration.daemon.networkTarget)
-        let network = follow(target, in: parts)
-        let reporter = PipelineReporter(PipelineVoice(name: definition.name, log: log, events: events, book: book)) {
-            [weak self] in self?.statusMayHaveChanged()
-        }
+        let (target, network, reporter) = prepare(definition, in: parts)
         let runner = await parts.engine.add(
             definition, signal: signal(of: definition, target), network: network, splay: splay,
             share: share(of: definition.name)
@@ -41,6 +57,17 @@ extension Supervisor {
         pipelines[definition.name] = HostedPipeline(runner: runner, target: target)
         // It may have changed while the pipeline was being added.
         if let state = targets[target]?.state, state != network { runner.networkChanged(state) }
+    }
+
+    private func prepare(
+        _ definition: PipelineDefinition, in parts: Parts
+    ) -> (target: NetworkTarget, network: NetworkState, reporter: PipelineReporter) {
+        let target = NetworkTarget(definition, daemonTarget: configuration.daemon.networkTarget)
+        let network = follow(target, in: parts)
+        let reporter = PipelineReporter(PipelineVoice(name: definition.name, log: log, events: events, book: book)) {
+            [weak self] in self?.statusMayHaveChanged()
+        }
+        return (target, network, reporter)
     }
 
     /// Ends a pipeline; its copy stays.
@@ -148,16 +175,55 @@ extension Supervisor {
         follower.state = NetworkState(fact, before: before)
         targets[target] = follower
         guard follower.state != before else { return }
-        if follower.state.reachable != before.reachable {
-            log.info(
-                follower.state.reachable ? "the network is there" : "the network is gone",
-                metadata: [
-                    "message-id": .string(JournalMessage.network.rawValue), "target": .string("\(target)"),
-                    "path": .string(fact.description),
-                ])
-        }
+        if follower.state.reachable != before.reachable { tellNetworkChange(of: target) }
         for hosted in pipelines.values where hosted.target == target { hosted.runner.networkChanged(follower.state) }
         statusMayHaveChanged()
+    }
+
+    /// A network that comes or goes is told at once; while it flaps the changes are counted, and told when it is calm.
+    private func tellNetworkChange(of target: NetworkTarget) {
+        tellNetworkNews()
+        let now = ContinuousClock.now
+        guard let verdict = targets[target]?.news.changed(at: now) else { return }
+        sayNetwork(target, level: verdict == .say ? .info : .debug)
+        armNetworkTimer()
+    }
+
+    /// Says what is due of the targets' news.
+    private func tellNetworkNews() {
+        let now = ContinuousClock.now
+        for target in Array(targets.keys) {
+            switch targets[target]?.news.elapsed(at: now) {
+            case .calm(let changes): sayNetwork(target, changes: changes)
+            case .goesOn(let changes): sayNetwork(target, changes: changes, message: "the network keeps changing")
+            case nil: break
+            }
+        }
+        armNetworkTimer()
+    }
+
+    private func armNetworkTimer() {
+        guard let due = targets.values.compactMap(\.news.due).min() else { return }
+        let timer =
+            networkTimer
+            ?? LoopTimer(loop) { [weak self] in
+                self?.adopt { [weak self] in await self?.tellNetworkNews() }
+            }
+        networkTimer = timer
+        timer.arm(at: due)
+    }
+
+    private func sayNetwork(
+        _ target: NetworkTarget, changes: Int? = nil, message: Logger.Message? = nil, level: Logger.Level = .info
+    ) {
+        guard let follower = targets[target] else { return }
+        var metadata: Logger.Metadata = [
+            "message-id": .string(JournalMessage.network.rawValue), "target": .string("\(target)"),
+            "path": .string(follower.watch.fact.description),
+        ]
+        if let changes { metadata["changes"] = .stringConvertible(changes) }
+        let state: Logger.Message = follower.state.reachable ? "the network is there" : "the network is gone"
+        log.log(level: level, message ?? state, metadata: metadata)
     }
 
     private func networkFired(_ target: NetworkTarget, _ detail: String?, count: Int) {

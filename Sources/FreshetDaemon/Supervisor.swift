@@ -43,9 +43,14 @@ actor Supervisor {
     var networkStates: [NetworkTarget: NetworkState] = [:]
     var configurationRead = WallClock.now
     var isReloading = false
+    /// Reloads that take their turn after the one under way.
+    var waitingReloads: [CheckedContinuation<Void, Never>] = []
     private var lastStatus = ""
     private var isStatusDue = false
     private var statusTimer: LoopTimer?
+    /// Due when a network that has flapped is to be told of.
+    var networkTimer: LoopTimer?
+    private var termination: SignalDescriptor?
 
     /// Child tasks to be: closures that the running ``run()`` adds to its group.
     private let jobs: AsyncStream<@Sendable () async -> Void>
@@ -130,7 +135,7 @@ actor Supervisor {
             return end(.failure)
         }
         if let engine = parts?.engine { adopt { await engine.run() } }
-        for definition in configuration.pipelines { await host(definition) }
+        await hostAll()
         statusTimer = LoopTimer(loop) { [weak self] in
             self?.adopt { [weak self] in await self?.tellStatus() }
         }
@@ -201,24 +206,29 @@ actor Supervisor {
         }
     }
 
+    /// A process signal may come at any time from the start on. It is blocked and so stays pending until its
+    /// descriptor is read: that must not be before somebody listens.
     private func listenToProcessSignals() throws {
-        let hangup = try HangupSource(loop)
-        adopt {
-            for await causes in hangup.reloadRequested.causes {
-                await self.reloadBySignal(causes.first?.last.detail ?? "SIGHUP")
-            }
+        termination = try SignalDescriptor(loop, [SIGTERM, SIGINT]) { [weak self] _ in self?.end() }
+        adopt { await self.listenToHangup() }
+    }
+
+    private func listenToHangup() async {
+        let hangup: HangupSource
+        do {
+            hangup = try HangupSource(loop)
+        } catch {
+            log.critical("cannot listen to SIGHUP", metadata: ["error": .string("\(error)")])
+            return end(.failure)
         }
-        adopt {
-            for await _ in hangup.terminalClosed {
-                self.log.info("the terminal was closed, stopping")
-                self.end()
+        // One subscription to both, before the loop reads the descriptor.
+        for await causes in Signal.merge(hangup.reloadRequested, hangup.terminalClosed).causes {
+            if causes.contains(where: { $0.last.signal == HangupSource.terminalClosedName }) {
+                log.info("the terminal was closed, stopping")
+                end()
+            } else {
+                await reloadBySignal(causes.first?.last.detail ?? "SIGHUP")
             }
-        }
-        let termination = SignalSource("terminate")
-        let descriptor = try SignalDescriptor(loop, [SIGTERM, SIGINT]) { _ in termination.fire() }
-        adopt {
-            for await _ in termination.signal { self.end() }
-            withExtendedLifetime(descriptor) {}
         }
     }
 
