@@ -153,9 +153,9 @@ actor Supervisor {
 
     private func makeParts() async throws -> Parts {
         let directories = directories
-        for directory in [directories.state, directories.cache, directories.runtime] {
-            try Self.makeDirectory(directory)
-        }
+        try Self.makeDirectory(directories.state, mode: 0o700)
+        try Self.makeDirectory(directories.cache, mode: 0o755)
+        try Self.makeDirectory(directories.runtime, mode: 0o755)
         let (cache, report) = try await workers.run { () throws(CacheError) in
             try LocalCache.open(cacheDirectory: directories.cache, stateDirectory: directories.state)
         }
@@ -190,17 +190,13 @@ actor Supervisor {
             engine: PipelineEngine(world), slots: slots)
     }
 
-    /// Makes a directory and those above it, as `mkdir -p` does; systemd has made them already.
-    private static func makeDirectory(_ path: String) throws(FreshetEventLoop.SystemCallError) {
-        var made = ""
-        for component in path.split(separator: "/", omittingEmptySubsequences: false) {
-            made += made.isEmpty && !path.hasPrefix("/") ? String(component) : "/\(component)"
-            if component.isEmpty {
-                // A leading, a doubled or a trailing slash.
-                if made.hasSuffix("/") { made.removeLast() }
-                continue
-            }
-            guard mkdir(made, 0o755) != 0 else { continue }
+    /// Makes a directory and those above it, as `mkdir -p -m MODE` does; systemd has made them already.
+    private static func makeDirectory(_ path: String, mode: mode_t) throws(FreshetEventLoop.SystemCallError) {
+        let components = path.split(separator: "/")
+        var made = path.hasPrefix("/") ? "" : "."
+        for (index, component) in components.enumerated() {
+            made += "/\(component)"
+            guard mkdir(made, index == components.count - 1 ? mode : 0o755) != 0 else { continue }
             var status = stat()
             let reason = errno
             guard stat(made, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
