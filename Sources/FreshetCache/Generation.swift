@@ -102,6 +102,17 @@ package struct RefreshState: Hashable, Sendable {
     }
 }
 
+/// What is remembered of a pipeline, at one look.
+package struct PipelineMemory: Hashable, Sendable {
+    /// What it offers now; nil if it has nothing, or if that is gone or damaged.
+    package var current: Generation?
+    package var attempts: RefreshState
+    /// The number of its newest run, 0 if it had none.
+    package var lastRun: Int64
+    /// The small value that was asked for.
+    package var value: [UInt8]?
+}
+
 /// One run, as it is remembered.
 package struct RunRecord: Hashable, Sendable {
     package enum Outcome: String, Sendable, CaseIterable {

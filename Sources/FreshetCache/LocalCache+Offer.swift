@@ -6,9 +6,20 @@ extension LocalCache {
     /// The common case costs a look into the index and one `lstat`. Only a difference takes the pipeline's lock, and so
     /// waits for a commit that is under way: between its rename and the index's transaction the two differ.
     func offer(of pipeline: String) throws(CacheError) -> IndexedOffer? {
-        let known = try withIndex { (index) throws(SQLiteError) in try index.offer(of: pipeline) }
-        if let known, try status(of: known)?.identity == known.generation.identity { return known }
-        return try entry(pipeline).state.withLock { (state) throws(CacheError) in
+        if let known = try withIndex({ (index) throws(SQLiteError) in try index.offer(of: pipeline) }) {
+            return try verified(known)
+        }
+        return try verifiedOffer(of: pipeline)
+    }
+
+    /// The same for an offer that was just read from the index.
+    func verified(_ known: IndexedOffer) throws(CacheError) -> IndexedOffer? {
+        if try status(of: known)?.identity == known.generation.identity { return known }
+        return try verifiedOffer(of: known.pipeline.name)
+    }
+
+    private func verifiedOffer(of pipeline: String) throws(CacheError) -> IndexedOffer? {
+        try entry(pipeline).state.withLock { (state) throws(CacheError) in
             try verifiedOffer(of: pipeline, &state)
         }
     }

@@ -52,11 +52,14 @@ extension LocalCache {
             try onFiles { (files) throws(SystemCallError) in try files.unlink(self.layout.current + "/" + entry.name) }
             report.temporaries += 1
         }
-        var names = Set(directories.map(\.name).filter { CacheName.fault(in: $0) == nil })
-        names.formUnion(try withIndex { (index) throws(SQLiteError) in try index.pipelines() }.map(\.name))
+        let rows = try withIndex { (index) throws(SQLiteError) in try index.pipelines() }
+        let start = StartPicture(
+            readers: readers, directories: Set(directories.map(\.name).filter { CacheName.fault(in: $0) == nil }),
+            rows: rows, generations: try withIndex { (index) throws(SQLiteError) in try index.generations() })
+        let names = start.directories.union(rows.map(\.name)).filter { !start.isBare($0) }
         for name in names.sorted() {
             do throws(CacheError) {
-                if let recovery = try reconcile(name, start: readers, verifiesAll: verifiesAll) {
+                if let recovery = try reconcile(name, start: start, verifiesAll: verifiesAll) {
                     report.pipelines.append(recovery)
                 }
             } catch {

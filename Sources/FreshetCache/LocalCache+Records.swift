@@ -36,6 +36,36 @@ extension LocalCache {
         return state ?? RefreshState()
     }
 
+    /// What is remembered of a pipeline, and the small value of this key; nil if the pipeline is not known.
+    package func memory(_ pipeline: String, key: String) throws(CacheError) -> PipelineMemory? {
+        let found = try withIndex { (index) throws(SQLiteError) in try index.memory(of: pipeline, key: key) }
+        return if let found { try memory(found) } else { nil }
+    }
+
+    /// The same of all pipelines, with one look into the index. What of one cannot be had (its file's directory cannot
+    /// be read) is not there.
+    package func memories(key: String) throws(CacheError) -> [String: PipelineMemory] {
+        let found = try withIndex { (index) throws(SQLiteError) in try index.memories(key: key) }
+        var result: [String: PipelineMemory] = [:]
+        result.reserveCapacity(found.count)
+        for indexed in found { result[indexed.pipeline.name] = try? memory(indexed) }
+        return result
+    }
+
+    private func memory(_ indexed: IndexedMemory) throws(CacheError) -> PipelineMemory {
+        let name = indexed.pipeline.name
+        var attempts = indexed.attempts
+        // Without content only a commit that failed half-way leaves something to look for.
+        let offer =
+            if let known = indexed.offer { try verified(known) } else if isSuspect(name) { try offer(of: name) } else {
+                IndexedOffer?.none
+            }
+        if offer == nil { attempts.lastSuccess = nil }
+        return PipelineMemory(
+            current: offer.map { $0.generation.generation(path: layout.reader($0.file)) }, attempts: attempts,
+            lastRun: indexed.lastRun, value: indexed.value)
+    }
+
     /// Remembers a run; the oldest beyond ``CacheLimits/runsPerPipeline`` is forgotten.
     package func record(_ run: RunRecord) throws(CacheError) {
         try CacheName.check(run.pipeline)

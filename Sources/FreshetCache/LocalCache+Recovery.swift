@@ -1,25 +1,65 @@
+/// What the start knows of all pipelines, so that it need not ask for each.
+struct StartPicture: Sendable {
+    /// What is in `current/`.
+    let readers: [DirectoryEntry]
+    private let readerNames: Set<String>
+    /// The names below `generations/`.
+    let directories: Set<String>
+    private let rows: [String: IndexedPipeline]
+    private let generations: [Int64: [IndexedGeneration]]
+
+    init(
+        readers: [DirectoryEntry], directories: Set<String>, rows: [IndexedPipeline],
+        generations: [Int64: [IndexedGeneration]]
+    ) {
+        self.readers = readers
+        readerNames = Set(readers.map(\.name))
+        self.directories = directories
+        self.rows = Dictionary(rows.map { ($0.name, $0) }) { first, _ in first }
+        self.generations = generations
+    }
+
+    func row(_ pipeline: String) -> IndexedPipeline? { rows[pipeline] }
+    func generations(of pipeline: Int64) -> [IndexedGeneration] { generations[pipeline] ?? [] }
+    func hasReader(_ file: String) -> Bool { readerNames.contains(file) }
+
+    /// Neither the index nor the disk has anything of it: there is nothing to make agree.
+    func isBare(_ pipeline: String) -> Bool {
+        guard !directories.contains(pipeline) else { return false }
+        guard let row = rows[pipeline] else { return true }
+        return row.current == nil && generations[row.id] == nil
+    }
+}
+
 extension LocalCache {
     /// Makes the pipeline's row and its files agree. Returns what was done; nil if nothing was to do.
     ///
     /// The caller holds the pipeline's lock, or is the start.
     ///
     /// - Parameters:
-    ///   - start: at the start, the names in `current/`. Nil while running: then the candidates that lie about belong
-    ///     to writers that live, and stay.
+    ///   - start: at the start, what was found. Nil while running: then the candidates that lie about belong to writers
+    ///     that live, and stay.
     ///   - verifiesAll: compute digests also where the file is the one that was committed.
     func reconcile(
-        _ pipeline: String, start: [DirectoryEntry]? = nil, verifiesAll: Bool = false
+        _ pipeline: String, start: StartPicture? = nil, verifiesAll: Bool = false
     ) throws(CacheError) -> PipelineRecovery? {
-        let row = try withIndex { (index) throws(SQLiteError) in try index.pipeline(pipeline) }
+        if let start, start.isBare(pipeline) { return nil }
+        let row =
+            if let start { start.row(pipeline) } else {
+                try withIndex { (index) throws(SQLiteError) in try index.pipeline(pipeline) }
+            }
         var indexed = PipelineInIndex(current: row?.current, lastNumber: row?.lastNumber ?? 0)
         if let row {
-            indexed.generations = try withIndex { (index) throws(SQLiteError) in try index.generations(of: row.id) }
+            indexed.generations =
+                if let start { start.generations(of: row.id) } else {
+                    try withIndex { (index) throws(SQLiteError) in try index.generations(of: row.id) }
+                }
         }
         var disk = try contents(of: pipeline)
         if start == nil { disk.temporaries = [] }
-        let file: String? = if let known = row?.file { known } else { try findFile(of: disk, among: start) }
+        let file: String? = if let known = row?.file { known } else { try findFile(of: disk, among: start?.readers) }
         let reader = file.map(layout.reader)
-        if let reader {
+        if let file, let reader, start?.hasReader(file) ?? true {
             disk.reader = try onFiles { (files) throws(SystemCallError) in try files.status(reader) }
         }
         let plan = try Reconciliation(

@@ -43,8 +43,9 @@ package final class LocalCache: Sendable {
         try CacheName.check(files)
         try transaction { (index) throws(SQLiteError) in
             var changed: [(pipeline: IndexedPipeline, file: String)] = []
+            let known = Dictionary(try index.pipelines().map { ($0.name, $0) }) { first, _ in first }
             for (name, file) in files {
-                let pipeline = try index.ensurePipeline(name)
+                let pipeline = if let row = known[name] { row } else { try index.ensurePipeline(name) }
                 if pipeline.file != file { changed.append((pipeline, file)) }
             }
             // All let go before any takes, so that two pipelines may exchange their files.
@@ -144,6 +145,11 @@ package final class LocalCache: Sendable {
             entries[pipeline] = made
             return made
         }
+    }
+
+    /// The index may be behind the files: see ``PipelineEntry/State/isSuspect``.
+    func isSuspect(_ pipeline: String) -> Bool {
+        pipelines.withLock { $0[pipeline] }?.state.withLock { $0.isSuspect } ?? false
     }
 
     func withIndex<Value: Sendable>(

@@ -12,8 +12,7 @@ struct StateLock: ~Copyable, Sendable {
         guard opened >= 0 else {
             throw .fileSystem(SystemCallError(call: "open", path: layout.lock, errno: errno))
         }
-        guard flock(opened, LOCK_EX | LOCK_NB) == 0 else {
-            let reason = errno
+        if let reason = Self.lock(opened) {
             let holder = Self.holder(opened)
             close(opened)
             guard reason == EWOULDBLOCK else {
@@ -28,6 +27,22 @@ struct StateLock: ~Copyable, Sendable {
     }
 
     deinit { close(descriptor) }
+
+    /// How often, and how many milliseconds apart, a lock that somebody has is asked for again: whoever was just killed
+    /// or closed it may have a child between vfork and execve, which shares the descriptor for an instant.
+    private static let attempts = 20
+    private static let pause: Int32 = 10
+
+    /// Returns why it could not be had.
+    private static func lock(_ descriptor: Int32) -> Int32? {
+        for attempt in 1...attempts {
+            if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return nil }
+            let reason = errno
+            if reason != EWOULDBLOCK && reason != EINTR || attempt == attempts { return reason }
+            poll(nil, 0, pause)
+        }
+        return EWOULDBLOCK
+    }
 
     private static func holder(_ descriptor: Int32) -> Int32? {
         var buffer = [UInt8](repeating: 0, count: 16)

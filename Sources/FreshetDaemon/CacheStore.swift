@@ -18,14 +18,15 @@ struct CacheStore: SnapshotStore {
     func remembered(_ pipeline: String) async -> RememberedState {
         await workers.run { [self] in
             attempt(pipeline, else: RememberedState()) { () throws(CacheError) in
-                let state = try cache.refreshState(pipeline)
-                return RememberedState(
-                    generation: try cache.current(pipeline).map(OfferedGeneration.init),
-                    lastCheck: state.lastSuccess?.microseconds, retryAfter: state.retryAfter?.microseconds,
-                    lastRun: UInt64(clamping: try cache.runs(pipeline, limit: 1).first?.number ?? 0),
-                    binding: try cache.state(pipeline, key: Self.bindingKey).map { String(decoding: $0, as: UTF8.self) }
-                )
+                try cache.memory(pipeline, key: Self.bindingKey).map(RememberedState.init) ?? RememberedState()
             }
+        }
+    }
+
+    /// What is remembered of all pipelines, as far as it can be had at once; ask ``remembered(_:)`` for the others.
+    func remembered() async -> [String: RememberedState] {
+        await workers.run { [self] in
+            ((try? cache.memories(key: Self.bindingKey)) ?? [:]).mapValues(RememberedState.init)
         }
     }
 
@@ -63,13 +64,16 @@ struct CacheStore: SnapshotStore {
         }
     }
 
-    func recordUnchanged(_ pipeline: String, binding: String, validators: FreshetPipelines.Validators?) async {
+    func recordUnchanged(
+        _ pipeline: String, binding: String, validators: FreshetPipelines.Validators?
+    ) async -> Bool {
         await workers.run { [self] in
-            attempt(pipeline, else: ()) { () throws(CacheError) in
-                _ = try cache.recordUnchanged(
+            // An index that fails says nothing of the copy.
+            attempt(pipeline, else: true) { () throws(CacheError) in
+                try cache.recordUnchanged(
                     pipeline,
                     validators: [validators.flatMap { Validators($0, binding: binding) }].compactMap(\.self),
-                    at: WallTime(microseconds: WallClock.now))
+                    at: WallTime(microseconds: WallClock.now)) != nil
             }
         }
     }
@@ -129,6 +133,16 @@ extension FreshetCache.Validators {
     init?(_ validators: FreshetPipelines.Validators, binding: String) {
         guard !validators.isEmpty else { return nil }
         self.init(url: binding, entityTag: validators.entityTag, lastModified: validators.lastModified)
+    }
+}
+
+extension RememberedState {
+    init(_ memory: PipelineMemory) {
+        self.init(
+            generation: memory.current.map(OfferedGeneration.init),
+            lastCheck: memory.attempts.lastSuccess?.microseconds, retryAfter: memory.attempts.retryAfter?.microseconds,
+            lastRun: UInt64(clamping: memory.lastRun), binding: memory.value.map { String(decoding: $0, as: UTF8.self) }
+        )
     }
 }
 

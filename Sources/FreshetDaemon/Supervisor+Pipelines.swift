@@ -26,21 +26,48 @@ struct FaultyPipeline: Sendable {
 extension Supervisor {
     // MARK: Hosting
 
+    /// Starts all pipelines; what is remembered of them is asked for at once.
+    func hostAll() async {
+        guard let parts else { return }
+        let remembered = await parts.store.remembered()
+        for definition in configuration.pipelines {
+            guard let state = remembered[definition.name] else {
+                await host(definition)
+                continue
+            }
+            let (target, network, reporter) = prepare(definition, in: parts)
+            let runner = parts.engine.add(
+                definition, remembered: state, signal: signal(of: definition, target), network: network, splay: splay,
+                share: share(of: definition.name)
+            ) { reporter.report($0) }
+            reporter.attach(runner)
+            pipelines[definition.name] = HostedPipeline(runner: runner, target: target)
+        }
+    }
+
     /// Starts a pipeline. What fires from now on is heard.
     func host(_ definition: PipelineDefinition) async {
         guard let parts else { return }
-        let target = NetworkTarget(definition, daemonTarget: configuration.daemon.networkTarget)
-        let network = follow(target, in: parts)
-        let reporter = PipelineReporter(PipelineVoice(name: definition.name, log: log, events: events, book: book)) {
-            [weak self] in self?.statusMayHaveChanged()
-        }
+        let (target, network, reporter) = prepare(definition, in: parts)
         let runner = await parts.engine.add(
-            definition, signal: signal(of: definition, target), network: network, splay: splay, host: host
+            definition, signal: signal(of: definition, target), network: network, splay: splay,
+            share: share(of: definition.name)
         ) { reporter.report($0) }
         reporter.attach(runner)
         pipelines[definition.name] = HostedPipeline(runner: runner, target: target)
         // It may have changed while the pipeline was being added.
         if let state = targets[target]?.state, state != network { runner.networkChanged(state) }
+    }
+
+    private func prepare(
+        _ definition: PipelineDefinition, in parts: Parts
+    ) -> (target: NetworkTarget, network: NetworkState, reporter: PipelineReporter) {
+        let target = NetworkTarget(definition, daemonTarget: configuration.daemon.networkTarget)
+        let network = follow(target, in: parts)
+        let reporter = PipelineReporter(PipelineVoice(name: definition.name, log: log, events: events, book: book)) {
+            [weak self] in self?.statusMayHaveChanged()
+        }
+        return (target, network, reporter)
     }
 
     /// Ends a pipeline; its copy stays.
@@ -58,7 +85,7 @@ extension Supervisor {
             await dismiss(definition.name)
             return await host(definition)
         }
-        hosted.runner.reconfigure(definition, splay: splay, host: host)
+        hosted.runner.reconfigure(definition, splay: splay, share: share(of: definition.name))
     }
 
     /// All that a pipeline listens to, merged. Its timer is its engine's own, and the operator is always heard.
@@ -78,7 +105,12 @@ extension Supervisor {
 
     /// This host's share of the daemon's `splay`.
     private var splay: Duration {
-        configuration.daemon.splay * Jitter.stableFraction(host: host, pipeline: "")
+        configuration.daemon.splay * share(of: "")
+    }
+
+    /// This host's share of a random delay of this name, always the same.
+    private func share(of name: String) -> Double {
+        StableDelay.fraction(identity: identity, name: name)
     }
 
     // MARK: Faulty pipelines

@@ -44,7 +44,7 @@ extension Supervisor {
         while isReloading {
             await withCheckedContinuation { waitingReloads.append($0) }
         }
-        guard !isStopping, let parts else { throw .busy("the daemon is starting or stopping") }
+        guard !isEnding, let parts else { throw .busy("the daemon is starting or stopping") }
         isReloading = true
         defer {
             isReloading = false
@@ -63,7 +63,7 @@ extension Supervisor {
                     "message-id": .string(JournalMessage.reloadRefused.rawValue),
                     "faults": .stringConvertible(faults.count),
                 ])
-            throw .configurationRefused(new.diagnostics.map(ConfigurationDiagnostic.init))
+            throw .configurationRefused((new.isSound ? faults : new.diagnostics).map(ConfigurationDiagnostic.init))
         }
         let summary = await apply(new)
         configurationRead = WallClock.now

@@ -33,8 +33,8 @@ actor Supervisor {
     let book: SignalBook
     let standard = StandardSignals()
     let operation = Trigger(SignalName.operation)
-    /// A number of this host, for delays that are always the same here.
-    let host: UInt64
+    /// What no other host has, for delays that are always the same here.
+    let identity: [UInt8]
 
     var configuration = Configuration()
     var pipelines: [String: HostedPipeline] = [:]
@@ -45,12 +45,12 @@ actor Supervisor {
     var isReloading = false
     /// Reloads that take their turn after the one under way.
     var waitingReloads: [CheckedContinuation<Void, Never>] = []
-    var isStopping = false
     private var lastStatus = ""
     private var isStatusDue = false
     private var statusTimer: LoopTimer?
     /// Due when a network that has flapped is to be told of.
     var networkTimer: LoopTimer?
+    private var termination: SignalDescriptor?
 
     /// Child tasks to be: closures that the running ``run()`` adds to its group.
     private let jobs: AsyncStream<@Sendable () async -> Void>
@@ -83,7 +83,7 @@ actor Supervisor {
         directories.cache = options.cacheDirectory ?? directories.cache
         directories.runtime = options.runtimeDirectory ?? directories.runtime
         self.directories = directories
-        host = MachineIdentity.read().map { $0.bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) } } ?? 0
+        identity = MachineIdentity.read()?.bytes ?? []
         (jobs, jobsInput) = AsyncStream.makeStream()
     }
 
@@ -107,13 +107,16 @@ actor Supervisor {
             group.cancelAll()
         }
         log.info("stopped", metadata: ["message-id": .string(JournalMessage.stopping.rawValue)])
-        return exit.status
+        return exit.status ?? .success
     }
 
     /// Adds a child task to the running daemon.
     nonisolated func adopt(_ job: @escaping @Sendable () async -> Void) {
         jobsInput.yield(job)
     }
+
+    /// It was told to end.
+    nonisolated var isEnding: Bool { exit.status != nil }
 
     /// Ends the daemon: runs are cancelled and awaited, commits under way are finished.
     nonisolated func end(_ status: DaemonExit = .success) {
@@ -132,7 +135,7 @@ actor Supervisor {
             return end(.failure)
         }
         if let engine = parts?.engine { adopt { await engine.run() } }
-        for definition in configuration.pipelines { await host(definition) }
+        await hostAll()
         statusTimer = LoopTimer(loop) { [weak self] in
             self?.adopt { [weak self] in await self?.tellStatus() }
         }
@@ -207,24 +210,29 @@ actor Supervisor {
         }
     }
 
+    /// A process signal may come at any time from the start on. It is blocked and so stays pending until its
+    /// descriptor is read: that must not be before somebody listens.
     private func listenToProcessSignals() throws {
-        let hangup = try HangupSource(loop)
-        adopt {
-            for await causes in hangup.reloadRequested.causes {
-                await self.reloadBySignal(causes.first?.last.detail ?? "SIGHUP")
-            }
+        termination = try SignalDescriptor(loop, [SIGTERM, SIGINT]) { [weak self] _ in self?.end() }
+        adopt { await self.listenToHangup() }
+    }
+
+    private func listenToHangup() async {
+        let hangup: HangupSource
+        do {
+            hangup = try HangupSource(loop)
+        } catch {
+            log.critical("cannot listen to SIGHUP", metadata: ["error": .string("\(error)")])
+            return end(.failure)
         }
-        adopt {
-            for await _ in hangup.terminalClosed {
-                self.log.info("the terminal was closed, stopping")
-                self.end()
+        // One subscription to both, before the loop reads the descriptor.
+        for await causes in Signal.merge(hangup.reloadRequested, hangup.terminalClosed).causes {
+            if causes.contains(where: { $0.last.signal == HangupSource.terminalClosedName }) {
+                log.info("the terminal was closed, stopping")
+                end()
+            } else {
+                await reloadBySignal(causes.first?.last.detail ?? "SIGHUP")
             }
-        }
-        let termination = SignalSource("terminate")
-        let descriptor = try SignalDescriptor(loop, [SIGTERM, SIGINT]) { _ in termination.fire() }
-        adopt {
-            for await _ in termination.signal { self.end() }
-            withExtendedLifetime(descriptor) {}
         }
     }
 
@@ -256,6 +264,7 @@ actor Supervisor {
         let failed = await withTaskGroup(of: Bool.self) { group in
             for name in names {
                 group.addTask {
+                    guard await self.canBeReached(name) else { return true }
                     guard let result = try? await self.refresh(name, wait: true, force: false) else { return true }
                     return result.failure != nil || result.tryLater != nil
                 }
@@ -265,6 +274,17 @@ actor Supervisor {
             return failed
         }
         end(failed || !faulty.isEmpty ? .failure : .success)
+    }
+
+    /// `--once` does not wait for a network.
+    private func canBeReached(_ name: String) -> Bool {
+        guard let hosted = pipelines[name], hosted.definition.needsNetwork, let target = targets[hosted.target],
+            !target.state.reachable
+        else { return true }
+        log.warning(
+            "not run, the network is not there",
+            metadata: ["pipeline": .string(name), "path": .string(target.watch.fact.description)])
+        return false
     }
 
     // MARK: Status
@@ -284,7 +304,7 @@ actor Supervisor {
     private func tellStatus() {
         isStatusDue = false
         let line = statusLine()
-        guard line != lastStatus, !isStopping else { return }
+        guard line != lastStatus, !isEnding else { return }
         lastStatus = line
         notifier.status(line)
     }
@@ -304,11 +324,12 @@ actor Supervisor {
 
 /// How the daemon is to end: the first failure counts.
 private final class Exit: Sendable {
-    private let stored = Mutex(DaemonExit.success)
+    private let stored = Mutex<DaemonExit?>(nil)
 
-    var status: DaemonExit { stored.withLock { $0 } }
+    /// Nil until it was told to end.
+    var status: DaemonExit? { stored.withLock { $0 } }
 
     func note(_ status: DaemonExit) {
-        stored.withLock { if $0 == .success { $0 = status } }
+        stored.withLock { if $0 == nil || $0 == .success { $0 = status } }
     }
 }

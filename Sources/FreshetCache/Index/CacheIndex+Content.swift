@@ -74,6 +74,21 @@ extension CacheIndex {
         ).compactMap { $0 }
     }
 
+    /// All generations of all pipelines, by the pipeline's row.
+    mutating func generations() throws(SQLiteError) -> [Int64: [IndexedGeneration]] {
+        let rows = try database.rows(
+            """
+            SELECT number, digest, size, committed_at, run, inode, modified, changed, pipeline FROM generations
+            ORDER BY pipeline, number
+            """
+        ) { (pipeline: $0.integer(8), generation: Self.generation($0)) }
+        var result: [Int64: [IndexedGeneration]] = [:]
+        for (pipeline, generation) in rows {
+            if let generation { result[pipeline, default: []].append(generation) }
+        }
+        return result
+    }
+
     mutating func generation(_ number: Int64, of pipeline: Int64) throws(SQLiteError) -> IndexedGeneration? {
         try database.row(
             """
@@ -126,7 +141,7 @@ extension CacheIndex {
     }
 
     /// Nil for a row whose digest is none: such a row counts as absent.
-    private static func generation(_ row: borrowing SQLiteRow) -> IndexedGeneration? {
+    static func generation(_ row: borrowing SQLiteRow) -> IndexedGeneration? {
         guard let digest = ContentDigest(bytes: row.blob(1)) else { return nil }
         return IndexedGeneration(
             content: StoredContent(number: row.integer(0), digest: digest),

@@ -1,3 +1,12 @@
+/// Everything that a pipeline starts with.
+struct IndexedMemory: Sendable {
+    var pipeline: IndexedPipeline
+    var offer: IndexedOffer?
+    var attempts: RefreshState
+    var lastRun: Int64
+    var value: [UInt8]?
+}
+
 /// Validators, attempts, runs and small state.
 extension CacheIndex {
     /// Remembers validators for content that is or is about to become current. Those for the same URL and other
@@ -63,6 +72,44 @@ extension CacheIndex {
                 lastSuccess: $0.optionalInteger(1).map(WallTime.init(nanoseconds:)),
                 retryAfter: $0.optionalInteger(2).map(WallTime.init(nanoseconds:)))
         }
+    }
+
+    /// Everything that a pipeline starts with; the rows of ``generation(_:)``, then the others'.
+    private static let memoryQuery = """
+        SELECT g.number, g.digest, g.size, g.committed_at, g.run, g.inode, g.modified, g.changed,
+            p.id, p.name, p.file, p.current, p.last_number, p.last_attempt, p.last_success, p.retry_after,
+            (SELECT max(r.number) FROM runs r WHERE r.pipeline = p.id), s.value
+        FROM pipelines p
+        LEFT JOIN generations g ON g.pipeline = p.id AND g.number = p.current
+        LEFT JOIN state s ON s.pipeline = p.id AND s.key = ?1
+        """
+    private static let memoryQueryOfOne = memoryQuery + " WHERE p.name = ?2"
+
+    mutating func memories(key: String) throws(SQLiteError) -> [IndexedMemory] {
+        try database.rows(Self.memoryQuery, .text(key), read: Self.memory)
+    }
+
+    mutating func memory(of name: String, key: String) throws(SQLiteError) -> IndexedMemory? {
+        try database.row(Self.memoryQueryOfOne, .text(key), .text(name), read: Self.memory)
+    }
+
+    private static func memory(_ row: borrowing SQLiteRow) -> IndexedMemory {
+        let pipeline = IndexedPipeline(
+            id: row.integer(8), name: row.text(9), file: row.optionalText(10), current: row.optionalInteger(11),
+            lastNumber: row.integer(12))
+        // Without a generation all of its columns are NULL, and so its digest is none.
+        let generation = pipeline.current == nil ? nil : Self.generation(row)
+        let offer: IndexedOffer? =
+            if let file = pipeline.file, let generation {
+                IndexedOffer(pipeline: pipeline, file: file, generation: generation)
+            } else { nil }
+        return IndexedMemory(
+            pipeline: pipeline, offer: offer,
+            attempts: RefreshState(
+                lastAttempt: row.optionalInteger(13).map(WallTime.init(nanoseconds:)),
+                lastSuccess: row.optionalInteger(14).map(WallTime.init(nanoseconds:)),
+                retryAfter: row.optionalInteger(15).map(WallTime.init(nanoseconds:))),
+            lastRun: row.optionalInteger(16) ?? 0, value: row.optionalBlob(17))
     }
 
     mutating func put(_ run: RunRecord, of pipeline: Int64) throws(SQLiteError) {

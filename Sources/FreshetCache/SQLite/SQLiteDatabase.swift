@@ -158,6 +158,7 @@ struct SQLiteRow: ~Copyable {
 
     func optionalInteger(_ column: Int32) -> Int64? { isNull(column) ? nil : integer(column) }
     func optionalText(_ column: Int32) -> String? { isNull(column) ? nil : text(column) }
+    func optionalBlob(_ column: Int32) -> [UInt8]? { isNull(column) ? nil : blob(column) }
 
     private func isNull(_ column: Int32) -> Bool { sqlite3_column_type(statement, column) == SQLITE_NULL }
 }

@@ -28,12 +28,4 @@ package struct Jitter: RandomNumberGenerator, Hashable, Sendable {
     static func fraction(_ value: UInt64) -> Double {
         Double(value >> 11) * 0x1p-53
     }
-
-    /// A number in 0 ..< 1 that is always the same for a host and a pipeline, and different for two of either.
-    package static func stableFraction(host: UInt64, pipeline: String) -> Double {
-        // FNV-1a: any hash with a fixed seed would do; the standard library's has none.
-        var hash: UInt64 = 0xCBF2_9CE4_8422_2325 ^ host
-        for byte in pipeline.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
-        return fraction(mix(hash))
-    }
 }

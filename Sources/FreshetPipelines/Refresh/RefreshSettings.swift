@@ -18,12 +18,11 @@ package struct RefreshSettings: Hashable, Sendable {
 
     /// - Parameters:
     ///   - splay: this pipeline's own share of the daemon's `splay`.
-    ///   - host: a number that stays the same for this host, such as one made of the machine id.
-    package init(_ definition: PipelineDefinition, splay: Duration = .zero, host: UInt64) {
-        let fraction = Jitter.stableFraction(host: host, pipeline: definition.name)
+    ///   - share: this host's and pipeline's share of `random-delay`: 0 or more, less than 1, always the same.
+    package init(_ definition: PipelineDefinition, splay: Duration = .zero, share: Double = 0) {
         self.init(
             policy: definition.refresh, needsNetwork: definition.needsNetwork, splay: splay,
-            plannedDelay: definition.refresh.randomDelay * fraction)
+            plannedDelay: definition.refresh.randomDelay * share)
     }
 }
 

@@ -21,37 +21,70 @@ package final class PipelineEngine: Sendable {
 
     /// Adds a pipeline, before or while the service runs. It listens from the call on, and works when this returns.
     ///
+    /// - Parameters: see ``add(_:remembered:signal:network:splay:share:seed:report:)``.
+    package func add(
+        _ definition: PipelineDefinition, signal: Signal, network: NetworkState, splay: Duration = .zero,
+        share: Double = 0, seed: UInt64 = .random(in: .min ... .max), report: @escaping @Sendable (EngineEvent) -> Void
+    ) async -> PipelineRunner {
+        let place = listen(to: signal)
+        let remembered = await world.store.remembered(definition.name)
+        return start(
+            definition, RefreshSettings(definition, splay: splay, share: share), remembered, network, seed, at: place,
+            report)
+    }
+
+    /// The same for one of which is known already what the store remembers.
+    ///
     /// - Parameters:
+    ///   - remembered: what the store remembers of it.
     ///   - signal: all that the pipeline listens to, merged.
     ///   - network: the network's present state, for this pipeline's target.
     ///   - splay: this pipeline's share of the daemon's `splay`.
-    ///   - host: a number that stays the same for this host.
+    ///   - share: this host's and pipeline's share of a random delay: 0 or more, less than 1, always the same.
     ///   - seed: where random delays begin.
     ///   - report: is told what happens, in order, from the service's task; it must not block.
     package func add(
-        _ definition: PipelineDefinition, signal: Signal, network: NetworkState, splay: Duration = .zero,
-        host: UInt64, seed: UInt64 = .random(in: .min ... .max), report: @escaping @Sendable (EngineEvent) -> Void
-    ) async -> PipelineRunner {
+        _ definition: PipelineDefinition, remembered: RememberedState, signal: Signal, network: NetworkState,
+        splay: Duration = .zero, share: Double = 0, seed: UInt64 = .random(in: .min ... .max),
+        report: @escaping @Sendable (EngineEvent) -> Void
+    ) -> PipelineRunner {
+        start(
+            definition, RefreshSettings(definition, splay: splay, share: share), remembered, network, seed,
+            at: listen(to: signal), report)
+    }
+
+    /// Where a pipeline that is about to be added hears what comes.
+    private struct Place {
+        var key: CauseInbox.Key
+        var subscription: CauseSubscription
+        var mailbox: Mailbox
+    }
+
+    private func listen(to signal: Signal) -> Place {
         let key = state.withLock { state in
             state.lastKey += 1
             return state.lastKey
         }
-        let subscription = inbox.subscribe(to: signal, as: key)
-        let mailbox = Mailbox(inbox: inbox, key: key)
-        let remembered = await world.store.remembered(definition.name)
-        let settings = RefreshSettings(definition, splay: splay, host: host)
+        return Place(
+            key: key, subscription: inbox.subscribe(to: signal, as: key), mailbox: Mailbox(inbox: inbox, key: key))
+    }
+
+    private func start(
+        _ definition: PipelineDefinition, _ settings: RefreshSettings, _ remembered: RememberedState,
+        _ network: NetworkState, _ seed: UInt64, at place: Place, _ report: @escaping @Sendable (EngineEvent) -> Void
+    ) -> PipelineRunner {
         let runner = PipelineRunner(
             definition, settings, remembered: remembered, network: network, world: world,
-            subscription: subscription, mailbox: mailbox, seed: seed, report: report)
+            subscription: place.subscription, mailbox: place.mailbox, seed: seed, report: report)
         let isOver = state.withLock { state in
-            if !state.isOver { state.runners[key] = runner }
+            if !state.isOver { state.runners[place.key] = runner }
             return state.isOver
         }
         if isOver {
             runner.close()
         } else {
             // What fired meanwhile is found, and the first timer is set.
-            mailbox.post(.timer)
+            place.mailbox.post(.timer)
         }
         return runner
     }

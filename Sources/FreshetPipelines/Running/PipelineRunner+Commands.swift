@@ -42,8 +42,8 @@ extension PipelineRunner {
 
     /// Another configuration of the same name holds from now on. A run whose product would be another one is cancelled
     /// and started anew; otherwise state, run and back-off stay. It asks for no run by itself: fire `reload` after it.
-    package func reconfigure(_ definition: PipelineDefinition, splay: Duration = .zero, host: UInt64) {
-        let settings = RefreshSettings(definition, splay: splay, host: host)
+    package func reconfigure(_ definition: PipelineDefinition, splay: Duration = .zero, share: Double = 0) {
+        let settings = RefreshSettings(definition, splay: splay, share: share)
         let sameProduct = state.withLock { state in
             defer { state.definition = definition }
             return definition.makesTheSame(as: state.definition)

@@ -19,18 +19,18 @@ struct RunBody: Sendable {
         let store = world.store
         let binding = definition.validatorBinding
         let validators = await store.validators(definition.name, binding: binding)
-        if Task.isCancelled { throw .cancelled }
-        let request = FetchRequest(
-            source: definition.source, validators: validators, maxBytes: definition.check.maxBytes, epoch: epoch,
-            progress: progress)
-        switch try await world.fetcher.fetch(request) {
-        case .notModified(let newer):
-            guard validators != nil else {
-                throw .failed(
-                    RunFailure(.content, "the origin says that nothing changed (304), but was not asked whether"))
+        var result = try await fetch(validators)
+        if case .notModified(let newer) = result, validators != nil {
+            if await store.recordUnchanged(definition.name, binding: binding, validators: newer) {
+                return Success(changed: false)
             }
-            await store.recordUnchanged(definition.name, binding: binding, validators: newer)
-            return Success(changed: false)
+            // Somebody removed the copy while the origin confirmed it.
+            result = try await fetch(nil)
+        }
+        switch result {
+        case .notModified:
+            throw .failed(
+                RunFailure(.content, "the origin says that nothing changed (304), but was not asked whether"))
         case .content(let content):
             let bytes = try await checked(content)
             if Task.isCancelled { throw .cancelled }
@@ -44,6 +44,14 @@ struct RunBody: Sendable {
                 throw .failed(error)
             }
         }
+    }
+
+    private func fetch(_ validators: Validators?) async throws(FetchError) -> FetchResult {
+        if Task.isCancelled { throw .cancelled }
+        return try await world.fetcher.fetch(
+            FetchRequest(
+                source: definition.source, validators: validators, maxBytes: definition.check.maxBytes, epoch: epoch,
+                progress: progress))
     }
 
     /// The snapshot that the answer becomes, if it is acceptable.

@@ -187,7 +187,9 @@ package protocol SnapshotStore: Sendable {
     /// Makes the snapshot the copy that readers see, or throws and leaves the one before.
     func commit(_ snapshot: Snapshot, of definition: PipelineDefinition) async throws(RunFailure) -> CommitResult
     /// Notes a successful check that brought nothing new, and validators, bound as before, if the origin sent newer ones.
-    func recordUnchanged(_ pipeline: String, binding: String, validators: Validators?) async
+    ///
+    /// - Returns: false if the copy has gone since the request was made: then nothing is noted, and it has to be fetched.
+    func recordUnchanged(_ pipeline: String, binding: String, validators: Validators?) async -> Bool
     /// Remembers until when the origin wants to be left alone (nil: no longer). Wall-clock microseconds since 1970.
     func rememberRetryAfter(_ pipeline: String, until: Int64?) async
     func record(_ run: RunRecord) async

@@ -8,7 +8,7 @@ import Glibc
 /// let reply = try client.call("org.example.greeter.Greet", VarlinkParameters(encoding: name))
 /// ```
 ///
-/// Not for use on an ``EventLoop``: it blocks. One thread at a time. After an error other than
+/// Not for use on an `EventLoop`: it blocks. One thread at a time. After an error other than
 /// ``VarlinkClientError/refused(_:)`` the connection is of no more use.
 public final class VarlinkClient {
     /// The most bytes of one reply that are taken: what systemd's clients take.
@@ -22,8 +22,10 @@ public final class VarlinkClient {
 
     /// Connects.
     ///
-    /// - Parameter isInterrupted: asked whenever a Unix signal interrupted a wait; if it says true, the call under way
-    ///   throws ``VarlinkClientError/interrupted``, otherwise it goes on waiting.
+    /// - Parameters:
+    ///   - path: the service's socket.
+    ///   - isInterrupted: asked whenever a Unix signal interrupted a wait; if it says true, the call under way throws
+    ///     ``VarlinkClientError/interrupted``, otherwise it goes on waiting.
     public init(path: String, isInterrupted: @escaping () -> Bool = { false }) throws(VarlinkClientError) {
         self.isInterrupted = isInterrupted
         guard let address = UnixAddress(path: path) else {
@@ -43,7 +45,10 @@ public final class VarlinkClient {
 
     /// Calls a method and awaits its one reply.
     ///
-    /// - Parameter timeout: for the whole call; nil: as long as it takes.
+    /// - Parameters:
+    ///   - method: its name with that of the interface.
+    ///   - parameters: what the method takes.
+    ///   - timeout: for the whole call; nil: as long as it takes.
     @discardableResult
     public func call(
         _ method: String, _ parameters: VarlinkParameters = .none, timeout: Duration? = nil
@@ -58,6 +63,8 @@ public final class VarlinkClient {
     /// Calls a method that may answer several times.
     ///
     /// - Parameters:
+    ///   - method: its name with that of the interface.
+    ///   - parameters: what the method takes.
     ///   - timeout: for each reply; nil: as long as it takes.
     ///   - output: a descriptor that the replies go to. When its reader goes away (a pipe whose other end is closed),
     ///     the stream ends at once, as if `each` had returned false, and not only with the next reply.

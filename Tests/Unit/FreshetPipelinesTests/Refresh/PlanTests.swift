@@ -49,19 +49,13 @@ struct PlanTests {
         #expect(talk.nextRun == nil)
     }
 
-    @Test("the stable delay is the same for a host and a pipeline, below its limit, and spread")
-    func stable() {
-        let fractions = (0..<1000).map { Jitter.stableFraction(host: 5, pipeline: "p\($0)") }
-        #expect(fractions == (0..<1000).map { Jitter.stableFraction(host: 5, pipeline: "p\($0)") })
-        #expect(fractions.allSatisfy { $0 >= 0 && $0 < 1 })
-        #expect(fractions.filter { $0 < 0.1 }.count > 60)
-        #expect(fractions.filter { $0 > 0.9 }.count > 60)
-        #expect(Jitter.stableFraction(host: 5, pipeline: "p") != Jitter.stableFraction(host: 6, pipeline: "p"))
+    @Test("every is prolonged by this pipeline's share of the random delay")
+    func share() {
         let definition = PipelineDefinition(
             name: "p", source: .file("/x"), refresh: RefreshPolicy(randomDelay: .seconds(10)),
             cache: CacheRules(file: "p"))
-        let delay = RefreshSettings(definition, host: 5).plannedDelay
-        #expect(delay > .zero && delay < .seconds(10))
+        #expect(RefreshSettings(definition, share: 0).plannedDelay == .zero)
+        #expect(RefreshSettings(definition, share: 0.25).plannedDelay == .seconds(2.5))
     }
 
     @Test("the operator passes quiet, min-interval, fresh-for and splay")

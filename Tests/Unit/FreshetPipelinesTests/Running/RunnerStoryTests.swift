@@ -1,6 +1,7 @@
 import FreshetSignals
 import FreshetTestKit
 import Testing
+import WorldTestSupport
 
 @testable import FreshetPipelines
 
@@ -268,7 +269,7 @@ struct RunnerStoryTests {
         var definition = stage.definition
         definition.name = "other"
         let other = try stage.executor.run { [definition] in
-            await engine.add(definition, signal: source.signal, network: network, host: 1) { _ in }
+            await engine.add(definition, signal: source.signal, network: network, share: 0) { _ in }
         }
         source.fire()
         try stage.executor.runUntilIdle()
@@ -282,7 +283,7 @@ struct RunnerStoryTests {
         stage.origin.answers(.hangs(), .content("data"))
         try stage.start()
         try stage.fire("file")
-        stage.runner.reconfigure(Stage.definition(always, transform: "upper"), host: 1)
+        stage.runner.reconfigure(Stage.definition(always, transform: "upper"), share: 0)
         try stage.advance(1)
         #expect(stage.store.text == "DATA")
         #expect(stage.outcomes == [.superseded, .changed])

@@ -1,6 +1,7 @@
 import FreshetSignals
 import FreshetTestKit
 import Testing
+import WorldTestSupport
 
 @testable import FreshetPipelines
 
@@ -73,11 +74,24 @@ struct RunnerTests {
         // The validators were of the untransformed copy.
         stage.origin.answers(.content("data", tag: "\"1\""))
         let other = Stage.definition(RefreshPolicy(freshFor: .zero), transform: "upper")
-        stage.runner.reconfigure(other, host: 1)
+        stage.runner.reconfigure(other, share: 0)
         try stage.advance(10)
         try stage.fire("reload")
         #expect(stage.origin.asked.last?.validators == nil)
         #expect(stage.store.text == "DATA")
+    }
+
+    @Test("a copy that goes away while the origin confirms it is fetched again, unconditionally, in the same run")
+    func removedMeanwhile() throws {
+        let stage = try Stage()
+        stage.origin.answers(.content("data", tag: "\"1\""), .notModified, .content("data", tag: "\"1\""))
+        try stage.start()
+        try stage.fire("start")
+        stage.store.state.withLock { $0.isRemoved = true }
+        try stage.advance(10)
+        try stage.fire("reload")
+        #expect(stage.origin.asked.map(\.validators?.entityTag) == [nil, "\"1\"", nil])
+        #expect(stage.outcomes.last == .unchanged)
     }
 
     @Test("a 304 that nobody asked for is refused")
