@@ -49,7 +49,7 @@ extension CacheError: CustomStringConvertible {
         case .fileSystem(let error):
             error.description
         case .noSpace(let path, let available, let reserve):
-            "only \(available) bytes are free at \(path), and \(reserve) must stay free: make room or lower cache.min-free"
+            "only \(available) bytes are free on the file system of \(path), and \(reserve) must stay free; make room there"
         case .empty:
             "the new content is empty; the copy stays (check.min-bytes: 0 allows it)"
         case .tooSmall(let bytes, let minimum):

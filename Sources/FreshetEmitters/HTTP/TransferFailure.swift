@@ -11,7 +11,7 @@ import FreshetPipelines
 /// | memory, a CA file that cannot be read, a URL that libcurl refuses | local |
 struct TransferFailure {
     var code: CURLcode
-    /// libcurl's words; they name hosts and addresses, no query and no user information.
+    /// libcurl's words; they name hosts and addresses, no query, and the user information of a proxy only.
     var detail: String
     var host: String
     /// Bytes of the body that came, before decoding.
@@ -62,7 +62,9 @@ struct TransferFailure {
         case CURLE_BAD_CONTENT_ENCODING:
             RunFailure(.content, "the body's compression is broken or unknown (\(host))\(reason)")
         case CURLE_OUT_OF_MEMORY:
-            RunFailure(.local, "memory has run out during the request to \(host)")
+            // libcurl says the same of a line of the headers that passes its limit of 100 KiB.
+            RunFailure(
+                .transient, "\(host) sent a line of headers that is too long, or memory has run out on this machine")
         case CURLE_UNSUPPORTED_PROTOCOL where wasConnected:  // HTTP/0.9: whatever is no HTTP at all
             RunFailure(.transient, "\(host) does not speak HTTP there\(reason)")
         case CURLE_URL_MALFORMAT, CURLE_UNSUPPORTED_PROTOCOL:
@@ -76,6 +78,23 @@ struct TransferFailure {
 
     private var reason: String {
         let words = detail.isEmpty ? String(cString: curl_easy_strerror(code)) : detail
-        return ": \(Text.escaped(words))"
+        return ": \(Text.escaped(Self.withoutUserInformation(words)))"
+    }
+
+    /// libcurl quotes a proxy's URL that it cannot use, password and all. It is no URL, so no parser helps: all from the
+    /// scheme to the last `@` goes.
+    private static func withoutUserInformation(_ words: String) -> String {
+        guard let at = words.lastIndex(of: "@") else { return words }
+        var start = words.startIndex
+        var index = start
+        while index < at {
+            if words[index...].hasPrefix("://") {
+                start = words.index(index, offsetBy: 3)
+                break
+            }
+            if words[index] == "'" { start = words.index(after: index) }
+            index = words.index(after: index)
+        }
+        return words[..<start] + "…" + words[at...]
     }
 }
