@@ -8,7 +8,8 @@
 #   make format    rewrite the sources in the house style
 #   make bench     figures and ratios; judges nothing
 #   make docs      the libraries' documentation, in .build/docs
-#   make install   DESTDIR= PREFIX=/usr
+#   make install   DESTDIR= PREFIX=/usr; leaves configuration that is there alone
+#   make uninstall leaves configuration and data
 #   make clean     remove what was built
 
 SHELL = /bin/bash
@@ -16,12 +17,17 @@ PREFIX ?= /usr
 DESTDIR ?=
 SYSCONFDIR ?= /etc
 UNITDIR ?= $(PREFIX)/lib/systemd/system
+USERUNITDIR ?= $(PREFIX)/lib/systemd/user
+DOCDIR ?= $(PREFIX)/share/doc/freshet
 SWIFT ?= swift
 RELEASE = $(SWIFT) build --configuration release --static-swift-stdlib -Xlinker --gc-sections
 SOURCES = Package.swift Sources Tests
+PLACES = -e 's|/usr/sbin/freshetd|$(PREFIX)/sbin/freshetd|' -e 's|/usr/bin/freshetctl|$(PREFIX)/bin/freshetctl|'
+# install-once MODE,SOURCE,TARGET
+install-once = test -e $(3) -o -L $(3) || install -D -m $(1) $(2) $(3)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build run test lint format bench docs install clean
+.PHONY: help setup setup-test build run test lint format bench docs install uninstall clean
 
 help:
 	@sed -n 's/^# \{0,1\}//; 1,/^$$/p' Makefile
@@ -56,16 +62,33 @@ bench: setup-test build
 docs:
 	@Scripts/docs
 
+# Configuration that is there already is the administrator's, a link to nowhere included, and is left alone. The units
+# name the programs where they are installed.
 install:
 	@test -x .build/release/freshetd || { echo "make install: build first: make build" >&2; exit 1; }
-	install -d $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(UNITDIR) $(DESTDIR)$(SYSCONFDIR)/freshet/pipelines
-	install -m 0755 -s .build/release/freshetd $(DESTDIR)$(PREFIX)/sbin/freshetd
-	install -m 0755 -s .build/release/freshetctl $(DESTDIR)$(PREFIX)/bin/freshetctl
-	install -m 0644 systemd/freshetd.service $(DESTDIR)$(UNITDIR)/freshetd.service
+	install -D -s -m 0755 .build/release/freshetd $(DESTDIR)$(PREFIX)/sbin/freshetd
+	install -D -s -m 0755 .build/release/freshetctl $(DESTDIR)$(PREFIX)/bin/freshetctl
+	install -d $(DESTDIR)$(UNITDIR) $(DESTDIR)$(USERUNITDIR)
+	sed $(PLACES) systemd/freshetd.service >$(DESTDIR)$(UNITDIR)/freshetd.service
+	sed $(PLACES) systemd/user/freshetd.service >$(DESTDIR)$(USERUNITDIR)/freshetd.service
+	chmod 0644 $(DESTDIR)$(UNITDIR)/freshetd.service $(DESTDIR)$(USERUNITDIR)/freshetd.service
 	install -D -m 0644 systemd/freshet.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/freshet.conf
 	install -D -m 0644 varlink/io.freshet.Control.varlink $(DESTDIR)$(PREFIX)/share/freshet/io.freshet.Control.varlink
-	install -D -m 0644 -t $(DESTDIR)$(PREFIX)/share/doc/freshet/examples/pipelines etc/examples/pipelines/*.yaml
-	test -e $(DESTDIR)$(SYSCONFDIR)/freshet/freshet.yaml || install -m 0644 etc/freshet/freshet.yaml $(DESTDIR)$(SYSCONFDIR)/freshet/freshet.yaml
+	install -D -m 0644 -t $(DESTDIR)$(DOCDIR) README.md LICENSE CHANGELOG.md
+	install -D -m 0644 -t $(DESTDIR)$(DOCDIR)/docs docs/*.md
+	install -D -m 0644 -t $(DESTDIR)$(DOCDIR)/examples etc/examples/freshet.yaml
+	install -D -m 0644 -t $(DESTDIR)$(DOCDIR)/examples/pipelines etc/examples/pipelines/*.yaml
+	install -D -m 0644 -t $(DESTDIR)$(DOCDIR)/examples/freshetd.service.d systemd/freshetd.service.d/*.conf
+	install -d $(DESTDIR)$(SYSCONFDIR)/freshet/freshet.d $(DESTDIR)$(SYSCONFDIR)/freshet/pipelines
+	$(call install-once,0644,etc/freshet/freshet.yaml,$(DESTDIR)$(SYSCONFDIR)/freshet/freshet.yaml)
+	$(call install-once,0640,etc/default/freshetd,$(DESTDIR)$(SYSCONFDIR)/default/freshetd)
+
+# Leaves configuration, copies, index and user.
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/sbin/freshetd $(DESTDIR)$(PREFIX)/bin/freshetctl \
+		$(DESTDIR)$(UNITDIR)/freshetd.service $(DESTDIR)$(USERUNITDIR)/freshetd.service \
+		$(DESTDIR)$(PREFIX)/lib/sysusers.d/freshet.conf
+	rm -rf $(DESTDIR)$(PREFIX)/share/freshet $(DESTDIR)$(DOCDIR)
 
 clean:
 	@$(SWIFT) package clean

@@ -66,6 +66,10 @@ let package = Package(
         .target(
             name: "ControlTestSupport", dependencies: ["FreshetControl", "FreshetVarlink", "FreshetEventLoop"],
             path: "Tests/Support/Control"),
+        // The world of the engine as a script: clock, origins, disk.
+        .target(
+            name: "WorldTestSupport", dependencies: ["FreshetPipelines", "FreshetSignals", "FreshetTestKit"],
+            path: "Tests/Support/World"),
 
         // Tests: one folder a ring (CONTRIBUTING.md). The system ring is shell, below Tests/System.
         .testTarget(
@@ -85,7 +89,8 @@ let package = Package(
             name: "FreshetVarlinkTests", dependencies: ["FreshetVarlink", "FreshetEventLoop"],
             path: "Tests/Unit/FreshetVarlinkTests"),
         .testTarget(
-            name: "FreshetPipelinesTests", dependencies: ["FreshetPipelines", "FreshetSignals", "FreshetTestKit"],
+            name: "FreshetPipelinesTests",
+            dependencies: ["FreshetPipelines", "FreshetSignals", "FreshetTestKit", "WorldTestSupport"],
             path: "Tests/Unit/FreshetPipelinesTests"),
         .testTarget(name: "FreshetJQTests", dependencies: ["FreshetJQ"], path: "Tests/Unit/FreshetJQTests"),
         .testTarget(
@@ -113,8 +118,16 @@ let package = Package(
             name: "DaemonSimulation",
             dependencies: [
                 "FreshetDaemon", "FreshetPipelines", "FreshetSignals", "FreshetTestKit", "FreshetConfiguration",
+                "FreshetSystemSignals", "WorldTestSupport",
             ],
             path: "Tests/Simulation"),
+        .testTarget(
+            name: "FreshetDaemonTests",
+            dependencies: [
+                "FreshetDaemon", "FreshetPipelines", "FreshetSystemSignals", "FreshetSignals", "FreshetEventLoop",
+                "FreshetCache", "FreshetConfiguration", "FreshetControl", "FreshetSystemd", logging,
+            ],
+            path: "Tests/Unit/FreshetDaemonTests"),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -131,7 +131,13 @@ extension LocalCache {
         let stored = layout.generation(content, of: destination.pipeline)
         let reader = layout.reader(destination.file)
         try files.rename(candidate.path, to: stored)
-        try files.replace(reader, withLinkTo: stored, by: layout.readerTemporary(candidate.token))
+        do throws(SystemCallError) {
+            try files.replace(reader, withLinkTo: stored, by: layout.readerTemporary(candidate.token))
+        } catch  where error.isMissing {
+            // The readers' directory alone was removed: nothing else would make it again while the daemon runs.
+            try makeDirectories(for: destination.pipeline, files)
+            try files.replace(reader, withLinkTo: stored, by: layout.readerTemporary(candidate.token))
+        }
         try files.synchronizeDirectory(layout.generations(of: destination.pipeline))
         try files.synchronizeDirectory(layout.current)
         guard let status = try files.status(reader) else {

@@ -29,6 +29,7 @@ extension LocalCache {
         of pipeline: String, _ state: inout PipelineEntry.State
     ) throws(CacheError) -> IndexedOffer? {
         if state.isSuspect {
+            try onFiles { (files) throws(SystemCallError) in try self.makeDirectories(for: pipeline, files) }
             _ = try reconcile(pipeline)
             state.isSuspect = false
         }

@@ -5,10 +5,18 @@ extension CommandContext {
     package static func ofThisProcess() -> CommandContext {
         let isTerminal = isatty(STDOUT_FILENO) == 1
         let environment = readEnvironment()
+        var outputFailure: String?
+        let write = { (bytes: ArraySlice<UInt8>) -> Bool in
+            // After a gap, what follows would only hide it.
+            guard outputFailure == nil else { return false }
+            if writeAll(bytes, to: STDOUT_FILENO) { return true }
+            outputFailure = strerror(errno).map { String(cString: $0) } ?? "error \(errno)"
+            return false
+        }
         return CommandContext(
             environment: environment, user: geteuid(),
-            output: { text in _ = writeAll(Array(text.utf8)[...], to: STDOUT_FILENO) },
-            outputBytes: { writeAll($0, to: STDOUT_FILENO) },
+            output: { text in _ = write(Array(text.utf8)[...]) },
+            outputBytes: write, outputDescriptor: STDOUT_FILENO, outputFailure: { outputFailure },
             talk: { text in _ = writeAll(Array(text.utf8)[...], to: STDERR_FILENO) },
             isTerminal: isTerminal,
             columns: isTerminal ? columns(environment) : nil,

@@ -7,6 +7,10 @@ package struct CommandContext {
     package var output: (String) -> Void
     /// Takes bytes of a pipeline's content, for standard output; false: nobody reads any more.
     package var outputBytes: (ArraySlice<UInt8>) -> Bool
+    /// Standard output, to notice that its reader goes away; nil: there is nothing to notice.
+    package var outputDescriptor: Int32?
+    /// What kept data from being written to standard output, if anything did.
+    package var outputFailure: () -> String?
     /// Takes what is said to people, for standard error.
     package var talk: (String) -> Void
     /// Whether standard output is a terminal.
@@ -27,7 +31,8 @@ package struct CommandContext {
 
     package init(
         environment: [String: String], user: UInt32, output: @escaping (String) -> Void,
-        outputBytes: @escaping (ArraySlice<UInt8>) -> Bool, talk: @escaping (String) -> Void, isTerminal: Bool,
+        outputBytes: @escaping (ArraySlice<UInt8>) -> Bool, outputDescriptor: Int32? = nil,
+        outputFailure: @escaping () -> String? = { nil }, talk: @escaping (String) -> Void, isTerminal: Bool,
         columns: Int?, now: @escaping () -> Int64, timeZone: @escaping (Int64) -> (offset: Int64, name: String),
         exists: @escaping (String) -> Bool, isExecutable: @escaping (String) -> Bool, ownPath: String?,
         execute: @escaping (_ path: String, _ arguments: [String]) -> String
@@ -36,6 +41,8 @@ package struct CommandContext {
         self.user = user
         self.output = output
         self.outputBytes = outputBytes
+        self.outputDescriptor = outputDescriptor
+        self.outputFailure = outputFailure
         self.talk = talk
         self.isTerminal = isTerminal
         self.columns = columns

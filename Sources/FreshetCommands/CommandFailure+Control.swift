@@ -30,10 +30,7 @@ extension CommandFailure {
         case .configurationRefused(let diagnostics):
             let faults = diagnostics.count { $0.severity == .fault }
             self.init(
-                .configuration,
-                (diagnostics.map(DiagnosticView.text) + [
-                    "the configuration has \(Count.text(faults, "fault")), keeping the one before"
-                ]).joined(separator: "\n"))
+                .configuration, "the configuration has \(Count.text(faults, "fault")), keeping the one before")
         case .tryLater(let hint):
             self.init(.tryLater, "nothing was started: \(times.patience(hint)); --force passes it")
         case .busy(let reason): self.init(.tryLater, DisplayText.harmless("not now: \(reason)"))

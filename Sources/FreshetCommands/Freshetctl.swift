@@ -21,6 +21,13 @@ struct FreshetctlCommand: ParsableCommand {
 package enum Freshetctl {
     /// - Parameter arguments: without the program's own name.
     package static func run(_ arguments: [String], _ context: CommandContext) -> ExitStatus {
+        let status = perform(arguments, context)
+        guard let reason = context.outputFailure() else { return status }
+        context.talk("freshetctl: cannot write the output: \(reason)\n")
+        return status == .success ? .failure : status
+    }
+
+    private static func perform(_ arguments: [String], _ context: CommandContext) -> ExitStatus {
         // Before the parser: it would take an unknown verb for an argument of the default one.
         if let stray = unknownVerb(arguments) {
             let meant = NameSuggestion.closest(to: stray, among: verbs).map { "; did you mean '\($0)'?" } ?? ""

@@ -193,9 +193,12 @@ package struct ConfigurationLoader: Sendable {
     }
 
     /// A file's text once more, for a fault that shows only when all files are read.
-    private func source(of file: String) -> [String: SourceText] {
+    private func source(of file: String) -> [String: SourceText] { tree(of: file).sources }
+
+    /// One file once more, without its drop-ins; no tree if it is faulty or has gone.
+    func tree(of file: String) -> (root: Node?, sources: [String: SourceText]) {
         var merged = Merged()
-        _ = content(of: file, into: &merged)
-        return merged.sources
+        guard case .read(let root) = content(of: file, into: &merged) else { return (nil, merged.sources) }
+        return (root, merged.sources)
     }
 }

@@ -63,11 +63,15 @@ package final class ControlClient {
 
     /// Follows what happens, until `each` returns false, or the daemon ends, which throws.
     ///
-    /// - Parameter each: gets nil once, when from then on nothing is missed; then each event.
-    package func monitor(_ names: [String]? = nil, each: (ControlEvent?) -> Bool) throws(Failure) {
-        try stream("Monitor", ControlMessage.Names(names: names), as: ControlMessage.Event.self) { reply in
-            each(reply.event)
-        }
+    /// - Parameters:
+    ///   - output: a descriptor that the events go to: when its reader goes away, the stream ends.
+    ///   - each: gets nil once, when from then on nothing is missed; then each event.
+    package func monitor(
+        _ names: [String]? = nil, endingWithReaderOf output: Int32? = nil, each: (ControlEvent?) -> Bool
+    ) throws(Failure) {
+        try stream(
+            "Monitor", ControlMessage.Names(names: names), as: ControlMessage.Event.self, endingWithReaderOf: output
+        ) { reply in each(reply.event) }
     }
 
     package func signals() throws(Failure) -> [SignalStatus] {
@@ -95,11 +99,12 @@ package final class ControlClient {
     }
 
     private func stream<Reply: Decodable>(
-        _ method: String, _ parameters: some Encodable, as type: Reply.Type, each: (Reply) -> Bool
+        _ method: String, _ parameters: some Encodable, as type: Reply.Type, endingWithReaderOf output: Int32? = nil,
+        each: (Reply) -> Bool
     ) throws(Failure) {
         let encoded = try encode(parameters)
         do {
-            try client.callMore(ControlInterface.name + "." + method, encoded) {
+            try client.callMore(ControlInterface.name + "." + method, encoded, endingWithReaderOf: output) {
                 (reply: VarlinkParameters) throws(VarlinkClientError) -> Bool in
                 each(try Self.decode(reply))
             }

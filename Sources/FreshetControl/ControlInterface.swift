@@ -146,14 +146,16 @@ package enum ControlInterface {
 
         type Severity (fault, warning)
 
-        # What is wrong with the configuration, and where. Lines and columns count from 1.
+        # What is wrong with the configuration, and where. Lines and columns count from 1. The excerpt is the line, or the
+        # part of a long one around the fault; caret says how many of its Unicode characters stand before the fault.
         type Diagnostic (
           severity: Severity,
           file: string,
           line: ?int,
           column: ?int,
           message: string,
-          excerpt: ?string
+          excerpt: ?string,
+          caret: ?int
         )
 
         # What the daemon did with the configuration's pipelines when it read it again.

@@ -1,6 +1,8 @@
 import FreshetConfiguration
 import FreshetControl
 package import FreshetEventLoop
+import FreshetJQ
+import FreshetPipelines
 import FreshetSystemd
 import Glibc
 import Logging
@@ -33,9 +35,28 @@ package enum DaemonEntry {
         umask(0o022)
     }
 
-    /// Names all faults of the configuration on standard error.
-    package static func check(_ options: DaemonOptions) -> DaemonExit {
-        let configuration = Supervisor.loader(options).load()
+    /// Names all faults of the configuration, its jq programs included: on standard error, or with `json` on standard
+    /// output as the control interface's diagnostics.
+    package static func check(_ options: DaemonOptions, json: Bool) -> DaemonExit {
+        let loader = Supervisor.loader(options)
+        var configuration = loader.load()
+        var verdicts: [String: String?] = [:]
+        var faults: [ProgramFault] = []
+        for definition in configuration.pipelines {
+            for program in Set(definition.programs).sorted() {
+                let verdict = verdicts[program] ?? JQSyntax.fault(in: program)
+                verdicts[program] = .some(verdict)
+                guard let verdict else { continue }
+                faults.append(ProgramFault(pipeline: definition.name, program: program, message: verdict))
+            }
+        }
+        configuration = loader.refusing(faults, in: configuration)
+        if json {
+            let diagnostics = configuration.diagnostics.map(ConfigurationDiagnostic.init)
+            let text = ControlJSON.text(of: ControlMessage.Diagnostics(diagnostics: diagnostics))
+            StandardStream.write(text + "\n", to: STDOUT_FILENO)
+            return configuration.isSound ? .success : .configuration
+        }
         var text = ""
         for diagnostic in configuration.diagnostics { text += diagnostic.text() + "\n" }
         let errors = configuration.diagnostics.count { $0.severity == .error }

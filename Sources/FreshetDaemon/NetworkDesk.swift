@@ -8,6 +8,7 @@ struct NetworkTargetFollower: Sendable {
     /// Set to end the tasks that follow.
     let ending = CurrentValue(false)
     var state: NetworkState
+    var news = NetworkNews()
     /// Pipelines that need it.
     var users = 1
 

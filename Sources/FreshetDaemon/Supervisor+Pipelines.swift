@@ -1,5 +1,6 @@
 import FreshetConfiguration
 import FreshetControl
+import FreshetEventLoop
 import FreshetPipelines
 import FreshetSignals
 import FreshetSystemSignals
@@ -174,16 +175,55 @@ extension Supervisor {
         follower.state = NetworkState(fact, before: before)
         targets[target] = follower
         guard follower.state != before else { return }
-        if follower.state.reachable != before.reachable {
-            log.info(
-                follower.state.reachable ? "the network is there" : "the network is gone",
-                metadata: [
-                    "message-id": .string(JournalMessage.network.rawValue), "target": .string("\(target)"),
-                    "path": .string(fact.description),
-                ])
-        }
+        if follower.state.reachable != before.reachable { tellNetworkChange(of: target) }
         for hosted in pipelines.values where hosted.target == target { hosted.runner.networkChanged(follower.state) }
         statusMayHaveChanged()
+    }
+
+    /// A network that comes or goes is told at once; while it flaps the changes are counted, and told when it is calm.
+    private func tellNetworkChange(of target: NetworkTarget) {
+        tellNetworkNews()
+        let now = ContinuousClock.now
+        guard let verdict = targets[target]?.news.changed(at: now) else { return }
+        sayNetwork(target, level: verdict == .say ? .info : .debug)
+        armNetworkTimer()
+    }
+
+    /// Says what is due of the targets' news.
+    private func tellNetworkNews() {
+        let now = ContinuousClock.now
+        for target in Array(targets.keys) {
+            switch targets[target]?.news.elapsed(at: now) {
+            case .calm(let changes): sayNetwork(target, changes: changes)
+            case .goesOn(let changes): sayNetwork(target, changes: changes, message: "the network keeps changing")
+            case nil: break
+            }
+        }
+        armNetworkTimer()
+    }
+
+    private func armNetworkTimer() {
+        guard let due = targets.values.compactMap(\.news.due).min() else { return }
+        let timer =
+            networkTimer
+            ?? LoopTimer(loop) { [weak self] in
+                self?.adopt { [weak self] in await self?.tellNetworkNews() }
+            }
+        networkTimer = timer
+        timer.arm(at: due)
+    }
+
+    private func sayNetwork(
+        _ target: NetworkTarget, changes: Int? = nil, message: Logger.Message? = nil, level: Logger.Level = .info
+    ) {
+        guard let follower = targets[target] else { return }
+        var metadata: Logger.Metadata = [
+            "message-id": .string(JournalMessage.network.rawValue), "target": .string("\(target)"),
+            "path": .string(follower.watch.fact.description),
+        ]
+        if let changes { metadata["changes"] = .stringConvertible(changes) }
+        let state: Logger.Message = follower.state.reachable ? "the network is there" : "the network is gone"
+        log.log(level: level, message ?? state, metadata: metadata)
     }
 
     private func networkFired(_ target: NetworkTarget, _ detail: String?, count: Int) {

@@ -1,6 +1,7 @@
 import FreshetCache
 import FreshetConfiguration
 import FreshetControl
+import FreshetEmitters
 import FreshetEventLoop
 import FreshetPipelines
 import FreshetSignals
@@ -39,12 +40,18 @@ extension Supervisor {
     func reload(
         configurationOnly: Bool, detail: String
     ) async throws(ControlError) -> (ReloadSummary, [ConfigurationDiagnostic]) {
-        guard !isReloading else { throw .busy("a reload is under way") }
+        // The reload under way may have read the files before the edit that this one is about: it does not stand for it.
+        while isReloading {
+            await withCheckedContinuation { waitingReloads.append($0) }
+        }
         guard !isEnding, let parts else { throw .busy("the daemon is starting or stopping") }
         isReloading = true
-        defer { isReloading = false }
+        defer {
+            isReloading = false
+            if !waitingReloads.isEmpty { waitingReloads.removeFirst().resume() }
+        }
         notifier.reloading(status: "reading the configuration")
-        let new = await load()
+        let new = await refusingProgramFaults(of: await load())
         var faults = new.diagnostics.filter { $0.severity == .error }
         if faults.isEmpty, let conflict = await assignFiles(of: new, in: parts) { faults = [conflict] }
         guard faults.isEmpty else {
@@ -56,7 +63,7 @@ extension Supervisor {
                     "message-id": .string(JournalMessage.reloadRefused.rawValue),
                     "faults": .stringConvertible(faults.count),
                 ])
-            throw .configurationRefused(new.diagnostics.map(ConfigurationDiagnostic.init))
+            throw .configurationRefused((new.isSound ? faults : new.diagnostics).map(ConfigurationDiagnostic.init))
         }
         let summary = await apply(new)
         configurationRead = WallClock.now
@@ -97,6 +104,36 @@ extension Supervisor {
             unchanged: Int64(difference.unchanged.count))
     }
 
+    /// The programs that are not in force already are compiled, in a helper of their own: one that pipelines use may be
+    /// busy. At start they are not: that would be milliseconds for each before READY; a run says what is wrong then.
+    private func refusingProgramFaults(of new: Configuration) async -> Configuration {
+        let inForce = Set(configuration.pipelines.flatMap(\.programs))
+        let transformer = JQTransformer(loop, workers: workers)
+        var verdicts: [String: String?] = [:]
+        var faults: [ProgramFault] = []
+        for definition in new.pipelines {
+            for program in Set(definition.programs).subtracting(inForce).sorted() {
+                var verdict: String?
+                if let known = verdicts[program] {
+                    verdict = known
+                } else {
+                    do throws(FetchError) {
+                        verdict = try await transformer.fault(in: program)
+                    } catch {
+                        // A program that ends the helper is at fault; a helper that cannot be started is not its.
+                        if case .failed(let failure) = error, failure.kind == .content { verdict = failure.message }
+                    }
+                    verdicts[program] = .some(verdict)
+                }
+                guard let verdict else { continue }
+                faults.append(ProgramFault(pipeline: definition.name, program: program, message: verdict))
+            }
+        }
+        guard !faults.isEmpty else { return new }
+        let loader = Self.loader(options)
+        return await workers.run { [faults] in loader.refusing(faults, in: new) }
+    }
+
     private func assignFiles(of new: Configuration, in parts: Parts) async -> Diagnostic? {
         let files = new.pipelines.map { (pipeline: $0.name, file: $0.cache.file) }
         return await workers.run {
@@ -134,7 +171,7 @@ extension ConfigurationDiagnostic {
         self.init(
             severity: diagnostic.severity == .error ? .fault : .warning, file: diagnostic.file,
             line: diagnostic.line.map(Int64.init), column: diagnostic.column.map(Int64.init),
-            message: diagnostic.remedy.map { "\(diagnostic.message); \($0)" } ?? diagnostic.message,
-            excerpt: diagnostic.excerpt?.text)
+            message: diagnostic.explanation(), excerpt: diagnostic.excerpt?.text,
+            caret: diagnostic.excerpt.map { Int64($0.caret) })
     }
 }

@@ -43,9 +43,13 @@ actor Supervisor {
     var networkStates: [NetworkTarget: NetworkState] = [:]
     var configurationRead = WallClock.now
     var isReloading = false
+    /// Reloads that take their turn after the one under way.
+    var waitingReloads: [CheckedContinuation<Void, Never>] = []
     private var lastStatus = ""
     private var isStatusDue = false
     private var statusTimer: LoopTimer?
+    /// Due when a network that has flapped is to be told of.
+    var networkTimer: LoopTimer?
     private var termination: SignalDescriptor?
 
     /// Child tasks to be: closures that the running ``run()`` adds to its group.
@@ -191,7 +195,11 @@ actor Supervisor {
         var made = ""
         for component in path.split(separator: "/", omittingEmptySubsequences: false) {
             made += made.isEmpty && !path.hasPrefix("/") ? String(component) : "/\(component)"
-            if made == "/" || made.isEmpty { continue }
+            if component.isEmpty {
+                // A leading, a doubled or a trailing slash.
+                if made.hasSuffix("/") { made.removeLast() }
+                continue
+            }
             guard mkdir(made, 0o755) != 0 else { continue }
             var status = stat()
             let reason = errno

@@ -50,7 +50,11 @@ public final class ChildProcess: Sendable {
     /// Starts a command.
     ///
     /// - Parameters:
-    ///   - input, output, error: the child's descriptors 0, 1 and 2; the caller keeps and closes its own.
+    ///   - loop: where its end is heard of.
+    ///   - command: what is executed, and how.
+    ///   - input: the child's descriptor 0; the caller keeps and closes its own, as with the next two.
+    ///   - output: the child's descriptor 1.
+    ///   - error: the child's descriptor 2.
     public init(
         _ loop: EventLoop, _ command: Command, input: Int32, output: Int32, error: Int32
     ) throws(SystemCallError) {

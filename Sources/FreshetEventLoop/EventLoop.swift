@@ -94,7 +94,7 @@ public final class EventLoop: Sendable {
         }
     }
 
-    /// The loop's clock: boot time, as ``ContinuousClock`` is on Linux; its sleeps are timers of this loop.
+    /// The loop's clock: boot time, as `ContinuousClock` is on Linux; its sleeps are timers of this loop.
     public var clock: LoopClock { LoopClock(loop: self) }
 
     /// Whether the caller is on the loop's thread.
@@ -187,7 +187,6 @@ public final class EventLoop: Sendable {
     }
 
     private func dispatch(_ event: epoll_event) {
-        let event = event
         let data = withUnsafePointer(to: event) { freshet_epoll_data($0) }
         let descriptor = Int32(truncatingIfNeeded: data)
         if descriptor == wakeUp.rawValue || descriptor == timer.rawValue {

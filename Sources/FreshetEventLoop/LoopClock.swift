@@ -2,7 +2,7 @@ import Synchronization
 
 /// A clock whose sleeps are timers of an ``EventLoop``: nothing else is woken, no other thread is started.
 ///
-/// Its instants are those of ``ContinuousClock``: on Linux CLOCK_BOOTTIME, which goes on while the machine sleeps.
+/// Its instants are those of `ContinuousClock`: on Linux CLOCK_BOOTTIME, which goes on while the machine sleeps.
 public struct LoopClock: Clock, Sendable {
     public typealias Instant = ContinuousClock.Instant
     public typealias Duration = Swift.Duration
@@ -14,7 +14,9 @@ public struct LoopClock: Clock, Sendable {
 
     /// Suspends until the deadline. Throws `CancellationError` when the task is cancelled before.
     ///
-    /// - Parameter tolerance: not used; the kernel's timer slack applies.
+    /// - Parameters:
+    ///   - deadline: when to go on; one that has passed is due at once.
+    ///   - tolerance: not used; the kernel's timer slack applies.
     public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
         let sleep = Sleep()
         let timer = LoopTimer(loop) { sleep.end(cancelled: false) }

@@ -4,7 +4,7 @@ import Synchronization
 
 /// A few threads for work that blocks or takes long: file system, digests, the index, a resolver.
 ///
-/// Threads start when there is work and no idle one, and end after ``idleTime`` without work: an idle program has none.
+/// Threads start when there is work and no idle one, and end after five seconds without work: an idle program has none.
 /// Work runs in the order in which it was given.
 public final class WorkerPool: Sendable {
     /// How long a thread waits for more work before it ends: long enough to serve a burst with the same threads.

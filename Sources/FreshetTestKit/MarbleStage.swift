@@ -40,7 +40,9 @@ public final class MarbleStage: Sendable {
     /// A signal that fires for each element of the diagram, the element's name being the detail, and finishes at its
     /// end.
     ///
-    /// - Parameter name: The name of its source.
+    /// - Parameters:
+    ///   - diagram: When it fires.
+    ///   - name: The name of its source.
     public func signal(_ diagram: Marbles, named name: String = "signal") -> Signal {
         let source = SignalSource(name, now: { [clock] in clock.now })
         play(diagram) { event in

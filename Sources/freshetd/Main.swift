@@ -39,6 +39,8 @@ struct FreshetDaemonCommand: ParsableCommand {
     var logLevel: String = "info"
     @Flag(name: .customLong("check"), help: "Name all faults of the configuration, and end: 0, or 78 if there are any.")
     var check = false
+    @Flag(name: .customLong("json"), help: "With --check: print the faults as JSON.")
+    var json = false
     @Flag(name: .customLong("once"), help: "Run every pipeline once, and end: 0, or 1 if one failed.")
     var once = false
 
@@ -59,7 +61,7 @@ struct FreshetDaemonCommand: ParsableCommand {
         options.once = once
         options.logLevel = logLevel
         options.environment = DaemonEntry.environment()
-        if check { throw ExitCode(DaemonEntry.check(options).rawValue) }
+        if check { throw ExitCode(DaemonEntry.check(options, json: json).rawValue) }
 
         DaemonEntry.prepareProcess()
         let loop: EventLoop

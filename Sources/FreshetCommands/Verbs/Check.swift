@@ -16,7 +16,7 @@ struct Check: Verb {
     @OptionGroup var options: GlobalOptions
 
     func run(_ session: Session) throws(CommandFailure) {
-        let arguments = ["--check"] + configDir.flatMap { ["--config-dir", $0] }
+        let arguments = ["--check"] + (options.json ? ["--json"] : []) + configDir.flatMap { ["--config-dir", $0] }
         let candidates = Self.candidates(ownPath: session.context.ownPath)
         guard let path = candidates.first(where: session.context.isExecutable) else {
             throw CommandFailure(

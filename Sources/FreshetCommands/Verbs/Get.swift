@@ -31,9 +31,8 @@ struct Get: Verb {
             if count == 0 { return }
             if count < 0 && errno == EINTR { continue }
             guard count > 0 else { throw unreadable(generation.path, errno) }
-            guard session.context.outputBytes(buffer[..<count]) else {
-                throw CommandFailure(.failure, "the output could not be written")
-            }
+            // Why not is said for all verbs in one place.
+            guard session.context.outputBytes(buffer[..<count]) else { throw CommandFailure(.failure) }
         }
     }
 

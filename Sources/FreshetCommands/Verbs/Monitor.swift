@@ -14,7 +14,7 @@ struct Monitor: Verb {
         let names = names.isEmpty ? nil : names
         let palette = session.palette
         try session.asking { () throws(ControlClient.Failure) in
-            try client.monitor(names) { event in
+            try client.monitor(names, endingWithReaderOf: session.context.outputDescriptor) { event in
                 guard let event else {
                     if session.context.isTerminal { session.say("Listening; end with Ctrl-C.") }
                     return true

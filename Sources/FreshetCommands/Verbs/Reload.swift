@@ -19,8 +19,12 @@ struct Reload: Verb {
         do throws(ControlClient.Failure) {
             reloaded = try client.reload(configurationOnly: configurationOnly)
         } catch {
-            if options.json, case .refused(.configurationRefused(let diagnostics)) = error {
-                session.print(json: ControlMessage.Diagnostics(diagnostics: diagnostics))
+            if case .refused(.configurationRefused(let diagnostics)) = error {
+                if options.json {
+                    session.print(json: ControlMessage.Diagnostics(diagnostics: diagnostics))
+                } else {
+                    for diagnostic in diagnostics { session.context.talk(DiagnosticView.text(diagnostic) + "\n") }
+                }
             }
             throw CommandFailure(error, socket: session.socketPath, times: session.times)
         }

@@ -1,7 +1,7 @@
 import FreshetControl
 import FreshetRender
 
-/// A diagnostic as compilers print it: file:line:column, then the line with a caret.
+/// A diagnostic as `freshetd --check` prints it: file:line:column, then the line with a caret.
 enum DiagnosticView {
     static func text(_ diagnostic: ConfigurationDiagnostic) -> String {
         var place = diagnostic.file
@@ -15,12 +15,23 @@ enum DiagnosticView {
             case .warning: "warning"
             }
         let first = DisplayText.harmless("\(place): \(severity): \(diagnostic.message)")
-        guard let excerpt = diagnostic.excerpt else { return first }
-        guard let column = diagnostic.column, column > 0, column <= excerpt.count + 1 else {
-            return "\(first)\n    \(DisplayText.harmless(excerpt))"
-        }
-        let before = DisplayText.harmless(String(excerpt.prefix(Int(column) - 1)))
-        let padding = String(repeating: " ", count: DisplayText.width(of: before))
-        return "\(first)\n    \(DisplayText.harmless(excerpt))\n    \(padding)^"
+        guard let line = diagnostic.line, let excerpt = diagnostic.excerpt else { return first }
+        let number = String(line)
+        let gutter = String(repeating: " ", count: max(0, 5 - number.count))
+        let text = "\(first)\n\(gutter)\(number) | \(excerpt.unicodeScalars.map(shown).joined())"
+        guard let caret = diagnostic.caret, caret >= 0 else { return text }
+        let blank = String(repeating: " ", count: max(5, number.count))
+        let padding = excerpt.unicodeScalars.prefix(Int(clamping: caret)).map(indentation).joined()
+        return "\(text)\n\(blank) | \(padding)^"
+    }
+
+    /// A tab stays one: its width is the terminal's choice, below the line as in it.
+    private static func shown(_ scalar: Unicode.Scalar) -> String {
+        scalar == "\t" ? "\t" : DisplayText.harmless(String(scalar))
+    }
+
+    /// What takes as much room as the character above it.
+    private static func indentation(_ scalar: Unicode.Scalar) -> String {
+        scalar == "\t" ? "\t" : String(repeating: " ", count: DisplayText.width(of: shown(scalar)))
     }
 }

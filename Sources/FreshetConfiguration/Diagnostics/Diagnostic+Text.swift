@@ -11,18 +11,24 @@ extension Diagnostic {
     /// - Parameter directory: Paths below this directory are shown relative to it.
     package func text(relativeTo directory: String? = nil) -> String {
         var text = Self.position(file: file, line: line, column: column, relativeTo: directory)
-        text += ": \(severity.rawValue): \(message)"
+        text += ": \(severity.rawValue): \(explanation(relativeTo: directory))"
+        guard let line, let excerpt else { return text }
+        let number = String(line)
+        let gutter = String(repeating: " ", count: max(0, 5 - number.count))
+        let blank = String(repeating: " ", count: max(5, number.count))
+        text += "\n\(gutter)\(number) | \(excerpt.text)\n\(blank) | \(excerpt.indentation)^"
+        return text
+    }
+
+    /// What is wrong, what to do about it and which other place it is about, on one line.
+    package func explanation(relativeTo directory: String? = nil) -> String {
+        var text = message
         if let remedy { text += "; \(remedy)" }
         if let related {
             let place = Self.position(
                 file: related.file, line: related.line, column: related.column, relativeTo: directory)
             text += " (see \(place))"
         }
-        guard let line, let excerpt else { return text }
-        let number = String(line)
-        let gutter = String(repeating: " ", count: max(0, 5 - number.count))
-        let blank = String(repeating: " ", count: max(5, number.count))
-        text += "\n\(gutter)\(number) | \(excerpt.text)\n\(blank) | \(excerpt.indentation)^"
         return text
     }
 

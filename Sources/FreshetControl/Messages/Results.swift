@@ -57,12 +57,14 @@ package struct ConfigurationDiagnostic: Codable, Hashable, Sendable {
     /// Counted from 1.
     package var column: Int64?
     package var message: String
-    /// The line of the file, for a caret below it.
+    /// The line of the file, or what is left of a long one around the fault.
     package var excerpt: String?
+    /// How many Unicode scalars of the excerpt stand before the fault.
+    package var caret: Int64?
 
     package init(
         severity: Severity = .fault, file: String, line: Int64? = nil, column: Int64? = nil, message: String,
-        excerpt: String? = nil
+        excerpt: String? = nil, caret: Int64? = nil
     ) {
         self.severity = severity
         self.file = file
@@ -70,6 +72,7 @@ package struct ConfigurationDiagnostic: Codable, Hashable, Sendable {
         self.column = column
         self.message = message
         self.excerpt = excerpt
+        self.caret = caret
     }
 }
 

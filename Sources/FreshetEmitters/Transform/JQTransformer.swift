@@ -60,6 +60,15 @@ package actor JQTransformer: Transforming {
         try await ask(JQRequest(.verdict, program: predicate, input: input, maxOutput: maxOutput)).verdict
     }
 
+    /// What is wrong with a program, in jq's words; nil if it compiles.
+    ///
+    /// - Throws: what kept the helper from looking at it.
+    package func fault(in program: String) async throws(FetchError) -> String? {
+        // Without input a program is compiled and never runs.
+        let reply = try await exchange(JQRequest(.verdict, program: program, input: [], maxOutput: 0))
+        return reply.status == .invalidProgram ? Text.escaped(reply.bytes) : nil
+    }
+
     // MARK: For tests
 
     var idleHelpers: Int { pool.warm.count }
@@ -73,6 +82,12 @@ package actor JQTransformer: Transforming {
     // MARK: One request
 
     private func ask(_ request: JQRequest) async throws(FetchError) -> JQReply {
+        let reply = try await exchange(request)
+        if let failure = failure(reply) { throw .failed(failure) }
+        return reply
+    }
+
+    private func exchange(_ request: JQRequest) async throws(FetchError) -> JQReply {
         guard !Task.isCancelled else { throw .cancelled }
         guard request.program.utf8.count <= JQRequest.maxProgram else {
             throw .failed(Self.tooLong("the jq program", JQRequest.maxProgram))
@@ -99,7 +114,6 @@ package actor JQTransformer: Transforming {
             throw .failed(Self.failure(exit))
         }
         leave(helper)
-        if let failure = failure(reply) { throw .failed(failure) }
         return reply
     }
 

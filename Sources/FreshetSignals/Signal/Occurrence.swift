@@ -32,7 +32,10 @@ public struct Cause: Sendable, Hashable {
 
     /// Makes a cause by hand, as tests and replays do.
     ///
-    /// - Parameter last: The last occurrence, or nil if there was only one.
+    /// - Parameters:
+    ///   - first: The first occurrence.
+    ///   - last: The last occurrence, or nil if there was only one.
+    ///   - count: How many there were.
     public init(first: Occurrence, last: Occurrence? = nil, count: Int = 1) {
         self.first = first
         self.last = last ?? first

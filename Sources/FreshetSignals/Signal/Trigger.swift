@@ -37,7 +37,9 @@ public final class Trigger: Sendable {
     /// It may be called from any thread, waits for no subscriber, and costs as much as this identifier has
     /// subscribers, however many others there are.
     ///
-    /// - Parameter detail: What happened, for people.
+    /// - Parameters:
+    ///   - id: Whose signal it is.
+    ///   - detail: What happened, for people.
     /// - Returns: How many live subscriptions it reached.
     @discardableResult
     public func activate(for id: some Hashable & Sendable, _ detail: String? = nil) -> Int {

@@ -6,7 +6,7 @@ import Glibc
 ///
 /// A process that sends SIGHUP (an administrator, `systemctl reload`) asks for a reload. The kernel sends it when the
 /// terminal that the program was started from is closed: the program is to end. Block the signal first, at the start of
-/// `main` (``SignalDescriptor/block(_:)``).
+/// `main` (`SignalDescriptor.block(_:)`).
 public final class HangupSource: Sendable {
     /// The name of ``terminalClosed`` among the causes of a merged signal.
     public static let terminalClosedName = "terminal-closed"

@@ -98,8 +98,10 @@ public final class NetworkMonitor: Sendable {
     ///
     /// It always succeeds: see ``availability``.
     ///
-    /// - Parameter onEpoch: called on the loop's thread with the number of an epoch that begins, before anything else
-    ///   hears of it. The first epoch, at the start, is 0. It must not block.
+    /// - Parameters:
+    ///   - loop: where the kernel is listened to.
+    ///   - onEpoch: called on the loop's thread with the number of an epoch that begins, before anything else hears of
+    ///     it. The first epoch, at the start, is 0. It must not block.
     public convenience init(_ loop: EventLoop, onEpoch: @escaping @Sendable (UInt64) -> Void = { _ in }) {
         self.init(
             loop, onEpoch: onEpoch,

@@ -42,7 +42,9 @@ public final class PlannedTimer: Sendable {
 
     /// Makes a timer with nothing planned.
     ///
-    /// - Parameter name: the signal's name.
+    /// - Parameters:
+    ///   - clock: whose time it is.
+    ///   - name: the signal's name.
     public init(_ clock: any AlarmClock, name: String = "timer") {
         self.clock = clock
         source = SignalSource(name, now: { clock.now })

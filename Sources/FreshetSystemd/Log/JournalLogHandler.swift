@@ -30,7 +30,9 @@ public struct JournalLogHandler: LogHandler {
     /// - Parameters:
     ///   - label: the logger's label.
     ///   - identifier: the program's name as the journal shows it (SYSLOG_IDENTIFIER).
+    ///   - destination: where lines go.
     ///   - threshold: the level for all loggers that have none of their own.
+    ///   - metadataProvider: adds values to each line.
     public init(
         label: String, identifier: String, destination: LogDestination, threshold: LogThreshold,
         metadataProvider: Logger.MetadataProvider? = nil

@@ -8,7 +8,7 @@ import Glibc
 /// let reply = try client.call("org.example.greeter.Greet", VarlinkParameters(encoding: name))
 /// ```
 ///
-/// Not for use on an ``EventLoop``: it blocks. One thread at a time. After an error other than
+/// Not for use on an `EventLoop`: it blocks. One thread at a time. After an error other than
 /// ``VarlinkClientError/refused(_:)`` the connection is of no more use.
 public final class VarlinkClient {
     /// The most bytes of one reply that are taken: what systemd's clients take.
@@ -22,8 +22,10 @@ public final class VarlinkClient {
 
     /// Connects.
     ///
-    /// - Parameter isInterrupted: asked whenever a Unix signal interrupted a wait; if it says true, the call under way
-    ///   throws ``VarlinkClientError/interrupted``, otherwise it goes on waiting.
+    /// - Parameters:
+    ///   - path: the service's socket.
+    ///   - isInterrupted: asked whenever a Unix signal interrupted a wait; if it says true, the call under way throws
+    ///     ``VarlinkClientError/interrupted``, otherwise it goes on waiting.
     public init(path: String, isInterrupted: @escaping () -> Bool = { false }) throws(VarlinkClientError) {
         self.isInterrupted = isInterrupted
         guard let address = UnixAddress(path: path) else {
@@ -43,14 +45,17 @@ public final class VarlinkClient {
 
     /// Calls a method and awaits its one reply.
     ///
-    /// - Parameter timeout: for the whole call; nil: as long as it takes.
+    /// - Parameters:
+    ///   - method: its name with that of the interface.
+    ///   - parameters: what the method takes.
+    ///   - timeout: for the whole call; nil: as long as it takes.
     @discardableResult
     public func call(
         _ method: String, _ parameters: VarlinkParameters = .none, timeout: Duration? = nil
     ) throws(VarlinkClientError) -> VarlinkParameters {
         let deadline = timeout.map { ContinuousClock.Instant.now + $0 }
         try send(VarlinkCallMessage(method: method, parameters: parameters), by: deadline)
-        let reply = try receive(by: deadline)
+        guard let reply = try receive(by: deadline) else { throw fail(.closed) }
         guard !reply.continues else { throw fail(.violation("a further reply was announced that was not asked for")) }
         return reply.parameters
     }
@@ -58,17 +63,25 @@ public final class VarlinkClient {
     /// Calls a method that may answer several times.
     ///
     /// - Parameters:
+    ///   - method: its name with that of the interface.
+    ///   - parameters: what the method takes.
     ///   - timeout: for each reply; nil: as long as it takes.
+    ///   - output: a descriptor that the replies go to. When its reader goes away (a pipe whose other end is closed),
+    ///     the stream ends at once, as if `each` had returned false, and not only with the next reply.
     ///   - each: gets each reply, the last one included. If it returns false, or throws, while more are to come, the
     ///     connection is closed, which is how a client ends a stream.
     public func callMore(
         _ method: String, _ parameters: VarlinkParameters = .none, timeout: Duration? = nil,
+        endingWithReaderOf output: Int32? = nil,
         each: (VarlinkParameters) throws(VarlinkClientError) -> Bool
     ) throws(VarlinkClientError) {
         var deadline = timeout.map { ContinuousClock.Instant.now + $0 }
         try send(VarlinkCallMessage(method: method, parameters: parameters, more: true), by: deadline)
         while true {
-            let reply = try receive(by: deadline)
+            guard let reply = try receive(by: deadline, endingWithReaderOf: output) else {
+                close()
+                return
+            }
             let goesOn: Bool
             do throws(VarlinkClientError) {
                 goesOn = try each(reply.parameters)
@@ -118,7 +131,7 @@ public final class VarlinkClient {
                 continue
             }
             switch errno {
-            case EAGAIN: try wait(for: Int16(POLLOUT), by: deadline)
+            case EAGAIN: _ = try wait(for: Int16(POLLOUT), by: deadline)
             case EINTR: continue
             // The server closed; what it answered before may still be there to read.
             case EPIPE, ECONNRESET: return
@@ -127,7 +140,10 @@ public final class VarlinkClient {
         }
     }
 
-    private func receive(by deadline: ContinuousClock.Instant?) throws(VarlinkClientError) -> VarlinkReplyMessage {
+    /// The next reply; nil: the reader of the output has gone.
+    private func receive(
+        by deadline: ContinuousClock.Instant?, endingWithReaderOf output: Int32? = nil
+    ) throws(VarlinkClientError) -> VarlinkReplyMessage? {
         while true {
             let message: [UInt8]?
             do {
@@ -143,7 +159,8 @@ public final class VarlinkClient {
             }
             guard count < 0 else { throw fail(.closed) }
             switch errno {
-            case EAGAIN: try wait(for: Int16(POLLIN), by: deadline)
+            case EAGAIN:
+                guard try wait(for: Int16(POLLIN), by: deadline, endingWithReaderOf: output) else { return nil }
             case EINTR: continue
             case ECONNRESET: throw fail(.closed)
             case let reason: throw fail(.system(SystemCallError("recv", errno: reason)))
@@ -162,11 +179,17 @@ public final class VarlinkClient {
         return reply
     }
 
-    private func wait(for events: Int16, by deadline: ContinuousClock.Instant?) throws(VarlinkClientError) {
+    /// Returns true if the socket is ready, and false if only the output's reader has gone.
+    private func wait(
+        for events: Int16, by deadline: ContinuousClock.Instant?, endingWithReaderOf output: Int32? = nil
+    ) throws(VarlinkClientError) -> Bool {
+        // poll(2) passes over negative descriptors. Without events it reports errors and hang-ups.
+        var entries = [
+            pollfd(fd: socket.rawValue, events: events, revents: 0), pollfd(fd: output ?? -1, events: 0, revents: 0),
+        ]
         while true {
-            var entry = pollfd(fd: socket.rawValue, events: events, revents: 0)
-            let result = poll(&entry, 1, Self.milliseconds(until: deadline))
-            if result > 0 { return }
+            let result = poll(&entries, nfds_t(entries.count), Self.milliseconds(until: deadline))
+            if result > 0 { return entries[0].revents != 0 }
             if result == 0 {
                 // A long wait is cut into what poll(2) can express.
                 if let deadline, ContinuousClock.Instant.now < deadline { continue }

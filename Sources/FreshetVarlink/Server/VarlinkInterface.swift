@@ -35,8 +35,10 @@ public struct VarlinkInterface: Sendable {
     /// The parameters that each described method has.
     let parameters: [String: [String]]
 
-    /// - Parameter methods: by their names without the interface. A method that is described and has no handler is
-    ///   answered with `MethodNotImplemented`; a handler that is not described is a fault.
+    /// - Parameters:
+    ///   - description: in Varlink's own language.
+    ///   - methods: by their names without the interface. A method that is described and has no handler is answered
+    ///     with `MethodNotImplemented`; a handler that is not described is a fault.
     public init(description: String, methods: [String: Handler]) throws(Fault) {
         let parsed: InterfaceDescription
         do {

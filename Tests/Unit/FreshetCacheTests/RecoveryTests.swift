@@ -312,6 +312,16 @@ struct VanishingTests {
         #expect(try fixture.commit("one").generation.number == 1)
     }
 
+    @Test("the readers' directory alone is made again by the next commit")
+    func vanishedReaders() throws {
+        let fixture = try CacheFixture()
+        try fixture.commit("one")
+        TemporaryDirectory.remove(fixture.directory.cache + "/current")
+        try fixture.commit("two")
+        #expect(try fixture.reader() == "two")
+        #expect(try TemporaryDirectory.mode(fixture.directory.cache + "/current") == 0o755)
+    }
+
     @Test("damage is noticed before validators are handed out; a touched file is not damage")
     func damage() throws {
         let fixture = try CacheFixture()

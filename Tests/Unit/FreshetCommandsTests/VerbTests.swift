@@ -276,16 +276,16 @@ private func service() -> ScriptedService {
                 .configurationRefused([
                     ConfigurationDiagnostic(
                         file: "pipelines/jwks.yaml", line: 12, column: 7,
-                        message: "unknown key 'evry'; did you mean 'every'?", excerpt: "refresh: {evry: 15min}")
+                        message: "unknown key 'evry'; did you mean 'every'?", excerpt: "…\tsh: {evry: 15min}", caret: 7)
                 ]))
         }
         try await check(
             "reload", service, status: .configuration,
             talk: """
-                freshetctl: pipelines/jwks.yaml:12:7: error: unknown key 'evry'; did you mean 'every'?
-                    refresh: {evry: 15min}
-                          ^
-                the configuration has 1 fault, keeping the one before
+                pipelines/jwks.yaml:12:7: error: unknown key 'evry'; did you mean 'every'?
+                   12 | …\tsh: {evry: 15min}
+                      |  \t     ^
+                freshetctl: the configuration has 1 fault, keeping the one before
 
                 """)
         let json = Transcript()

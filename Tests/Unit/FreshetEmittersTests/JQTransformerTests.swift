@@ -31,6 +31,15 @@ struct JQTransformerTests {
         #expect(await transformer.idleHelpers == 1)
     }
 
+    @Test("a program can be compiled without being run")
+    func compiling() async throws {
+        #expect(try await transformer.fault(in: ".keys | length > 0") == nil)
+        #expect(try await transformer.fault(in: "error") == nil)
+        #expect(try #require(try await transformer.fault(in: ".a | bar(")).contains("syntax error"))
+        #expect(try #require(try await transformer.fault(in: "nonsense")).contains("nonsense/0 is not defined"))
+        #expect(await transformer.idleHelpers == 1)
+    }
+
     @Test("a large body passes both ways")
     func large() async throws {
         let items = (0..<200_000).map { "{\"number\":\($0)}" }.joined(separator: ",")

@@ -1,6 +1,7 @@
 import FreshetSignals
 import FreshetTestKit
 import Testing
+import WorldTestSupport
 
 @testable import FreshetPipelines
 

@@ -1,0 +1,72 @@
+package import FreshetPipelines
+
+/// A jq program that does not compile. Whoever has libjq finds that out: see ``ConfigurationLoader/refusing(_:in:)``.
+package struct ProgramFault: Hashable, Sendable {
+    package var pipeline: String
+    package var program: String
+    /// jq's words.
+    package var message: String
+
+    package init(pipeline: String, program: String, message: String) {
+        self.pipeline = pipeline
+        self.program = program
+        self.message = message
+    }
+}
+
+extension PipelineDefinition {
+    /// Its jq programs.
+    package var programs: [String] { [transform, check.jq].compactMap(\.self) }
+}
+
+extension ConfigurationLoader {
+    /// Where programs can stand.
+    private static let programKeys = [["transform"], ["source", "transform"], ["check", "jq"]]
+
+    /// The configuration without the pipelines whose programs have faults, and with a diagnostic for each fault.
+    ///
+    /// Reads the files of these pipelines again, for the places: `load()` does not keep any.
+    package func refusing(_ faults: [ProgramFault], in configuration: Configuration) -> Configuration {
+        var configuration = configuration
+        for fault in faults {
+            let diagnostics = diagnostics(of: fault, files: configuration.files[fault.pipeline] ?? [])
+            configuration.faulty[fault.pipeline, default: []] += diagnostics
+            configuration.diagnostics += diagnostics
+        }
+        for fault in faults { configuration.faulty[fault.pipeline]?.sort(by: Diagnostic.areInReadingOrder) }
+        configuration.pipelines.removeAll { configuration.faulty[$0.name] != nil }
+        configuration.diagnostics.sort(by: Diagnostic.areInReadingOrder)
+        return configuration
+    }
+
+    /// One for each place where the program stands.
+    private func diagnostics(of fault: ProgramFault, files: [String]) -> [Diagnostic] {
+        var diagnostics: [Diagnostic] = []
+        for keys in Self.programKeys {
+            // The last file that has the key is the one that counts.
+            for file in files.reversed() {
+                let (root, sources) = tree(of: file)
+                guard let node = root?.node(at: keys[...]) else { continue }
+                guard case .scalar(let scalar) = node.content, scalar.text == fault.program else { break }
+                var diagnostic = Diagnostic(
+                    at: node.location, keyPath: keys.joined(separator: "."),
+                    message: "'\(keys.last ?? "")' is not a program that jq understands: \(fault.message)")
+                diagnostic.excerpt = sources[file]?.excerpt(line: node.location.line, column: node.location.column)
+                diagnostics.append(diagnostic)
+                break
+            }
+        }
+        guard diagnostics.isEmpty else { return diagnostics }
+        // The files have changed since they were read.
+        return [Diagnostic(file: files.first ?? fault.pipeline, message: "a jq program has a fault: \(fault.message)")]
+    }
+}
+
+extension Node {
+    /// What stands below these keys; nil if nothing does.
+    fileprivate func node(at keys: ArraySlice<String>) -> Node? {
+        guard let key = keys.first else { return self }
+        guard case .mapping(let entries) = content else { return nil }
+        return entries.first { $0.key == key }?.value.node(at: keys.dropFirst())
+    }
+}

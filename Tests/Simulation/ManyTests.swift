@@ -1,0 +1,67 @@
+import FreshetPipelines
+import Testing
+import WorldTestSupport
+
+@Suite("A thousand pipelines")
+struct ManyTests {
+    /// The names of the pipelines of a kind.
+    private func names(_ kind: String, _ count: Int) -> [String] { (0..<count).map { "\(kind)\($0)" } }
+
+    private func machine(concurrency: Int, _ names: [String], _ refresh: String) -> Machine {
+        var files = ["freshet.yaml": "concurrency: \(concurrency)\n"]
+        for name in names { files["pipelines/\(name).yaml"] = pipeline(name, refresh) }
+        return Machine(files)
+    }
+
+    @Test("a hundred hang, a hundred fail, a hundred are flooded with signals: seven hundred keep their times")
+    func isolation() throws {
+        let sound = names("sound", 700)
+        let hanging = names("hang", 100)
+        let failing = names("fail", 100)
+        let flooded = names("flood", 100)
+        let machine = machine(concurrency: 200, sound + hanging + failing + flooded, "every: 10min, quiet: 1s")
+        for name in sound + flooded { machine.origin(name).answers(good) }
+        for name in hanging { machine.origin(name).answers(.hangs()) }
+        for name in failing { machine.origin(name).answers(down()) }
+        try machine.boot()
+        for _ in 0..<12 {
+            for name in flooded { machine.flood(name, 100) }
+            try machine.pass(.seconds(300))
+        }
+        for name in sound {
+            #expect(machine.witness.starts(of: name) == [0, 600, 1200, 1800, 2400, 3000, 3600])
+        }
+        for name in flooded {
+            // Each flood is one request; one that comes while the daemon starts is gathered or passes, as the first.
+            #expect(machine.witness.starts(of: name).count <= 14, "\(machine.witness.starts(of: name))")
+            #expect(machine.status(name)?.freshness == .fresh)
+        }
+        for name in hanging {
+            #expect(machine.witness.failures(of: name) >= 8)
+            #expect(machine.origin(name).open <= 1)
+        }
+        #expect(machine.place.internet.mostOpen <= 200)
+        try machine.stop()
+        #expect(machine.place.internet.open == 0)
+        #expect(machine.witness.faults == [])
+    }
+
+    @Test("where those that hang take every place, the others wait for no more than their deadlines")
+    func starvation() throws {
+        let hanging = names("hang", 100)
+        let sound = names("sound", 50)
+        let machine = machine(concurrency: 20, hanging + sound, "every: 10min, deadline: 10s")
+        for name in hanging { machine.origin(name).answers(.hangs()) }
+        for name in sound { machine.origin(name).answers(good) }
+        try machine.boot()
+        try machine.pass(.seconds(1200))
+        for name in sound {
+            // A hundred that hang in twenty places for 10 s each.
+            #expect((machine.witness.starts(of: name).first ?? .infinity) <= 50)
+            #expect(machine.status(name)?.generation?.number == 1)
+        }
+        #expect(machine.place.internet.mostOpen == 20)
+        try machine.stop()
+        #expect(machine.witness.faults == [])
+    }
+}

@@ -1,1 +1,0 @@
-// Placeholder until the ring's first test lands.

@@ -1,0 +1,25 @@
+import FreshetPipelines
+import WorldTestSupport
+
+/// A pipeline's file: a URL of its own, and further lines.
+func pipeline(_ name: String, _ refresh: String = "", url: String? = nil, check: String = "") -> String {
+    """
+    source: {url: \(url ?? "https://\(name).example.com/data")}
+    refresh: {\(refresh)}
+    check: {\(check)}
+    cache: {file: \(name)}
+
+    """
+}
+
+extension Machine {
+    /// The origin of a pipeline of ``pipeline(_:_:url:check:)``.
+    func origin(_ name: String) -> ScriptedOrigin { place.internet["https://\(name).example.com/data"] }
+}
+
+/// An answer with which an origin says that it is down.
+func down(retryAfter: Duration? = nil) -> ScriptedOrigin.Answer {
+    .fails(RunFailure(.transient, "503", retryAfter: retryAfter))
+}
+
+let good = ScriptedOrigin.Answer.content("good")

@@ -1,0 +1,126 @@
+package import FreshetPipelines
+package import FreshetSignals
+
+/// A store in memory. It outlives runners, as the cache outlives the daemon.
+package final class MemoryStore: SnapshotStore {
+    package struct State {
+        package var remembered = RememberedState()
+        package var bytes: [UInt8]?
+        package var validators = Validators()
+        package var binding: String?
+        package var records: [RunRecord] = []
+        package var unchanged = 0
+        package var refusesCommits = false
+        /// The copy goes away while the origin is being asked.
+        package var isRemoved = false
+    }
+
+    package let state = Lock(State())
+    private let clock: ScriptedClock
+
+    package init(clock: ScriptedClock) { self.clock = clock }
+
+    package var text: String? { state.withLock { $0.bytes }.map { String(decoding: $0, as: UTF8.self) } }
+    package var records: [RunRecord] { state.withLock { $0.records } }
+    package var rememberedNow: RememberedState { state.withLock { $0.remembered } }
+
+    package func remembered(_ pipeline: String) async -> RememberedState { rememberedNow }
+
+    package func validators(_ pipeline: String, binding: String) async -> Validators? {
+        state.withLock { $0.binding == binding && !$0.validators.isEmpty ? $0.validators : nil }
+    }
+
+    package func commit(_ snapshot: Snapshot, of definition: PipelineDefinition) async throws(RunFailure)
+        -> CommitResult
+    {
+        let wallNow = clock.wallNow
+        let result = state.withLock { state -> CommitResult? in
+            if state.refusesCommits { return nil }
+            let old = state.bytes == snapshot.bytes ? state.remembered.generation : nil
+            let generation =
+                old
+                ?? OfferedGeneration(
+                    number: (state.remembered.generation?.number ?? 0) + 1, size: UInt64(snapshot.bytes.count),
+                    digest: "", committedAt: wallNow, path: definition.cache.file)
+            state.bytes = snapshot.bytes
+            state.validators = snapshot.validators
+            state.binding = snapshot.binding
+            state.remembered.binding = snapshot.binding
+            state.remembered.generation = generation
+            state.remembered.lastCheck = wallNow
+            return old == nil ? .changed(generation) : .unchanged(generation)
+        }
+        guard let result else { throw RunFailure(.local, "the disk is full") }
+        return result
+    }
+
+    package func recordUnchanged(_ pipeline: String, binding: String, validators: Validators?) async -> Bool {
+        let wallNow = clock.wallNow
+        return state.withLock { state in
+            guard !state.isRemoved else { return false }
+            state.unchanged += 1
+            state.remembered.lastCheck = wallNow
+            return true
+        }
+    }
+
+    package func rememberRetryAfter(_ pipeline: String, until: Int64?) async {
+        state.withLock { $0.remembered.retryAfter = until }
+    }
+
+    package func record(_ run: RunRecord) async {
+        state.withLock { state in
+            state.records.append(run)
+            state.remembered.lastRun = run.run
+        }
+    }
+}
+
+/// A cache directory in memory: a store for each pipeline.
+package final class MemoryDisk: SnapshotStore {
+    private let stores = Lock<[String: MemoryStore]>([:])
+    private let clock: ScriptedClock
+
+    package init(clock: ScriptedClock) { self.clock = clock }
+
+    /// What is kept of a pipeline.
+    package subscript(pipeline: String) -> MemoryStore {
+        stores.withLock { stores in
+            if let store = stores[pipeline] { return store }
+            let store = MemoryStore(clock: clock)
+            stores[pipeline] = store
+            return store
+        }
+    }
+
+    /// From now on commits succeed, or none does.
+    package func isFull(_ full: Bool) {
+        for store in stores.withLock({ Array($0.values) }) { store.state.withLock { $0.refusesCommits = full } }
+    }
+
+    package func remembered(_ pipeline: String) async -> RememberedState {
+        await self[pipeline].remembered(pipeline)
+    }
+
+    package func validators(_ pipeline: String, binding: String) async -> Validators? {
+        await self[pipeline].validators(pipeline, binding: binding)
+    }
+
+    package func commit(
+        _ snapshot: Snapshot, of definition: PipelineDefinition
+    ) async throws(RunFailure) -> CommitResult {
+        try await self[definition.name].commit(snapshot, of: definition)
+    }
+
+    package func recordUnchanged(_ pipeline: String, binding: String, validators: Validators?) async -> Bool {
+        await self[pipeline].recordUnchanged(pipeline, binding: binding, validators: validators)
+    }
+
+    package func rememberRetryAfter(_ pipeline: String, until: Int64?) async {
+        await self[pipeline].rememberRetryAfter(pipeline, until: until)
+    }
+
+    package func record(_ run: RunRecord) async {
+        await self[run.pipeline].record(run)
+    }
+}

@@ -1,0 +1,67 @@
+package import FreshetPipelines
+import FreshetSignals
+package import FreshetTestKit
+
+/// The engine's clock on a manual one: its timers are tasks of the test's executor.
+package final class ScriptedClock: EngineClock {
+    package let manual = ManualClock()
+    package let executor: SerialTestExecutor
+    /// The wall clock at the manual clock's start: microseconds since 1970.
+    package let wallStart: Int64
+
+    package init(executor: SerialTestExecutor, wallStart: Int64 = 1_700_000_000_000_000) {
+        self.executor = executor
+        self.wallStart = wallStart
+    }
+
+    package var now: ContinuousClock.Instant { manual.now }
+    package var wallNow: Int64 {
+        let (seconds, attoseconds) = manual.elapsed.components
+        return wallStart + seconds * 1_000_000 + attoseconds / 1_000_000_000_000
+    }
+
+    package func makeTimer(_ handler: @escaping @Sendable () -> Void) -> any EngineTimer {
+        Timer(clock: self, handler: handler)
+    }
+
+    private final class Timer: EngineTimer {
+        let clock: ScriptedClock
+        let handler: @Sendable () -> Void
+        let task = Lock<Task<Void, Never>?>(nil)
+
+        init(clock: ScriptedClock, handler: @escaping @Sendable () -> Void) {
+            self.clock = clock
+            self.handler = handler
+        }
+
+        func arm(at instant: ContinuousClock.Instant) {
+            let sleep = Task(executorPreference: clock.executor) { [manual = clock.manual, handler] in
+                do {
+                    try await manual.sleep(until: instant)
+                    handler()
+                } catch {
+                    // Taken back.
+                }
+            }
+            replace(sleep)
+        }
+
+        func disarm() { replace(nil) }
+
+        private func replace(_ new: Task<Void, Never>?) {
+            let old = task.withLock { task in
+                defer { task = new }
+                return task
+            }
+            old?.cancel()
+        }
+
+        deinit { task.withLock { $0 }?.cancel() }
+    }
+}
+
+/// Seconds, rounded to milliseconds, so that they can be compared.
+package func seconds(_ duration: Duration) -> Double {
+    let (seconds, attoseconds) = duration.components
+    return ((Double(seconds) + Double(attoseconds) / 1e18) * 1000).rounded() / 1000
+}

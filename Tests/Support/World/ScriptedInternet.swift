@@ -1,0 +1,68 @@
+package import FreshetPipelines
+import FreshetSignals
+import FreshetTestKit
+
+/// The network and what is on it: an origin for each URL, behind a link that comes and goes. Commands and files have
+/// an origin each, too, and need no link.
+package final class ScriptedInternet: Fetching {
+    private struct State {
+        var origins: [String: ScriptedOrigin] = [:]
+        var isUp = true
+        /// Begins anew each time that the link goes.
+        var breaks = 0
+        var open = 0
+        var mostOpen = 0
+    }
+
+    private let state = Lock(State())
+    private let clock: ScriptedClock
+
+    package init(clock: ScriptedClock) { self.clock = clock }
+
+    /// The origin of a URL, of a path, or of a command's words with spaces between.
+    package subscript(source: String) -> ScriptedOrigin {
+        state.withLock { state in
+            if let origin = state.origins[source] { return origin }
+            let origin = ScriptedOrigin(clock: clock)
+            state.origins[source] = origin
+            return origin
+        }
+    }
+
+    /// Without the link no connection is made, and those that were made are dead: they hang until they are cancelled.
+    package var isUp: Bool {
+        get { state.withLock { $0.isUp } }
+        set {
+            state.withLock { state in
+                if state.isUp, !newValue { state.breaks += 1 }
+                state.isUp = newValue
+            }
+        }
+    }
+
+    /// How many requests have not returned yet, and the most that there were at once.
+    package var open: Int { state.withLock { $0.open } }
+    package var mostOpen: Int { state.withLock { $0.mostOpen } }
+
+    package func fetch(_ request: FetchRequest) async throws(FetchError) -> FetchResult {
+        let (needsLink, name) =
+            switch request.source {
+            case .http(let source): (!source.isLocal, source.url)
+            case .command(let words): (false, words.joined(separator: " "))
+            case .file(let path): (false, path)
+            }
+        let (isUp, breaks) = state.withLock { state in
+            state.open += 1
+            state.mostOpen = max(state.mostOpen, state.open)
+            return (state.isUp, state.breaks)
+        }
+        defer { state.withLock { $0.open -= 1 } }
+        guard isUp || !needsLink else { throw .failed(RunFailure(.connection, "no route to the host")) }
+        let result = try await self[name].fetch(request)
+        if needsLink, state.withLock({ $0.breaks }) != breaks {
+            try? await clock.manual.sleep(for: .seconds(1_000_000))
+            throw .cancelled
+        }
+        return result
+    }
+}

@@ -1,0 +1,91 @@
+package import FreshetPipelines
+import FreshetSignals
+import FreshetTestKit
+
+/// A source that answers as it was told to.
+package final class ScriptedOrigin: Fetching {
+    package enum Answer: Sendable {
+        case content(String, type: String? = nil, tag: String? = nil)
+        case notModified
+        case fails(RunFailure)
+        /// Until it is cancelled; then it takes so long to clean up.
+        case hangs(cleanUp: Duration = .zero)
+        indirect case after(Duration, Answer)
+        /// After so long, cancelled or not.
+        indirect case stubborn(Duration, Answer)
+    }
+
+    package struct Asked: Sendable {
+        package var at: Double
+        package var validators: Validators?
+        package var epoch: UInt64
+    }
+
+    private struct State {
+        var answers: [Answer] = []
+        var last = Answer.content("data")
+        var asked: [Asked] = []
+        var open = 0
+    }
+
+    private let state = Lock(State())
+    private let clock: ScriptedClock
+
+    package init(clock: ScriptedClock) { self.clock = clock }
+
+    /// The answers to the next requests; the last one is given for ever.
+    package func answers(_ answers: Answer...) {
+        state.withLock { state in
+            state.answers = answers
+            state.last = answers.last ?? state.last
+        }
+    }
+
+    package var asked: [Asked] { state.withLock { $0.asked } }
+    /// When it was asked, in seconds since the beginning.
+    package var times: [Double] { asked.map(\.at) }
+    /// How many requests have not returned yet.
+    package var open: Int { state.withLock { $0.open } }
+
+    package func fetch(_ request: FetchRequest) async throws(FetchError) -> FetchResult {
+        let asked = Asked(
+            at: seconds(clock.manual.elapsed), validators: request.validators, epoch: request.epoch)
+        let answer = state.withLock { state in
+            state.asked.append(asked)
+            state.open += 1
+            return state.answers.isEmpty ? state.last : state.answers.removeFirst()
+        }
+        defer { state.withLock { $0.open -= 1 } }
+        return try await give(answer, request)
+    }
+
+    private func give(_ answer: Answer, _ request: FetchRequest) async throws(FetchError) -> FetchResult {
+        switch answer {
+        case .content(let text, let type, let tag):
+            request.progress(UInt64(text.utf8.count))
+            return .content(
+                FetchedContent(bytes: Array(text.utf8), mediaType: type, validators: Validators(entityTag: tag)))
+        case .notModified: return .notModified(nil)
+        case .fails(let failure): throw .failed(failure)
+        case .hangs(let cleanUp):
+            request.progress(3)
+            try? await clock.manual.sleep(for: .seconds(1_000_000))
+            if cleanUp > .zero { await sleepOn(cleanUp) }
+            throw .cancelled
+        case .after(let wait, let answer):
+            do { try await clock.manual.sleep(for: wait) } catch { throw .cancelled }
+            return try await give(answer, request)
+        case .stubborn(let wait, let answer):
+            await sleepOn(wait)
+            return try await give(answer, request)
+        }
+    }
+
+    /// Not to be cancelled, for it is a task of its own.
+    private func sleepOn(_ wait: Duration) async {
+        let sleep = Task(executorPreference: clock.executor) { [clock] in
+            try? await clock.manual.sleep(for: wait)
+        }
+        await sleep.value
+    }
+}

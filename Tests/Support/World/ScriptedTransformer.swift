@@ -1,0 +1,13 @@
+package import FreshetPipelines
+
+/// Programs are known by name: `upper` makes upper case, `true` and `false` are predicates.
+package struct ScriptedTransformer: Transforming {
+    package init() {}
+
+    package func transform(_ input: [UInt8], by program: String) async throws(FetchError) -> [UInt8] {
+        guard program == "upper" else { throw .failed(RunFailure(.content, "no such program")) }
+        return Array(String(decoding: input, as: UTF8.self).uppercased().utf8)
+    }
+
+    package func holds(_ predicate: String, for input: [UInt8]) async throws(FetchError) -> Bool { predicate == "true" }
+}

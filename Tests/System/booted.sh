@@ -1,0 +1,73 @@
+# What the tests in a booted systemd share. Sourced first by each, which then goes on inside the container, as root,
+# with an install of the release binaries staged over its root and the sources at /opt/freshet.
+# shellcheck shell=bash
+set -euo pipefail
+export LC_ALL=C.UTF-8
+if [ "${FRESHET_BOOTED:-}" != 1 ]; then
+    [ "$(id -u)" = 0 ] || { echo 'only root can boot a container'; exit 77; }
+    command -v systemd-nspawn >/dev/null || { echo 'no systemd-nspawn (apt-get install systemd-container)'; exit 77; }
+    stage=$FRESHET_WORK/stage
+    make --no-print-directory -C "$FRESHET_SOURCE" install DESTDIR="$stage" PREFIX=/usr >/dev/null
+    bash "$FRESHET_SOURCE/Tests/System/boot-testbed" -d "$stage" -b "$FRESHET_SOURCE" -l "$FRESHET_WORK/console" \
+        -t 120 -E FRESHET_BOOTED=1 -- bash "/opt/freshet/Tests/System/${0##*/}" && exit 0
+    tail -n 40 "$FRESHET_WORK/console"
+    exit 1
+fi
+
+unit=freshetd.service
+cache=/var/cache/freshet pipelines=/etc/freshet/pipelines
+origin_root=/srv/origin
+
+fail() {
+    echo "FAILED: $*" >&2
+    systemctl status "$unit" --no-pager >&2 || true
+    journalctl --sync
+    journalctl --no-pager -o short-precise -u "$unit" >&2 || true
+    tail -n 20 /srv/requests >&2 2>/dev/null || true
+    exit 1
+}
+# wait_until SECONDS WHAT COMMAND…: polls until the command succeeds, or fails naming what was awaited.
+wait_until() {
+    local limit=$1 what=$2 deadline
+    shift 2
+    deadline=$(($(date +%s%N) + limit * 1000000000))
+    until "$@" >/dev/null 2>&1; do
+        [ "$(date +%s%N)" -lt $deadline ] || fail "waited $limit s for: $what"
+        sleep 0.02
+    done
+}
+equal() { [ "$2" = "$3" ] || fail "$1: expected '$3', got '$2'"; }
+pipeline() { cat >"$pipelines/$1.yaml"; } # pipeline NAME: its file from standard input
+property() { systemctl show --property="$1" --value "$unit"; }
+content_is() { [ "$(cat "$cache/current/$1")" = "$2" ]; }
+value() { freshetctl status "$1" --json | jq -r ".pipelines[0] | $2"; } # value PIPELINE FILTER
+state_is() { [ "$(value "$1" .state)" = "$2" ]; }
+as() { setpriv --reuid "$1" --regid "$(id -g "$1")" --init-groups -- "${@:2}"; } # as USER COMMAND…
+# exits STATUS COMMAND…: fails unless the command exits with this status.
+exits() {
+    local wanted=$1 status=0
+    shift
+    "$@" >/tmp/exits 2>&1 || status=$?
+    [ "$status" = "$wanted" ] || fail "status $status, not $wanted, of: $* ($(cat /tmp/exits))"
+}
+journal() { journalctl --sync; journalctl --no-pager -o cat -u "$unit"; }
+# Fails if the journal has what a sandbox makes programs say or die of.
+journal_is_quiet() {
+    journalctl --sync
+    if journalctl --no-pager | grep -E 'SIGSYS|status=31/SYS|[Ff]ailed to set thread priority|type=1326'; then
+        fail 'the system call filter bites'
+    fi
+    if journalctl --no-pager _PID=1 | grep 'freshetd\.service' | grep -iE 'unknown|ignoring|failed to parse|not supported'; then
+        fail 'the service manager complains of the unit'
+    fi
+}
+
+# --- an origin on this machine: origin, then files in $origin_root
+origin() {
+    mkdir -p "$origin_root"
+    systemd-run --quiet --unit=origin /opt/freshet/Scripts/origin --root "$origin_root" --log /srv/requests
+    wait_until 10 'the origin to listen' bash -c 'exec 3<>/dev/tcp/127.0.0.1/8480'
+}
+requests() { # requests PATH [CONDITION]
+    jq -s --arg path "$1" "[.[] | select(.path == \$path and (${2:-true}))] | length" /srv/requests
+}

@@ -1,0 +1,120 @@
+import FreshetControl
+import Glibc
+import Testing
+
+@testable import FreshetDaemon
+@testable import FreshetPipelines
+
+@Suite("The engine's values on the control interface")
+struct ControlStatusTests {
+    private let definition = PipelineDefinition(
+        name: "news", description: "News",
+        source: .http(HTTPSource(url: "https://user:secret@example.com/news?key=secret", host: "example.com")),
+        refresh: RefreshPolicy(), cache: CacheRules(file: "news"))
+    private let now = ContinuousClock.now
+
+    private func status(_ activity: PipelineActivity) -> FreshetPipelines.PipelineStatus {
+        FreshetPipelines.PipelineStatus(name: "news", activity: activity, lastCauses: [])
+    }
+
+    private func shown(_ status: FreshetPipelines.PipelineStatus) -> FreshetControl.PipelineStatus {
+        FreshetControl.PipelineStatus(status, of: definition, path: "via 192.0.2.1")
+    }
+
+    @Test("each activity is the state of its name")
+    func states() {
+        let failure = RunFailure(.transient, "503")
+        let activities: [PipelineActivity] = [
+            .idle, .waiting(Wait(.network)), .loading(LoadProgress(bytes: 5)), .loaded,
+            .failed(failure, since: now, attempts: 3), .held,
+        ]
+        #expect(activities.map { shown(status($0)).state } == [.idle, .waiting, .loading, .loaded, .failed, .held])
+        #expect(activities.map { shown(status($0)).loadedBytes } == [nil, nil, 5, nil, nil, nil])
+        let failures = activities.map { shown(status($0)).failure }
+        #expect(failures.compactMap(\.self).map(\.attempts) == [3])
+        #expect(failures.compactMap(\.self).map(\.message) == ["503"])
+    }
+
+    @Test("each reason to wait has its word")
+    func waiting() {
+        let words: [(Wait.Reason, WaitingReason)] = [
+            (.network, .network), (.quiet, .quiet), (.interval, .quiet), (.splay, .quiet), (.backOff, .backoff),
+            (.retryAfter, .backoff), (.slot, .slot),
+        ]
+        for (reason, word) in words {
+            var status = status(.loaded)
+            status.waitsFor = Wait(reason, until: now)
+            #expect(shown(status).waitingFor == word)
+            #expect(shown(status).waitingUntil != nil)
+        }
+        #expect(shown(status(.loaded)).waitingFor == nil)
+    }
+
+    @Test("no secret of a source is shown")
+    func source() {
+        let text = shown(status(.loaded)).source
+        #expect(text.contains("example.com/news"))
+        #expect(!text.contains("secret"))
+        #expect(SourceDefinition.command(["/bin/date", "-u"]).text == "/bin/date -u")
+        #expect(SourceDefinition.file("/etc/hosts").text == "/etc/hosts")
+    }
+
+    @Test("the run under way is the last one; without it, the one that ended last")
+    func runs() {
+        var status = status(.loaded)
+        status.lastRun = summary(.changed, run: 6, at: now)
+        let ended = shown(status).lastRun
+        #expect(ended?.number == 6)
+        #expect(ended?.outcome == .changed)
+        #expect(ended?.durationUSec == 1_500_000)
+        #expect(ended?.generation == 3)
+        status.run = RunOrder(run: 7, reason: .signals, causes: [], started: now, epoch: 1)
+        #expect(shown(status).lastRun?.number == 7)
+        #expect(shown(status).lastRun?.outcome == nil)
+    }
+
+    @Test("outcomes and freshness have the same names on both sides, and all of them")
+    func names() {
+        for outcome in [FreshetPipelines.RunOutcome.changed, .unchanged, .failed, .superseded, .cancelled] {
+            #expect(RunStatus(summary(outcome, at: now)).outcome?.rawValue == outcome.rawValue)
+        }
+        for freshness in [FreshetPipelines.Freshness.fresh, .stale] {
+            #expect(FreshetControl.Freshness(freshness).rawValue == freshness.rawValue)
+        }
+        for (reason, text) in [(PlannedRun.Reason.timer, "timer"), (.retry, "retry"), (.signals, "signals")] {
+            #expect(NextRun(PlannedRun(at: now, reason: reason)).reason == text)
+        }
+    }
+
+    @Test("numbers that do not fit are the largest that do")
+    func clamps() {
+        let generation = OfferedGeneration(number: .max, size: .max, digest: "", committedAt: 0, path: "")
+        #expect(GenerationStatus(generation).number == .max)
+        #expect(GenerationStatus(generation).size == .max)
+    }
+}
+
+@Suite("The wall clock")
+struct WallClockTests {
+    @Test("an instant of the boot clock has its moment: as far from now as it is from the boot clock's now")
+    func instants() {
+        // Between two readings, so that nothing depends on how long this takes.
+        let before = WallClock.now
+        let hour = WallClock.microseconds(at: .now + .seconds(3600)) - 3_600_000_000
+        let past = WallClock.microseconds(at: .now - .seconds(3600)) + 3_600_000_000
+        let after = WallClock.now
+        // Each reads two clocks, one after the other, and rounds.
+        let slack = after - before + 2
+        #expect((before - slack...after + slack).contains(hour))
+        #expect((before - slack...after + slack).contains(past))
+    }
+
+    @Test("microseconds are rounded toward zero, and what does not fit is the most that does")
+    func microseconds() {
+        #expect(Duration.nanoseconds(1_999).microseconds == 1)
+        #expect(Duration.nanoseconds(-1_999).microseconds == -1)
+        #expect(Duration.seconds(2).microseconds == 2_000_000)
+        #expect(Duration.seconds(Int64.max).microseconds == .max)
+        #expect(Duration.seconds(Int64.min).microseconds == .min)
+    }
+}

@@ -1,0 +1,98 @@
+import FreshetControl
+import FreshetEventLoop
+import Glibc
+import Testing
+
+@testable import FreshetDaemon
+
+/// Where a daemon of a test has its directories.
+final class Home: Sendable {
+    private let directory: TemporaryDirectory
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        try #require(mkdir(directory.path + "/etc", 0o755) == 0)
+        try #require(mkdir(directory.path + "/etc/pipelines", 0o755) == 0)
+    }
+
+    var path: String { directory.path }
+    var socket: String { path + "/run/socket" }
+
+    var options: DaemonOptions {
+        var options = DaemonOptions()
+        options.configurationDirectories = [path + "/etc"]
+        options.stateDirectory = path + "/state"
+        options.cacheDirectory = path + "/cache/below"
+        options.runtimeDirectory = path + "/run"
+        options.socket = socket
+        return options
+    }
+
+    /// A pipeline's file; nil removes it.
+    func configure(_ name: String, _ text: String?) throws {
+        if let text {
+            try directory.write(text, to: "etc/pipelines/\(name).yaml")
+        } else {
+            unlink(path + "/etc/pipelines/\(name).yaml")
+        }
+    }
+
+    func write(_ text: String, to name: String) throws { try directory.write(text, to: name) }
+
+    /// What readers see.
+    func copy(_ name: String) -> String? { directory.text("cache/below/current/\(name)") }
+
+    /// A pipeline that prints a text.
+    static func printing(_ text: String, to file: String) -> String {
+        "source: {exec: [/bin/echo, \(text)]}\ncache: {file: \(file)}\n"
+    }
+}
+
+/// The longest that a test waits for what has to come: enough for a machine that has much else to do.
+let patience: Duration = .seconds(60)
+
+/// Whether a condition comes true in time.
+func comesTrue(_ condition: () -> Bool) -> Bool {
+    let deadline = ContinuousClock.now + patience
+    while !condition() {
+        if ContinuousClock.now > deadline { return false }
+        poll(nil, 0, 1)
+    }
+    return true
+}
+
+/// Runs a daemon on a loop of its own while `body`, on a thread that may block, talks to it; then ends it and awaits
+/// that.
+func withDaemon(
+    _ home: Home, _ log: LogBook = LogBook(), _ body: @escaping @Sendable (ControlClient) throws -> Void
+) async throws -> DaemonExit {
+    let loop = try EventLoop()
+    try loop.runInThread(named: "test-loop")
+    defer { loop.stop() }
+    let daemon = try Supervisor(options: home.options, loop: loop, log: log.logger)
+    let life = Task(executorPreference: loop) { await daemon.run() }
+    let result: Result<Void, any Error> = await WorkerPool(threads: 1).run {
+        Result {
+            try #require(comesTrue { log.lines.contains { ["ready", "cannot start"].contains($0.message) } })
+            if log.lines.contains(where: { $0.message == "cannot start" }) { return }
+            try body(try ControlClient(path: home.socket))
+        }
+    }
+    daemon.end()
+    let exit = await life.value
+    try result.get()
+    return exit
+}
+
+extension ControlClient {
+    /// Asks for a run and awaits its end.
+    func refresh(_ name: String) throws -> RefreshResult {
+        var results: [RefreshResult] = []
+        try refresh(ControlMessage.Refresh(names: [name], wait: true)) { results.append($0) }
+        return try #require(results.first)
+    }
+
+    func status(_ name: String) throws -> FreshetControl.PipelineStatus {
+        try #require(try pipelines([name]).first)
+    }
+}

@@ -1,0 +1,129 @@
+import FreshetControl
+import Logging
+import Testing
+
+@testable import FreshetDaemon
+@testable import FreshetPipelines
+
+@Suite("What a pipeline says")
+struct PipelineVoiceTests {
+    private static let start = ContinuousClock.now
+    private let log = LogBook()
+    private let events = ControlEvents()
+    private let generation = OfferedGeneration(number: 3, size: 5, digest: "ab", committedAt: 7, path: "/current/news")
+
+    private func at(_ seconds: Double) -> ContinuousClock.Instant {
+        Self.start.advanced(by: .milliseconds(Int64(seconds * 1000)))
+    }
+
+    private func voice() -> PipelineVoice {
+        PipelineVoice(name: "news", log: log.logger, events: events, book: SignalBook(events: events))
+    }
+
+    private let failure = RunFailure(.transient, "the origin answered 503")
+
+    @Test("a new copy is information, with its fields; that nothing changed is for who debugs")
+    func success() {
+        var voice = voice()
+        voice.say(.runEnded(summary(.changed, at: at(0)), next: nil), generation: generation)
+        #expect(
+            log.take() == [
+                LogBook.Line(
+                    level: .info, message: "changed",
+                    metadata: [
+                        "pipeline": "news", "run": "1", "causes": "network (2)", "outcome": "changed",
+                        "duration": "1.5 s", "generation": "3", "message-id": JournalMessage.changed.rawValue,
+                    ])
+            ])
+        voice.say(.runEnded(summary(.unchanged, at: at(0)), next: nil), generation: generation)
+        #expect(log.take().map(\.level) == [.debug])
+    }
+
+    @Test("the first failure is a warning, then one an hour with how many there were; its end is information, once")
+    func failures() {
+        var voice = voice()
+        func fails(_ seconds: Double) -> LogBook.Line? {
+            voice.say(.runEnded(summary(.failed, at: at(seconds), failure: failure), next: nil), generation: nil)
+            return log.take().first
+        }
+        let first = fails(0)
+        #expect(first?.level == .warning)
+        #expect(first?.metadata["error"] == "the origin answered 503")
+        #expect(first?.metadata["message-id"] == JournalMessage.failed.rawValue)
+        #expect(first?.metadata["repeated"] == nil)
+        #expect((1...9).map { fails(Double($0))?.level } == Array(repeating: .debug, count: 9))
+        let hourly = fails(3600)
+        #expect(hourly?.level == .warning)
+        #expect(hourly?.metadata["repeated"] == "9")
+        voice.say(.runEnded(summary(.unchanged, at: at(3700)), next: nil), generation: generation)
+        let recovery = log.take()
+        #expect(recovery.map(\.level) == [.info, .debug])
+        #expect(recovery.first?.message == "recovered")
+        #expect(recovery.first?.metadata["message-id"] == JournalMessage.recovered.rawValue)
+        voice.say(.runEnded(summary(.unchanged, at: at(3800)), next: nil), generation: generation)
+        #expect(log.take().map(\.message) == ["unchanged"])
+        #expect(fails(3900)?.level == .warning)
+    }
+
+    @Test("a network that is not ready, and a run that gave way, are no news")
+    func noNews() {
+        var voice = voice()
+        let failure = RunFailure(.connection, "no route")
+        voice.say(.runEnded(summary(.failed, at: at(0), failure: failure, counts: false), next: nil), generation: nil)
+        voice.say(.runEnded(summary(.superseded, at: at(0)), next: nil), generation: nil)
+        voice.say(.runEnded(summary(.cancelled, at: at(0)), next: nil), generation: nil)
+        #expect(log.take().map(\.level) == [.debug, .debug, .debug])
+        // They are no failure that could have an end.
+        voice.say(.runEnded(summary(.unchanged, at: at(1)), next: nil), generation: generation)
+        #expect(log.take().map(\.message) == ["unchanged"])
+    }
+
+    @Test("what it hears and waits for is for who debugs")
+    func everythingElse() {
+        var voice = voice()
+        let cause = RunCause("network", first: at(0))
+        voice.say(.heard(cause), generation: nil)
+        voice.say(.suppressed([cause], freshUntil: at(60)), generation: nil)
+        voice.say(.waitingBegan(Wait(.network)), generation: nil)
+        voice.say(.waitingEnded(.network), generation: nil)
+        voice.say(.retryPlanned(at: at(1), failures: 1, after: failure), generation: nil)
+        voice.say(.stateChanged(.loaded), generation: nil)
+        let lines = log.take()
+        #expect(lines.count == 5)
+        #expect(lines.allSatisfy { $0.level == .debug && $0.metadata["pipeline"] == "news" })
+    }
+
+    @Test("who follows sees runs and states; a generation only where one was committed")
+    func followers() async {
+        var voice = voice()
+        let observation = events.observe()
+        let order = RunOrder(
+            run: 4, reason: .signals, causes: [RunCause("start", first: at(0))], started: at(0), epoch: 1)
+        voice.say(.runStarted(order), generation: generation)
+        voice.say(.runEnded(summary(.changed, run: 4, at: at(1)), next: nil), generation: generation)
+        voice.say(.runEnded(summary(.unchanged, run: 5, at: at(1)), next: nil), generation: generation)
+        voice.say(.stateChanged(.waiting(Wait(.backOff, until: at(9)))), generation: nil)
+        let started = await observation.next()
+        #expect(started?.kind == .runStarted)
+        #expect(started?.run?.number == 4)
+        #expect(started?.run?.causes.map(\.signal) == ["start"])
+        let changed = await observation.next()
+        #expect(changed?.run?.outcome == .changed)
+        #expect(changed?.generation?.number == 3)
+        #expect(await observation.next()?.generation == nil)
+        let state = await observation.next()
+        #expect(state?.state == .waiting)
+        #expect(state?.waitingFor == .backoff)
+        #expect(state?.waitingUntil != nil)
+    }
+
+    @Test(
+        "lengths of time are short to read",
+        arguments: [
+            (-5, "0 ms"), (0, "0 ms"), (999, "999 ms"), (1_000, "1.0 s"), (59_999, "59.9 s"), (60_000, "60 s"),
+            (3_600_999, "3600 s"),
+        ])
+    func rounded(_ milliseconds: Int, _ text: String) {
+        #expect(Duration.milliseconds(milliseconds).rounded == text)
+    }
+}

@@ -1,0 +1,246 @@
+import FreshetControl
+import FreshetEventLoop
+import Glibc
+import Logging
+import Synchronization
+import Testing
+
+@testable import FreshetDaemon
+
+@Suite("The daemon on its loop")
+struct SupervisorTests {
+    @Test("it starts, serves its socket, and commits what commands and files give; then it ends")
+    func serves() async throws {
+        let home = try Home()
+        try home.configure("greeting", Home.printing("hello", to: "greeting.txt"))
+        try home.write("input", to: "input")
+        try home.configure("file", "source: {file: \(home.path)/input}\ncache: {file: file.txt}\n")
+        let log = LogBook()
+        let exit = try await withDaemon(home, log) { client in
+            #expect(try client.refresh("greeting").failure == nil)
+            #expect(try client.refresh("file").failure == nil)
+            #expect(home.copy("greeting.txt") == "hello\n")
+            #expect(home.copy("file.txt") == "input")
+            let status = try client.status("greeting")
+            #expect(status.state == .loaded)
+            #expect(status.freshness == .fresh)
+            #expect(status.source == "/bin/echo hello")
+            #expect(try client.generation(of: "file").size == 5)
+            try home.write("another", to: "input")
+            #expect(try client.refresh("file").outcome == .changed)
+            #expect(try client.refresh("file").outcome == .unchanged)
+            #expect(home.copy("file.txt") == "another")
+            #expect(try client.daemon().pipelines.loaded == 2)
+            let signals = try client.signals()
+            #expect(signals.first { $0.name == "start" }?.fired == 1)
+            #expect(signals.first { $0.name == "operator" }?.fired == 4)
+        }
+        #expect(exit == .success)
+        #expect(log.lines.last?.message == "stopped")
+        #expect(log.lines.allSatisfy { $0.level < .warning })
+        #expect(home.copy("file.txt") == "another", "the copy outlives the daemon")
+    }
+
+    @Test("a reload adds, removes and changes, and leaves the others alone; a fault refuses all of it")
+    func reload() async throws {
+        let home = try Home()
+        for name in ["stays", "goes", "changes"] { try home.configure(name, Home.printing("one", to: name)) }
+        _ = try await withDaemon(home) { client in
+            for name in ["stays", "goes", "changes"] { _ = try client.refresh(name) }
+            let before = try client.status("stays").lastRun?.number
+            try home.configure("goes", nil)
+            try home.configure("changes", Home.printing("two", to: "changes"))
+            try home.configure("comes", Home.printing("new", to: "comes"))
+            let summary = try client.reload(configurationOnly: true).summary
+            #expect(summary == ReloadSummary(added: ["comes"], changed: ["changes"], removed: ["goes"], unchanged: 1))
+            #expect(try client.pipelines().map(\.name) == ["changes", "comes", "stays"])
+            #expect(try client.status("stays").lastRun?.number == before)
+            _ = try client.refresh("changes")
+            _ = try client.refresh("comes")
+            #expect(home.copy("changes") == "two\n")
+            #expect(home.copy("comes") == "new\n")
+            #expect(home.copy("goes") == "one\n", "what was there stays for its readers")
+
+            try home.configure("stays", "sorce: {}\n")
+            try home.configure("changes", nil)
+            let failure = #expect(throws: ControlClient.Failure.self) { _ = try client.reload() }
+            guard case .refused(.configurationRefused(let faults)) = failure else {
+                Issue.record("\(String(describing: failure))")
+                return
+            }
+            #expect(faults.contains { $0.line == 1 && $0.message.contains("did you mean 'source'?") })
+            #expect(try client.pipelines().map(\.name) == ["changes", "comes", "stays"])
+            #expect(try client.refresh("stays").failure == nil)
+        }
+    }
+
+    @Test("the signal of a reload checks every pipeline that listens to it")
+    func reloadSignal() async throws {
+        let home = try Home()
+        try home.configure("hears", Home.printing("one", to: "hears"))
+        _ = try await withDaemon(home) { client in
+            let before = try client.refresh("hears").run
+            _ = try client.reload()
+            #expect(
+                comesTrue {
+                    let status = try? client.status("hears")
+                    return status?.lastCauses.map(\.signal) == ["reload"] && status?.state == .loaded
+                })
+            #expect(try client.status("hears").lastRun?.number == before.map { $0 + 1 })
+        }
+    }
+
+    @Test("a pipeline whose file is faulty at the start does not run, says why, and offers the copy that it has")
+    func faulty() async throws {
+        let home = try Home()
+        try home.configure("broken", Home.printing("before", to: "broken"))
+        try home.configure("sound", Home.printing("sound", to: "sound"))
+        _ = try await withDaemon(home) { _ = try $0.refresh("broken") }
+        try home.configure("broken", Home.printing("x", to: "broken") + "refresh: {evry: 1h}\n")
+        let log = LogBook()
+        let exit = try await withDaemon(home, log) { client in
+            let status = try client.status("broken")
+            #expect(status.state == .failed)
+            #expect(status.generation?.number == 1)
+            #expect(
+                status.failure?.message.contains("broken.yaml:3:11") == true, "\(String(describing: status.failure))")
+            #expect(home.copy("broken") == "before\n")
+            #expect(try client.refresh("sound").failure == nil)
+            let refusal = #expect(throws: ControlClient.Failure.self) { _ = try client.refresh("broken") }
+            guard case .refused(.busy) = refusal else {
+                Issue.record("\(String(describing: refusal))")
+                return
+            }
+            // Mended, it goes on from its copy.
+            try home.configure("broken", Home.printing("before", to: "broken"))
+            #expect(try client.reload(configurationOnly: true).summary.added == ["broken"])
+            #expect(try client.refresh("broken").outcome == .unchanged)
+            #expect(try client.status("broken").generation?.number == 1)
+        }
+        #expect(exit == .success)
+        let fault = log.lines.first { $0.level == .error }
+        #expect(fault?.metadata["pipeline"] == "broken")
+        #expect(fault?.message == "a fault keeps the pipeline from running, keeping its copy")
+    }
+
+    @Test("a second daemon on the same state directory is refused, and told who has it; the first does not notice")
+    func second() async throws {
+        let home = try Home()
+        try home.configure("greeting", Home.printing("hello", to: "greeting"))
+        let loop = try EventLoop()
+        try loop.runInThread(named: "second-loop")
+        defer { loop.stop() }
+        let log = LogBook()
+        let other = try Supervisor(options: home.options, loop: loop, log: log.logger)
+        let exit = try await withDaemon(home) { client in
+            let second = WaitedFor<DaemonExit>()
+            Task(executorPreference: loop) { second.set(await other.run()) }
+            #expect(comesTrue { second.value != nil })
+            #expect(second.value == .failure)
+            let result = try client.refresh("greeting")
+            #expect(result.failure == nil)
+        }
+        #expect(exit == .success)
+        let line = log.lines.first { $0.level == .critical }
+        let error = line?.metadata["error"] ?? ""
+        #expect(error.contains("\(home.path)/state is in use by process \(getpid())"), "\(error)")
+    }
+
+    @Test("a faulty file of the daemon itself ends it: trying again does not help")
+    func faultyDaemonFile() async throws {
+        let home = try Home()
+        try home.write("concurency: 3\n", to: "etc/freshet.yaml")
+        let loop = try EventLoop()
+        try loop.runInThread(named: "test-loop")
+        defer { loop.stop() }
+        let log = LogBook()
+        let daemon = try Supervisor(options: home.options, loop: loop, log: log.logger)
+        let exit = await Task(executorPreference: loop) { await daemon.run() }.value
+        #expect(exit == .configuration)
+        #expect(log.lines.contains { $0.level == .error && $0.message.contains("did you mean 'concurrency'?") })
+    }
+
+    @Test("a state directory below a file is refused with the file's name")
+    func directoryBelowFile() async throws {
+        let home = try Home()
+        try home.write("", to: "state")
+        let log = LogBook()
+        #expect(try await withDaemon(home, log) { _ in Issue.record("it started") } == .failure)
+        #expect(log.lines.last?.metadata["error"]?.contains("\(home.path)/state") == true)
+    }
+
+    @Test("a command that does not end is ended with the daemon, and nothing of a run is left")
+    func endsRuns() async throws {
+        let home = try Home()
+        try home.configure("endless", "source: {exec: [/bin/sleep, 1000]}\ncache: {file: endless}\n")
+        let log = LogBook()
+        let exit = try await withDaemon(home, log) { client in
+            #expect(comesTrue { (try? client.status("endless").state) == .loading })
+        }
+        #expect(exit == .success)
+        #expect(home.copy("endless") == nil)
+        #expect(
+            log.lines.contains { $0.message == "run ended before its time" && $0.metadata["outcome"] == "cancelled" })
+    }
+
+    @Test("after its end there are no descriptors, threads, sockets or children of it left")
+    func nothingLeft() async {
+        await #expect(processExitsWith: .success) {
+            let home = try Home()
+            try home.configure("greeting", Home.printing("hello", to: "greeting"))
+            try home.configure("endless", "source: {exec: [/bin/sleep, 1000]}\ncache: {file: endless}\n")
+            try home.configure("remote", "source: {url: http://127.0.0.1:9/}\ncache: {file: remote}\n")
+            // What the runtime itself opens at its first use is there before.
+            _ = try await withDaemon(try Home()) { _ in }
+            let before = Leftovers.descriptors
+            for _ in 0..<3 {
+                let exit = try await withDaemon(home) { client in
+                    _ = try client.refresh("greeting")
+                    _ = try client.reload()
+                    #expect(comesTrue { (try? client.status("endless").state) == .loading })
+                }
+                #expect(exit == .success)
+            }
+            #expect(comesTrue { Leftovers.descriptors == before }, "\(Leftovers.descriptors) \(before)")
+            #expect(comesTrue { Leftovers.threads.isEmpty }, "\(Leftovers.threads)")
+            #expect(waitpid(-1, nil, WNOHANG) == -1 && errno == ECHILD)
+            #expect(access(home.socket, F_OK) != 0)
+        }
+    }
+}
+
+/// A value that comes from another thread.
+final class WaitedFor<Value: Sendable>: Sendable {
+    private let stored = Mutex<Value?>(nil)
+    var value: Value? { stored.withLock { $0 } }
+    func set(_ value: Value) { stored.withLock { $0 = value } }
+}
+
+/// What this process has open, and which of the daemon's threads run in it.
+enum Leftovers {
+    /// What each descriptor leads to, without the numbers of sockets and pipes.
+    static var descriptors: [String] {
+        TemporaryDirectory.names("/proc/self/fd").compactMap { name in
+            var buffer = [UInt8](repeating: 0, count: 4096)
+            let count = buffer.withUnsafeMutableBytes { bytes in
+                bytes.baseAddress.map { readlink("/proc/self/fd/\(name)", $0, bytes.count) } ?? -1
+            }
+            // The one by which the directory was read is gone.
+            guard count > 0 else { return nil }
+            let target = String(decoding: buffer.prefix(count), as: UTF8.self)
+            return target.hasPrefix("/proc/") ? nil : String(target.prefix { $0 != "[" })
+        }.sorted()
+    }
+
+    static var threads: [String] {
+        TemporaryDirectory.names("/proc/self/task").compactMap { task in
+            let descriptor = open("/proc/self/task/\(task)/comm", O_RDONLY | O_CLOEXEC)
+            guard descriptor >= 0 else { return nil }
+            defer { close(descriptor) }
+            var buffer = [UInt8](repeating: 0, count: 64)
+            let count = max(0, read(descriptor, &buffer, buffer.count))
+            let name = String(decoding: buffer.prefix(count).prefix { $0 != 0x0A }, as: UTF8.self)
+            return ["test-loop", "freshet-worker"].contains(name) ? name : nil
+        }
+    }
+}

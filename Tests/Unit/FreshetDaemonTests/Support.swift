@@ -1,0 +1,118 @@
+import Glibc
+import Logging
+import Synchronization
+import Testing
+
+@testable import FreshetPipelines
+
+/// What was logged.
+final class LogBook: Sendable {
+    struct Line: Hashable, Sendable {
+        var level: Logger.Level
+        var message: String
+        var metadata: [String: String]
+    }
+
+    private let stored = Mutex<[Line]>([])
+
+    var lines: [Line] { stored.withLock { $0 } }
+    /// The lines since the last time.
+    func take() -> [Line] {
+        stored.withLock { lines in
+            defer { lines = [] }
+            return lines
+        }
+    }
+
+    func add(_ line: Line) { stored.withLock { $0.append(line) } }
+
+    /// A logger that writes here, of all levels.
+    var logger: Logger { Logger(label: "test") { _ in Handler(book: self) } }
+
+    private struct Handler: LogHandler {
+        let book: LogBook
+        var metadata: Logger.Metadata = [:]
+        var metadataProvider: Logger.MetadataProvider?
+        var logLevel = Logger.Level.trace
+
+        init(book: LogBook) { self.book = book }
+
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { metadata[key] }
+            set { metadata[key] = newValue }
+        }
+
+        func log(event: LogEvent) {
+            let all = metadata.merging(event.metadata ?? [:]) { $1 }
+            book.add(
+                Line(
+                    level: event.level, message: "\(event.message)",
+                    metadata: all.mapValues { "\($0)" }))
+        }
+    }
+}
+
+/// A directory of a test, removed with the value.
+final class TemporaryDirectory: Sendable {
+    let path: String
+
+    init() throws {
+        var template = Array("/tmp/freshet-daemon-XXXXXX".utf8CString)
+        _ = try #require(mkdtemp(&template))
+        path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    deinit { Self.remove(path) }
+
+    func write(_ text: String, to name: String) throws {
+        let path = path + "/" + name
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+        try #require(descriptor >= 0, "\(path)")
+        defer { close(descriptor) }
+        let bytes = Array(text.utf8)
+        try #require(Glibc.write(descriptor, bytes, bytes.count) == bytes.count)
+    }
+
+    /// Nil if there is no such file.
+    func text(_ name: String) -> String? {
+        let descriptor = open(path + "/" + name, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        let count = read(descriptor, &buffer, buffer.count)
+        return String(decoding: buffer.prefix(max(0, count)), as: UTF8.self)
+    }
+
+    /// The names in a directory.
+    static func names(_ path: String) -> [String] {
+        guard let directory = opendir(path) else { return [] }
+        defer { closedir(directory) }
+        var names: [String] = []
+        while let entry = readdir(directory) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name != "." && name != ".." { names.append(name) }
+        }
+        return names.sorted()
+    }
+
+    private static func remove(_ path: String) {
+        for name in names(path) {
+            let child = path + "/" + name
+            if unlink(child) != 0 { remove(child) }
+        }
+        rmdir(path)
+    }
+}
+
+/// A run's summary, with what a test cares for.
+func summary(
+    _ outcome: RunOutcome, run: UInt64 = 1, at ended: ContinuousClock.Instant, failure: RunFailure? = nil,
+    counts: Bool = true
+) -> RunSummary {
+    RunSummary(
+        run: run, reason: .signals, causes: [RunCause("network", count: 2, first: ended)],
+        started: ended.advanced(by: .milliseconds(-1500)), ended: ended, outcome: outcome, failure: failure,
+        counts: counts, generation: outcome == .changed ? 3 : nil)
+}

@@ -1,0 +1,147 @@
+import FreshetSignals
+import FreshetTestKit
+import WorldTestSupport
+
+@testable import FreshetPipelines
+
+/// What a runner told.
+final class EventLog: Sendable {
+    private let events = Lock<[EngineEvent]>([])
+    func add(_ event: EngineEvent) { events.withLock { $0.append(event) } }
+    var all: [EngineEvent] { events.withLock { $0 } }
+}
+
+/// One pipeline, or several, in a scripted world.
+final class Stage {
+    let executor = SerialTestExecutor()
+    let clock: ScriptedClock
+    let origin: ScriptedOrigin
+    let store: MemoryStore
+    let slots: RunSlots
+    private let sources: [String: SignalSource]
+    private let told = EventLog()
+    private(set) var engine: PipelineEngine
+    private(set) var runner: PipelineRunner
+    private(set) var service: Task<Void, Never>?
+    let definition: PipelineDefinition
+
+    static func definition(
+        _ policy: RefreshPolicy, transform: String? = nil, check: CheckRules = CheckRules()
+    ) -> PipelineDefinition {
+        PipelineDefinition(
+            name: "test", source: .http(HTTPSource(url: "https://example.com/data", host: "example.com")),
+            transform: transform, refresh: policy, check: check, cache: CacheRules(file: "data"))
+    }
+
+    init(
+        _ policy: RefreshPolicy = RefreshPolicy(freshFor: .zero), transform: String? = nil,
+        check: CheckRules = CheckRules(), reachable: Bool = true, slots: Int = 10
+    ) throws {
+        clock = ScriptedClock(executor: executor)
+        origin = ScriptedOrigin(clock: clock)
+        store = MemoryStore(clock: clock)
+        self.slots = RunSlots(limit: slots)
+        definition = Self.definition(policy, transform: transform, check: check)
+        var sources: [String: SignalSource] = [:]
+        for name in ["start", "network", "resume", "reload", "file"] {
+            sources[name] = SignalSource(name, now: { [clock] in clock.now })
+        }
+        self.sources = sources
+        signal = .merge(sources.values.map(\.signal))
+        world = PipelineWorld(
+            fetcher: origin, transformer: ScriptedTransformer(), store: store, clock: clock, slots: self.slots)
+        let since = clock.now.advanced(by: .seconds(-1000))
+        network = NetworkState(reachable: reachable, epoch: 1, changedAt: since, path: "a")
+        (engine, runner) = try Self.pipeline(definition, signal, network, world, told, executor)
+    }
+
+    private static func pipeline(
+        _ definition: PipelineDefinition, _ signal: Signal, _ network: NetworkState, _ world: PipelineWorld,
+        _ told: EventLog, _ executor: SerialTestExecutor
+    ) throws -> (PipelineEngine, PipelineRunner) {
+        let engine = PipelineEngine(world)
+        let runner = try executor.run {
+            await engine.add(definition, signal: signal, network: network, seed: 5) { told.add($0) }
+        }
+        return (engine, runner)
+    }
+
+    private let signal: Signal
+    let world: PipelineWorld
+    private(set) var network: NetworkState
+
+    /// Begins the service, as the daemon does.
+    func start() throws {
+        service = Task(executorPreference: executor) { [engine] in await engine.run() }
+        try executor.runUntilIdle()
+    }
+
+    /// Another daemon on the same store.
+    func restart() throws {
+        service?.cancel()
+        try executor.runUntilIdle()
+        (engine, runner) = try Self.pipeline(definition, signal, network, world, told, executor)
+        try start()
+    }
+
+    func advance(_ seconds: Double) throws {
+        try clock.manual.advance(by: .milliseconds(Int64((seconds * 1000).rounded())), draining: executor)
+    }
+
+    func fire(_ name: String) throws {
+        sources[name]?.fire()
+        try executor.runUntilIdle()
+    }
+
+    func fireWithoutRunning(_ name: String) {
+        sources[name]?.fire()
+    }
+
+    /// The network comes or goes; with its signal if it comes.
+    func network(_ reachable: Bool, path: String = "a", signalFirst: Bool = false) throws {
+        network = NetworkState(
+            reachable: reachable, epoch: network.epoch + (reachable ? 1 : 0), changedAt: clock.now, path: path)
+        if reachable, signalFirst { try fire("network") }
+        runner.networkChanged(network)
+        try executor.runUntilIdle()
+        if reachable, !signalFirst { try fire("network") }
+    }
+
+    /// Asks for a refresh; the answer is there when it is.
+    func refresh(force: Bool = false) throws -> Pending {
+        let pending = Pending()
+        pending.task.withLock {
+            $0 = Task(executorPreference: executor) { [runner] in
+                let answer = await runner.refresh(force: force)
+                pending.answer.withLock { $0 = answer }
+            }
+        }
+        try executor.runUntilIdle()
+        return pending
+    }
+
+    final class Pending: Sendable {
+        let answer = Lock<RefreshAnswer?>(nil)
+        let task = Lock<Task<Void, Never>?>(nil)
+        var now: RefreshAnswer? { answer.withLock { $0 } }
+        var outcome: RunOutcome? {
+            if case .ended(let summary) = now { summary.outcome } else { nil }
+        }
+        func cancel() { task.withLock { $0 }?.cancel() }
+    }
+
+    var events: [EngineEvent] { told.all }
+    var outcomes: [RunOutcome] {
+        events.compactMap { if case .runEnded(let summary, _) = $0 { summary.outcome } else { nil } }
+    }
+    var causes: [String] {
+        events.compactMap { if case .runStarted(let order) = $0 { order.causes.summary } else { nil } }
+    }
+    var status: PipelineStatus { runner.status }
+
+    deinit {
+        service?.cancel()
+        // So that its tasks end with it: the executor does not own those that it has not run.
+        _ = try? executor.runUntilIdle()
+    }
+}
