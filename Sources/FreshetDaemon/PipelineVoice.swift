@@ -108,11 +108,17 @@ extension Wait {
 }
 
 extension Duration {
-    /// For people: milliseconds below a second, tenths of seconds below a minute, then whole seconds.
+    /// For people, two units at most: `284 µs`, `15 ms`, `3.2 s`, `14min 59s`, `6h 29min`, `3d 1h`.
     var rounded: String {
-        let milliseconds = max(0, microseconds / 1_000)
-        if milliseconds < 1_000 { return "\(milliseconds) ms" }
-        if milliseconds < 60_000 { return "\(milliseconds / 1_000).\(milliseconds % 1_000 / 100) s" }
-        return "\(milliseconds / 1_000) s"
+        let microseconds = max(0, microseconds)
+        let (milliseconds, seconds) = (microseconds / 1_000, microseconds / 1_000_000)
+        return switch seconds {
+        case ..<1 where milliseconds < 1: "\(microseconds) µs"
+        case ..<1: "\(milliseconds) ms"
+        case ..<60: "\(seconds).\(milliseconds % 1_000 / 100) s"
+        case ..<3_600: "\(seconds / 60)min \(seconds % 60)s"
+        case ..<86_400: "\(seconds / 3_600)h \(seconds / 60 % 60)min"
+        default: "\(seconds / 86_400)d \(seconds / 3_600 % 24)h"
+        }
     }
 }

@@ -9,7 +9,7 @@ enum RefreshView {
     }
 
     private static func outcome(_ result: RefreshResult, waited: Bool, _ times: Times) -> String {
-        if let hint = result.tryLater { return "not started: \(times.patience(hint))" }
+        if let hint = result.tryLater { return "not started: \(times.patience(hint)); --force passes it" }
         let duration = result.durationUSec.map { " in \(TimeText.duration($0))" } ?? ""
         switch result.outcome {
         case .changed:

@@ -31,7 +31,7 @@ package enum RefreshRefusal: Error, Hashable, Sendable, CustomStringConvertible 
 
     package var description: String {
         switch self {
-        case .retryAfter: "the origin asked to be left alone for a while (Retry-After); wait, or use --force"
+        case .retryAfter: "the origin asked to be left alone for a while (Retry-After)"
         case .held: "the pipeline is held; release it first"
         }
     }

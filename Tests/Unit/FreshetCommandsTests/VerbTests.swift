@@ -189,7 +189,9 @@ private func service() -> ScriptedService {
         try await withControlServer(service) { path in
             #expect(freshetctl("refresh --all --wait", several, socket: path) == .tryLater)
         }
-        #expect(several.output == "prices: unchanged\n" && several.talk == "jwks: not started: \(until)\n")
+        #expect(
+            several.output == "prices: unchanged\n"
+                && several.talk == "jwks: not started: \(until); --force passes it\n")
         service.change { $0.refresh["prices"] = .success(RefreshResult(name: "prices", outcome: .failed)) }
         try await withControlServer(service) { path in
             #expect(freshetctl("refresh --all --wait", Transcript(), socket: path) == .failure)

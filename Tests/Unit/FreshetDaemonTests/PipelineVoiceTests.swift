@@ -120,10 +120,11 @@ struct PipelineVoiceTests {
     @Test(
         "lengths of time are short to read",
         arguments: [
-            (-5, "0 ms"), (0, "0 ms"), (999, "999 ms"), (1_000, "1.0 s"), (59_999, "59.9 s"), (60_000, "60 s"),
-            (3_600_999, "3600 s"),
+            (-5_000, "0 µs"), (0, "0 µs"), (999, "999 µs"), (1_000, "1 ms"), (999_999, "999 ms"), (1_000_000, "1.0 s"),
+            (59_999_000, "59.9 s"), (60_000_000, "1min 0s"), (899_900_000, "14min 59s"), (3_600_000_000, "1h 0min"),
+            (86_399_000_000, "23h 59min"), (90_000_000_000, "1d 1h"),
         ])
-    func rounded(_ milliseconds: Int, _ text: String) {
-        #expect(Duration.milliseconds(milliseconds).rounded == text)
+    func rounded(_ microseconds: Int, _ text: String) {
+        #expect(Duration.microseconds(microseconds).rounded == text)
     }
 }
