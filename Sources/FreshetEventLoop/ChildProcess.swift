@@ -98,8 +98,14 @@ public final class ChildProcess: Sendable {
         kill(-identifier, number)
     }
 
-    // A released child that still runs would stay a zombie: who starts one awaits it.
-    deinit { watch.withLock { $0 }?.cancel() }
+    // Who starts a child awaits it. One that nobody can await any more is ended and reaped here, so that no zombie stays;
+    // after SIGKILL that is a matter of the kernel's moment.
+    deinit {
+        watch.withLock { $0 }?.cancel()
+        guard exit.result == nil else { return }
+        kill(-identifier, SIGKILL)
+        waitpid(identifier, nil, 0)
+    }
 
     private static func reap(_ pidfd: Int32) -> Exit? {
         var info = siginfo_t()
