@@ -45,6 +45,9 @@ public struct Readiness: OptionSet, Hashable, Sendable {
 public final class EventLoop: Sendable {
     /// Events taken from the kernel by one `epoll_wait`. More wait for the next turn.
     static let eventsPerTurn = 128
+    /// How often in one turn the jobs are run that came meanwhile. A task that hops between actors is a row of such
+    /// jobs, and to ask the kernel after each costs more than they do.
+    static let jobRoundsPerTurn = 32
 
     private struct Watch {
         /// Distinguishes this watch from an earlier one of the same descriptor number, whose events may still be in
@@ -105,7 +108,8 @@ public final class EventLoop: Sendable {
     /// Runs the loop on the calling thread until ``stop()``.
     ///
     /// Each turn runs the jobs that are ready, then asks the kernel, then runs expired timers before descriptors'
-    /// handlers. Jobs that jobs add wait for the next turn, so that descriptors are never starved.
+    /// handlers. Jobs that jobs add run in the same turn up to ``jobRoundsPerTurn``, so that descriptors are never
+    /// starved.
     public func run() {
         thread.store(UInt(pthread_self()), ordering: .relaxed)
         defer { thread.store(0, ordering: .relaxed) }
@@ -139,22 +143,29 @@ public final class EventLoop: Sendable {
 
     /// Returns false when the loop was stopped.
     private func runReadyJobs() -> Bool {
-        let (jobs, stopped) = state.withLock { state in
-            let jobs = state.jobs
-            state.jobs.removeAll(keepingCapacity: jobs.count <= 1_024)
-            return (jobs, state.stopped)
+        for _ in 0..<Self.jobRoundsPerTurn {
+            let (jobs, stopped) = state.withLock { state in
+                let jobs = state.jobs
+                state.jobs.removeAll(keepingCapacity: jobs.count <= 1_024)
+                return (jobs, state.stopped)
+            }
+            for job in jobs { job.runSynchronously(on: asUnownedTaskExecutor()) }
+            if stopped { return false }
+            if jobs.isEmpty { break }
         }
-        for job in jobs { job.runSynchronously(on: asUnownedTaskExecutor()) }
-        return !stopped
+        return true
     }
 
     /// Arms the timer for the earliest deadline and says how long `epoll_wait` may sleep.
     private func prepareToWait() -> Int32 {
         let (deadline, change, timeout) = state.withLock { state -> (ContinuousClock.Instant?, Bool, Int32) in
             let earliest = state.timers.earliest
-            let change = earliest != state.armed
-            state.armed = earliest
-            let busy = !state.jobs.isEmpty || state.stopped
+            var change = earliest != state.armed
+            // What is due already needs no timer of the kernel's: it is expired after a look at the descriptors.
+            let isDue = if change, let earliest { earliest <= .now } else { false }
+            if isDue { change = false }
+            if change { state.armed = earliest }
+            let busy = !state.jobs.isEmpty || state.stopped || isDue
             state.needsWake = !busy
             return (earliest, change, busy ? 0 : -1)
         }
