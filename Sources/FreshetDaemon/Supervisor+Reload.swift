@@ -66,7 +66,6 @@ extension Supervisor {
             throw .configurationRefused((new.isSound ? faults : new.diagnostics).map(ConfigurationDiagnostic.init))
         }
         let summary = await apply(new)
-        configurationRead = WallClock.now
         notifier.ready(status: statusLine())
         log.info(
             "configuration in force",

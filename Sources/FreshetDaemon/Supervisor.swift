@@ -40,8 +40,6 @@ actor Supervisor {
     var pipelines: [String: HostedPipeline] = [:]
     var faulty: [String: FaultyPipeline] = [:]
     var targets: [NetworkTarget: NetworkTargetFollower] = [:]
-    var networkStates: [NetworkTarget: NetworkState] = [:]
-    var configurationRead = WallClock.now
     var isReloading = false
     /// Reloads that take their turn after the one under way.
     var waitingReloads: [CheckedContinuation<Void, Never>] = []
