@@ -23,6 +23,8 @@ actor Supervisor {
     let options: DaemonOptions
     let loop: EventLoop
     let log: Logger
+    /// What `log` leaves out.
+    let threshold: LogThreshold
     let notifier: Notifier
     let workers = WorkerPool()
     let clock: LoopEngineClock
@@ -71,10 +73,12 @@ actor Supervisor {
         let slots: RunSlots
     }
 
-    init(options: DaemonOptions, loop: EventLoop, log: Logger) throws {
+    /// - Parameter threshold: that of `log`, for it to be changed while the daemon runs.
+    init(options: DaemonOptions, loop: EventLoop, log: Logger, threshold: LogThreshold = LogThreshold()) throws {
         self.options = options
         self.loop = loop
         self.log = log
+        self.threshold = threshold
         notifier = Notifier(environment: options.environment)
         clock = LoopEngineClock(loop: loop)
         book = SignalBook(events: events)
