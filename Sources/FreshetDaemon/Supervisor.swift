@@ -24,6 +24,8 @@ actor Supervisor {
     let loop: EventLoop
     let log: Logger
     let notifier: Notifier
+    /// Knows the secrets of the configuration in force.
+    let redactor: Redactor
     let workers = WorkerPool()
     let clock: LoopEngineClock
     let directories: ServiceDirectories
@@ -62,6 +64,7 @@ actor Supervisor {
     struct Parts: Sendable {
         let cache: LocalCache
         let store: CacheStore
+        let http: HTTPClient
         let network: NetworkMonitor
         /// Followed always: what the daemon says of the network as a whole.
         let elsewhere: NetworkWatch
@@ -69,10 +72,11 @@ actor Supervisor {
         let slots: RunSlots
     }
 
-    init(options: DaemonOptions, loop: EventLoop, log: Logger) throws {
+    init(options: DaemonOptions, loop: EventLoop, log: Logger, redactor: Redactor = Redactor()) throws {
         self.options = options
         self.loop = loop
         self.log = log
+        self.redactor = redactor
         notifier = Notifier(environment: options.environment)
         clock = LoopEngineClock(loop: loop)
         book = SignalBook(events: events)
@@ -89,11 +93,14 @@ actor Supervisor {
 
     /// Runs the daemon until it is told to end, and says how it ended.
     func run() async -> DaemonExit {
-        configuration = await load()
+        let surroundings: Surroundings
+        (configuration, surroundings) = await checkingSurroundings(of: await load())
+        redactor.know(surroundings.hidden(with: configuration))
         for diagnostic in configuration.daemonDiagnostics { say(diagnostic) }
         guard configuration.isDaemonSound else { return .configuration }
         do {
             parts = try await makeParts()
+            await parts?.http.use(surroundings.secrets)
         } catch {
             log.critical("cannot start", metadata: ["error": .string("\(error)")])
             return .failure
@@ -182,9 +189,9 @@ actor Supervisor {
             fetcher: SourceFetcher(
                 http: http, commands: CommandRunner(loop, workers: workers), files: FileReader(workers: workers)),
             transformer: JQTransformer(loop, workers: workers), store: store, clock: clock,
-            slots: slots)
+            slots: slots, redact: { [redactor] in redactor.text($0) })
         return Parts(
-            cache: cache, store: store, network: network, elsewhere: network.watch(.elsewhere),
+            cache: cache, store: store, http: http, network: network, elsewhere: network.watch(.elsewhere),
             engine: PipelineEngine(world), slots: slots)
     }
 
