@@ -51,6 +51,11 @@ actor Supervisor {
     private var termination: SignalDescriptor?
     /// Nil where nobody watches.
     var heartbeat: Heartbeat?
+    /// The control socket, if the service manager passed it.
+    var inherited: VarlinkListener?
+    var socketWatch: DirectoryWatch?
+    /// It was said that the socket cannot be made again.
+    var isSocketLost = false
 
     /// Child tasks to be: closures that the running ``run()`` adds to its group.
     private let jobs: AsyncStream<@Sendable () async -> Void>
@@ -91,9 +96,18 @@ actor Supervisor {
 
     /// Runs the daemon until it is told to end, and says how it ended.
     func run() async -> DaemonExit {
+        do {
+            inherited = try Self.inheritedListener(ListenDescriptors(environment: options.environment).items)
+        } catch {
+            log.critical("cannot start", metadata: ["error": .string("\(error)")])
+            return .configuration
+        }
         configuration = await load()
         for diagnostic in configuration.daemonDiagnostics { say(diagnostic) }
-        guard configuration.isDaemonSound else { return .configuration }
+        guard configuration.isDaemonSound else {
+            inherited?.turnAway()
+            return .configuration
+        }
         do {
             parts = try await makeParts()
         } catch {
@@ -194,7 +208,7 @@ actor Supervisor {
     }
 
     /// Makes a directory and those above it, as `mkdir -p -m MODE` does; systemd has made them already.
-    private static func makeDirectory(_ path: String, mode: mode_t) throws(FreshetEventLoop.SystemCallError) {
+    static func makeDirectory(_ path: String, mode: mode_t) throws(FreshetEventLoop.SystemCallError) {
         let components = path.split(separator: "/")
         var made = path.hasPrefix("/") ? "" : "."
         for (index, component) in components.enumerated() {

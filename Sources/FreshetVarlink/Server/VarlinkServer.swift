@@ -52,10 +52,14 @@ public final class VarlinkServer: Sendable {
         /// Held to be given up for a moment when descriptors run out: a client in the queue can then be turned away,
         /// where otherwise the loop would be told of it for ever.
         var spare: OwnedDescriptor?
+        /// Nil when it has stopped.
+        var listener: VarlinkListener?
+        var watch: DescriptorWatch?
+        /// Where accepted connections go, while it runs.
+        var accepted: AsyncStream<VarlinkConnection>.Continuation?
     }
 
     private let loop: EventLoop
-    private let listener: VarlinkListener
     private let router: VarlinkRouter
     private let limits: Limits
     private let state: Mutex<State>
@@ -68,10 +72,9 @@ public final class VarlinkServer: Sendable {
         limits: Limits = Limits()
     ) throws(VarlinkInterface.Fault) {
         self.loop = loop
-        self.listener = listener
         self.limits = limits
         router = VarlinkRouter(interfaces + [try ServiceInterface.make(identity, interfaces: interfaces)])
-        state = Mutex(State(census: ClientCensus(limits), spare: Self.makeSpare()))
+        state = Mutex(State(census: ClientCensus(limits), spare: Self.makeSpare(), listener: listener))
     }
 
     /// Connections at present.
@@ -79,12 +82,14 @@ public final class VarlinkServer: Sendable {
 
     /// Serves until the task is cancelled; then ends all connections and handlers, removes the socket, and returns.
     ///
-    /// Once only.
+    /// Who connects after that moment is left to a successor on the same socket, if it was inherited. Once only.
     public func run() async throws(SystemCallError) {
         let (connections, continuation) = AsyncStream.makeStream(of: VarlinkConnection.self)
-        let watch = try loop.watch(listener.descriptor.rawValue, for: .read) { [weak self] _ in
-            self?.accept { continuation.yield($0) }
+        let listener = state.withLock { state in
+            state.accepted = continuation
+            return state.listener
         }
+        if let listener { try listen(on: listener) }
         await withTaskExecutorPreference(loop) {
             await withDiscardingTaskGroup { group in
                 for await connection in connections {
@@ -93,21 +98,52 @@ public final class VarlinkServer: Sendable {
                         self.state.withLock { $0.census.leave(user: connection.peer.user) }
                     }
                 }
+                stopListening()
                 group.cancelAll()
             }
         }
-        watch.cancel()
-        listener.close()
+    }
+
+    /// Whether clients still find the socket at its path; see ``VarlinkListener/isInPlace``.
+    public var isInPlace: Bool { state.withLock { $0.listener }?.isInPlace ?? true }
+
+    /// Takes clients from another socket from now on, such as one that was made because somebody has removed the
+    /// first one's name. Connections go on. After the end of ``run()`` it does nothing.
+    public func change(to listener: VarlinkListener) throws(SystemCallError) {
+        let (isListening, isRunning) = state.withLock { ($0.listener != nil, $0.accepted != nil) }
+        guard isListening else { return listener.close() }
+        if isRunning { try listen(on: listener) } else { state.withLock { $0.listener = listener } }
+    }
+
+    private func listen(on listener: VarlinkListener) throws(SystemCallError) {
+        let watch = try loop.watch(listener.descriptor.rawValue, for: .read) { [weak self, weak listener] _ in
+            if let listener { self?.accept(from: listener) }
+        }
+        let before = state.withLock { state in
+            defer { (state.listener, state.watch) = (listener, watch) }
+            return (state.listener, state.watch)
+        }
+        before.1?.cancel()
+        withExtendedLifetime(before) {}
+    }
+
+    private func stopListening() {
+        let (listener, watch) = state.withLock { state in
+            defer { (state.listener, state.watch, state.accepted) = (nil, nil, nil) }
+            return (state.listener, state.watch)
+        }
+        watch?.cancel()
+        listener?.close()
     }
 
     /// Accepts what waits; each connection is counted before it is passed on.
-    private func accept(_ pass: (VarlinkConnection) -> Void) {
+    private func accept(from listener: VarlinkListener) {
         for _ in 0..<Self.acceptsPerTurn {
             let descriptor = Glibc.accept(listener.descriptor.rawValue, nil, nil)
             guard descriptor >= 0 else {
                 switch errno {
                 case EINTR, ECONNABORTED: continue
-                case EMFILE, ENFILE: turnAway()
+                case EMFILE, ENFILE: turnAway(from: listener)
                 default: break
                 }
                 return
@@ -117,12 +153,13 @@ public final class VarlinkServer: Sendable {
             _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
             guard let peer = VarlinkPeer(of: descriptor) else { continue }
             guard state.withLock({ $0.census.admit(user: peer.user) }) else { continue }
-            pass(VarlinkConnection(socket, peer: peer, loop: loop, router: router, limits: limits))
+            let connection = VarlinkConnection(socket, peer: peer, loop: loop, router: router, limits: limits)
+            state.withLock { $0.accepted }?.yield(connection)
         }
     }
 
     /// With no descriptor left, gives up the spare one to accept a client and close it.
-    private func turnAway() {
+    private func turnAway(from listener: VarlinkListener) {
         state.withLock { $0.spare = nil }
         let descriptor = Glibc.accept(listener.descriptor.rawValue, nil, nil)
         if descriptor >= 0 { close(descriptor) }
