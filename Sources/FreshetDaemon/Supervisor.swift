@@ -23,7 +23,11 @@ actor Supervisor {
     let options: DaemonOptions
     let loop: EventLoop
     let log: Logger
+    /// What `log` leaves out.
+    let threshold: LogThreshold
     let notifier: Notifier
+    /// Knows the secrets of the configuration in force.
+    let redactor: Redactor
     let workers = WorkerPool()
     let clock: LoopEngineClock
     let directories: ServiceDirectories
@@ -69,6 +73,7 @@ actor Supervisor {
     struct Parts: Sendable {
         let cache: LocalCache
         let store: CacheStore
+        let http: HTTPClient
         let network: NetworkMonitor
         /// Followed always: what the daemon says of the network as a whole.
         let elsewhere: NetworkWatch
@@ -76,10 +81,18 @@ actor Supervisor {
         let slots: RunSlots
     }
 
-    init(options: DaemonOptions, loop: EventLoop, log: Logger) throws {
+    /// - Parameters:
+    ///   - threshold: that of `log`, for it to be changed while the daemon runs.
+    ///   - redactor: that of `log`.
+    init(
+        options: DaemonOptions, loop: EventLoop, log: Logger, threshold: LogThreshold = LogThreshold(),
+        redactor: Redactor = Redactor()
+    ) throws {
         self.options = options
         self.loop = loop
         self.log = log
+        self.threshold = threshold
+        self.redactor = redactor
         notifier = Notifier(environment: options.environment)
         clock = LoopEngineClock(loop: loop)
         book = SignalBook(events: events)
@@ -102,7 +115,9 @@ actor Supervisor {
             log.critical("cannot start", metadata: ["error": .string("\(error)")])
             return .configuration
         }
-        configuration = await load()
+        let surroundings: Surroundings
+        (configuration, surroundings) = await checkingSurroundings(of: await load())
+        redactor.know(surroundings.hidden(with: configuration))
         for diagnostic in configuration.daemonDiagnostics { say(diagnostic) }
         guard configuration.isDaemonSound else {
             inherited?.turnAway()
@@ -110,6 +125,7 @@ actor Supervisor {
         }
         do {
             parts = try await makeParts()
+            await parts?.http.use(surroundings.secrets)
         } catch {
             log.critical("cannot start", metadata: ["error": .string("\(error)")])
             return .failure
@@ -201,9 +217,9 @@ actor Supervisor {
             fetcher: SourceFetcher(
                 http: http, commands: CommandRunner(loop, workers: workers), files: FileReader(workers: workers)),
             transformer: JQTransformer(loop, workers: workers), store: store, clock: clock,
-            slots: slots)
+            slots: slots, redact: { [redactor] in redactor.text($0) })
         return Parts(
-            cache: cache, store: store, network: network, elsewhere: network.watch(.elsewhere),
+            cache: cache, store: store, http: http, network: network, elsewhere: network.watch(.elsewhere),
             engine: PipelineEngine(world), slots: slots)
     }
 
