@@ -50,6 +50,7 @@ extension WaitingReason {
             case .quiet, .interval, .splay: .quiet
             case .backOff, .retryAfter: .backoff
             case .slot: .slot
+            case .sleep: .sleep
             }
     }
 }

@@ -85,7 +85,9 @@ package enum DaemonEntry {
             )
         }
         do {
-            return try await Supervisor(options: options, loop: loop, log: log, redactor: redactor).run()
+            return try await Supervisor(
+                options: options, loop: loop, log: log, threshold: threshold, redactor: redactor
+            ).run()
         } catch {
             log.critical("cannot start", metadata: ["error": .string("\(error)")])
             return .failure

@@ -197,7 +197,8 @@ final class HTTPExchange {
             received: easy.offset(CURLINFO_SIZE_DOWNLOAD_T) ?? 0,
             announced: easy.offset(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T),
             wasConnected: (easy.offset(CURLINFO_PRETRANSFER_TIME_T) ?? 0) > 0,
-            wasResolved: (easy.offset(CURLINFO_NAMELOOKUP_TIME_T) ?? 0) > 0, limits: options
+            wasResolved: (easy.offset(CURLINFO_NAMELOOKUP_TIME_T) ?? 0) > 0,
+            verification: easy.number(CURLINFO_SSL_VERIFYRESULT), limits: options
         ).failure
     }
 }
