@@ -48,6 +48,7 @@ actor Supervisor {
     private var statusTimer: LoopTimer?
     /// Due when a network that has flapped is to be told of.
     var networkTimer: LoopTimer?
+    var sleepNews = SleepNews()
     private var termination: SignalDescriptor?
 
     /// Child tasks to be: closures that the running ``run()`` adds to its group.
@@ -67,6 +68,7 @@ actor Supervisor {
         let elsewhere: NetworkWatch
         let engine: PipelineEngine
         let slots: RunSlots
+        let sleep: SleepMonitor
     }
 
     init(options: DaemonOptions, loop: EventLoop, log: Logger) throws {
@@ -133,6 +135,7 @@ actor Supervisor {
             return end(.failure)
         }
         if let engine = parts?.engine { adopt { await engine.run() } }
+        followSleep()
         await hostAll()
         statusTimer = LoopTimer(loop) { [weak self] in
             self?.adopt { [weak self] in await self?.tellStatus() }
@@ -183,9 +186,10 @@ actor Supervisor {
                 http: http, commands: CommandRunner(loop, workers: workers), files: FileReader(workers: workers)),
             transformer: JQTransformer(loop, workers: workers), store: store, clock: clock,
             slots: slots)
+        let engine = PipelineEngine(world)
         return Parts(
-            cache: cache, store: store, network: network, elsewhere: network.watch(.elsewhere),
-            engine: PipelineEngine(world), slots: slots)
+            cache: cache, store: store, network: network, elsewhere: network.watch(.elsewhere), engine: engine,
+            slots: slots, sleep: watchSleep(network, engine))
     }
 
     /// Makes a directory and those above it, as `mkdir -p -m MODE` does; systemd has made them already.
