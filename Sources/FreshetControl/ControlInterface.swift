@@ -11,8 +11,8 @@ package enum ControlInterface {
         # microseconds; sizes are bytes. A field that is null or absent says: there is none. Fields may be added to types and
         # replies; a client ignores those that it does not know.
         #
-        # Whoever may connect may read. Refresh is for root, the group freshet, and the daemon's own user if that is an
-        # ordinary user; Reload is for these and for the daemon's own user always. All others get
+        # Whoever may connect may read. Refresh and SetLogLevel are for root, the group freshet, and the daemon's own user if
+        # that is an ordinary user; Reload is for these and for the daemon's own user always. All others get
         # org.varlink.service.PermissionDenied.
         interface io.freshet.Control
 
@@ -167,6 +167,9 @@ package enum ControlInterface {
           unchanged: int
         )
 
+        # How much the daemon logs: what is of this level and of those to the right.
+        type LogLevel (trace, debug, info, notice, warning, error, critical)
+
         type EventKind (signal, runStarted, runEnded, state, reloaded, skipped)
 
         # Something happened. By kind:
@@ -217,6 +220,12 @@ package enum ControlInterface {
         # Reads the configuration again and applies what has changed; then, unless configurationOnly, the signal reload
         # fires. The diagnostics of a reload that succeeds are warnings.
         method Reload(configurationOnly: ?bool) -> (summary: ReloadSummary, diagnostics: []Diagnostic)
+
+        # How much the daemon logs at present.
+        method GetLogLevel() -> (level: LogLevel)
+
+        # Logs more or less from now on, until the daemon ends.
+        method SetLogLevel(level: LogLevel) -> ()
 
         # There is no pipeline of this name. The suggestion is one with a similar name.
         error NoSuchPipeline (name: string, suggestion: ?string)

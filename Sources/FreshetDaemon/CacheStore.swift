@@ -16,7 +16,7 @@ struct CacheStore: SnapshotStore {
     private static let bindingKey = "binding"
 
     func remembered(_ pipeline: String) async -> RememberedState {
-        await workers.run { [self] in
+        await workers.run("index") { [self] in
             attempt(pipeline, else: RememberedState()) { () throws(CacheError) in
                 try cache.memory(pipeline, key: Self.bindingKey).map(RememberedState.init) ?? RememberedState()
             }
@@ -25,13 +25,13 @@ struct CacheStore: SnapshotStore {
 
     /// What is remembered of all pipelines, as far as it can be had at once; ask ``remembered(_:)`` for the others.
     func remembered() async -> [String: RememberedState] {
-        await workers.run { [self] in
+        await workers.run("index") { [self] in
             ((try? cache.memories(key: Self.bindingKey)) ?? [:]).mapValues(RememberedState.init)
         }
     }
 
     func validators(_ pipeline: String, binding: String) async -> FreshetPipelines.Validators? {
-        await workers.run { [self] in
+        await workers.run("index") { [self] in
             attempt(pipeline, else: nil) { () throws(CacheError) in
                 try cache.validators(pipeline, url: binding).map {
                     FreshetPipelines.Validators(entityTag: $0.entityTag, lastModified: $0.lastModified)
@@ -43,7 +43,7 @@ struct CacheStore: SnapshotStore {
     func commit(
         _ snapshot: Snapshot, of definition: PipelineDefinition
     ) async throws(RunFailure) -> CommitResult {
-        try await workers.run { [self] () throws(RunFailure) in
+        try await workers.run("commit") { [self] () throws(RunFailure) in
             do throws(CacheError) {
                 let pending = try cache.begin(CacheDestination(definition))
                 try pending.write(snapshot.bytes)
@@ -67,7 +67,7 @@ struct CacheStore: SnapshotStore {
     func recordUnchanged(
         _ pipeline: String, binding: String, validators: FreshetPipelines.Validators?
     ) async -> Bool {
-        await workers.run { [self] in
+        await workers.run("index") { [self] in
             // An index that fails says nothing of the copy.
             attempt(pipeline, else: true) { () throws(CacheError) in
                 try cache.recordUnchanged(
@@ -79,7 +79,7 @@ struct CacheStore: SnapshotStore {
     }
 
     func rememberRetryAfter(_ pipeline: String, until: Int64?) async {
-        await workers.run { [self] in
+        await workers.run("index") { [self] in
             attempt(pipeline, else: ()) { () throws(CacheError) in
                 try cache.recordFailure(
                     pipeline, at: WallTime(microseconds: WallClock.now),
@@ -90,7 +90,7 @@ struct CacheStore: SnapshotStore {
 
     func record(_ run: FreshetPipelines.RunRecord) async {
         guard let outcome = FreshetCache.RunRecord.Outcome(rawValue: run.outcome) else { return }
-        await workers.run { [self] in
+        await workers.run("index") { [self] in
             attempt(run.pipeline, else: ()) { () throws(CacheError) in
                 try cache.record(
                     FreshetCache.RunRecord(

@@ -78,7 +78,7 @@ package enum DaemonEntry {
             JournalLogHandler(label: label, identifier: "freshetd", destination: destination, threshold: threshold)
         }
         do {
-            return try await Supervisor(options: options, loop: loop, log: log).run()
+            return try await Supervisor(options: options, loop: loop, log: log, threshold: threshold).run()
         } catch {
             log.critical("cannot start", metadata: ["error": .string("\(error)")])
             return .failure

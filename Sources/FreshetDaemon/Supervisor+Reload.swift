@@ -14,7 +14,7 @@ extension Supervisor {
     /// Reads the files, on a worker.
     func load() async -> Configuration {
         let loader = Self.loader(options)
-        return await workers.run { loader.load() }
+        return await workers.run("configuration") { loader.load() }
     }
 
     /// Reads where flags and environment say, and where neither does, in the search path.

@@ -23,6 +23,8 @@ actor Supervisor {
     let options: DaemonOptions
     let loop: EventLoop
     let log: Logger
+    /// What `log` leaves out.
+    let threshold: LogThreshold
     let notifier: Notifier
     let workers = WorkerPool()
     let clock: LoopEngineClock
@@ -50,6 +52,8 @@ actor Supervisor {
     var networkTimer: LoopTimer?
     var sleepNews = SleepNews()
     private var termination: SignalDescriptor?
+    /// Nil where nobody watches.
+    var heartbeat: Heartbeat?
 
     /// Child tasks to be: closures that the running ``run()`` adds to its group.
     private let jobs: AsyncStream<@Sendable () async -> Void>
@@ -71,10 +75,12 @@ actor Supervisor {
         let sleep: SleepMonitor
     }
 
-    init(options: DaemonOptions, loop: EventLoop, log: Logger) throws {
+    /// - Parameter threshold: that of `log`, for it to be changed while the daemon runs.
+    init(options: DaemonOptions, loop: EventLoop, log: Logger, threshold: LogThreshold = LogThreshold()) throws {
         self.options = options
         self.loop = loop
         self.log = log
+        self.threshold = threshold
         notifier = Notifier(environment: options.environment)
         clock = LoopEngineClock(loop: loop)
         book = SignalBook(events: events)
@@ -106,6 +112,8 @@ actor Supervisor {
             for await job in jobs { group.addTask { await job() } }
             group.cancelAll()
         }
+        // Here, where the loop still turns and a slow disk is no hang.
+        if let cache = parts?.cache { await workers.run("index") { cache.flush() } }
         log.info("stopped", metadata: ["message-id": .string(JournalMessage.stopping.rawValue)])
         return exit.status ?? .success
     }
@@ -141,6 +149,7 @@ actor Supervisor {
             self?.adopt { [weak self] in await self?.tellStatus() }
         }
         notifier.ready(status: statusLine())
+        beginWatchdog()
         log.info(
             "ready",
             metadata: [
@@ -299,24 +308,12 @@ actor Supervisor {
         statusTimer?.arm(at: .now + Self.statusDelay)
     }
 
-    private func tellStatus() {
+    func tellStatus() {
         isStatusDue = false
         let line = statusLine()
         guard line != lastStatus, !isEnding else { return }
         lastStatus = line
         notifier.status(line)
-    }
-
-    /// Such as `20 pipelines: 18 loaded, 1 waiting, 1 failed; network via 192.0.2.1 on wan0`.
-    func statusLine() -> String {
-        let counts = counts()
-        let parts = [
-            (counts.loaded, "loaded"), (counts.loading, "loading"), (counts.waiting, "waiting"),
-            (counts.failed, "failed"), (counts.idle, "idle"), (counts.held, "held"),
-        ].filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
-        let noun = counts.total == 1 ? "pipeline" : "pipelines"
-        let states = parts.isEmpty ? "" : ": " + parts.joined(separator: ", ")
-        return "\(counts.total) \(noun)\(states); network \(self.parts?.elsewhere.fact.description ?? "not known")"
     }
 }
 

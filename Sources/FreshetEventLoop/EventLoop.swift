@@ -321,7 +321,8 @@ public final class EventLoop: Sendable {
 
     func removeWakeUpObserver(_ identifier: UInt64) {
         let removed = state.withLock { state in
-            state.wakeUpObservers.firstIndex { $0.identifier == identifier }.map { state.wakeUpObservers.remove(at: $0) }
+            let index = state.wakeUpObservers.firstIndex { $0.identifier == identifier }
+            return index.map { state.wakeUpObservers.remove(at: $0) }
         }
         // Its captures are released outside the lock: they may call the loop again.
         withExtendedLifetime(removed) {}
@@ -342,6 +343,7 @@ public final class EventLoop: Sendable {
     /// that was stopped runs it no more.
     public func perform(_ body: @escaping @Sendable () -> Void) {
         let wake = state.withLock { state in
+            if state.stopped { return false }
             state.calls.append(body)
             return state.takeWake()
         }
