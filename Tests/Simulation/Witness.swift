@@ -81,12 +81,10 @@ final class Witness: Sendable {
 
     /// Another life of the daemon: what was only in its memory is gone.
     func booted() {
-        let (now, wallNow) = (clock.now, clock.wallNow)
         state.withLock { state in
             state.goesToSleep = false
             for name in state.accounts.keys {
-                state.accounts[name]?.isRetryAfterRemembered = true
-                state.accounts[name]?.recallRetryAfter(at: now, wallNow)
+                state.accounts[name]?.isHosted = false
                 state.accounts[name]?.wake = nil
                 state.accounts[name]?.running = nil
                 state.accounts[name]?.lastStart = nil
@@ -97,10 +95,17 @@ final class Witness: Sendable {
     }
 
     func hosts(_ definition: PipelineDefinition) {
+        let (now, wallNow) = (clock.now, clock.wallNow)
         state.withLock { state in
-            state.accounts[definition.name, default: Account()].minInterval = definition.refresh.minInterval
-            state.accounts[definition.name]?.isHosted = true
-            state.accounts[definition.name]?.hearsResume = definition.refresh.on.contains(.resume)
+            var account = state.accounts[definition.name, default: Account()]
+            if !account.isHosted {
+                account.isHosted = true
+                account.isRetryAfterRemembered = true
+                account.recallRetryAfter(at: now, wallNow)
+            }
+            account.minInterval = definition.refresh.minInterval
+            account.hearsResume = definition.refresh.on.contains(.resume)
+            state.accounts[definition.name] = account
         }
     }
 
