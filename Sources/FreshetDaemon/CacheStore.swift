@@ -44,8 +44,9 @@ struct CacheStore: SnapshotStore {
         _ snapshot: Snapshot, of definition: PipelineDefinition
     ) async throws(RunFailure) -> CommitResult {
         try await workers.run("commit") { [self] () throws(RunFailure) in
+            let destination = try CacheDestination(definition)
             do throws(CacheError) {
-                let pending = try cache.begin(CacheDestination(definition))
+                let pending = try cache.begin(destination)
                 try pending.write(snapshot.bytes)
                 let outcome = try pending.commit(
                     validators: [Validators(snapshot.validators, binding: snapshot.binding)].compactMap(\.self),
@@ -61,6 +62,15 @@ struct CacheStore: SnapshotStore {
             } catch {
                 throw RunFailure(.local, error.description)
             }
+        }
+    }
+
+    /// Gives the copy at hand the mode and group that are configured now.
+    func setAccess(_ definition: PipelineDefinition) async {
+        await workers.run { [self] in
+            // A group that is not there is named by the next run.
+            guard let destination = try? CacheDestination(definition) else { return }
+            attempt(definition.name, else: ()) { () throws(CacheError) in try cache.setAccess(destination) }
         }
     }
 
@@ -121,9 +131,17 @@ struct CacheStore: SnapshotStore {
 }
 
 extension CacheDestination {
-    init(_ definition: PipelineDefinition) {
+    /// Looks its group up, and so may block.
+    init(_ definition: PipelineDefinition) throws(RunFailure) {
+        var group: UInt32?
+        if let name = definition.cache.group {
+            guard let found = SystemGroup(named: name) else {
+                throw RunFailure(.local, "there is no group '\(name)' (cache.group) on this machine; groupadd makes it")
+            }
+            group = found.identifier
+        }
         self.init(
-            pipeline: definition.name, file: definition.cache.file, mode: definition.cache.mode ?? 0o644,
+            pipeline: definition.name, file: definition.cache.file, mode: definition.cacheMode, group: group,
             keep: definition.cache.keep, minimumBytes: Int64(clamping: definition.check.minBytes),
             maximumBytes: Int64(clamping: definition.check.maxBytes))
     }

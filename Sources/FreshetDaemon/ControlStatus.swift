@@ -114,7 +114,7 @@ extension SourceDefinition {
     var text: String {
         switch self {
         case .http(let source): Redaction.url(source.url)
-        case .command(let arguments): arguments.joined(separator: " ")
+        case .command(let arguments): Redaction.text(arguments.joined(separator: " "))
         case .file(let path): path
         }
     }

@@ -26,6 +26,8 @@ actor Supervisor {
     /// What `log` leaves out.
     let threshold: LogThreshold
     let notifier: Notifier
+    /// Knows the secrets of the configuration in force.
+    let redactor: Redactor
     let workers = WorkerPool()
     let clock: LoopEngineClock
     let directories: ServiceDirectories
@@ -67,6 +69,7 @@ actor Supervisor {
     struct Parts: Sendable {
         let cache: LocalCache
         let store: CacheStore
+        let http: HTTPClient
         let network: NetworkMonitor
         /// Followed always: what the daemon says of the network as a whole.
         let elsewhere: NetworkWatch
@@ -75,12 +78,18 @@ actor Supervisor {
         let sleep: SleepMonitor
     }
 
-    /// - Parameter threshold: that of `log`, for it to be changed while the daemon runs.
-    init(options: DaemonOptions, loop: EventLoop, log: Logger, threshold: LogThreshold = LogThreshold()) throws {
+    /// - Parameters:
+    ///   - threshold: that of `log`, for it to be changed while the daemon runs.
+    ///   - redactor: that of `log`.
+    init(
+        options: DaemonOptions, loop: EventLoop, log: Logger, threshold: LogThreshold = LogThreshold(),
+        redactor: Redactor = Redactor()
+    ) throws {
         self.options = options
         self.loop = loop
         self.log = log
         self.threshold = threshold
+        self.redactor = redactor
         notifier = Notifier(environment: options.environment)
         clock = LoopEngineClock(loop: loop)
         book = SignalBook(events: events)
@@ -97,11 +106,14 @@ actor Supervisor {
 
     /// Runs the daemon until it is told to end, and says how it ended.
     func run() async -> DaemonExit {
-        configuration = await load()
+        let surroundings: Surroundings
+        (configuration, surroundings) = await checkingSurroundings(of: await load())
+        redactor.know(surroundings.hidden(with: configuration))
         for diagnostic in configuration.daemonDiagnostics { say(diagnostic) }
         guard configuration.isDaemonSound else { return .configuration }
         do {
             parts = try await makeParts()
+            await parts?.http.use(surroundings.secrets)
         } catch {
             log.critical("cannot start", metadata: ["error": .string("\(error)")])
             return .failure
@@ -194,11 +206,11 @@ actor Supervisor {
             fetcher: SourceFetcher(
                 http: http, commands: CommandRunner(loop, workers: workers), files: FileReader(workers: workers)),
             transformer: JQTransformer(loop, workers: workers), store: store, clock: clock,
-            slots: slots)
+            slots: slots, redact: { [redactor] in redactor.text($0) })
         let engine = PipelineEngine(world)
         return Parts(
-            cache: cache, store: store, network: network, elsewhere: network.watch(.elsewhere), engine: engine,
-            slots: slots, sleep: watchSleep(network, engine))
+            cache: cache, store: store, http: http, network: network, elsewhere: network.watch(.elsewhere),
+            engine: engine, slots: slots, sleep: watchSleep(network, engine))
     }
 
     /// Makes a directory and those above it, as `mkdir -p -m MODE` does; systemd has made them already.

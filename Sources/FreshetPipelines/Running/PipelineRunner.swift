@@ -199,7 +199,9 @@ package final class PipelineRunner: Sendable {
         } catch {
             switch error {
             case .cancelled: return .cancelled
-            case .failed(let failure): return .failed(failure)
+            case .failed(var failure):
+                failure.message = world.redact(failure.message)
+                return .failed(failure)
             }
         }
     }
