@@ -52,7 +52,7 @@ struct SleepMachineTests {
         var bench = Bench(logind: .unavailable(reason: "no bus"))
         #expect(bench.wake() == nothing)
         bench.sleep(.seconds(28_800))
-        #expect(bench.wake().resumed == "slept 28799.9 s")
+        #expect(bench.wake().resumed == "slept 28800.0 s")
         #expect(bench.machine.fact.awakeSince == bench.now)
         #expect(bench.machine.fact.lastSleep.map { $0 > .seconds(28_799) } == true)
         #expect(bench.clockSet() == nothing)
@@ -90,7 +90,7 @@ struct SleepMachineTests {
             #expect(bench.wake() == nothing)
         }
         bench.sleep(.seconds(5))
-        #expect(bench.wake().resumed == "slept 4.9 s")
+        #expect(bench.wake().resumed == "slept 5.0 s")
     }
 
     @Test("an announced sleep: nothing at (true), one firing at the jump, none at (false)")
@@ -112,7 +112,7 @@ struct SleepMachineTests {
         var bench = Bench()
         _ = bench.prepare(true)
         bench.sleep(.seconds(60))
-        #expect(bench.prepare(false).resumed == "slept 59.9 s")
+        #expect(bench.prepare(false).resumed == "slept 60.0 s")
         #expect(bench.wake() == nothing)
     }
 
@@ -311,7 +311,7 @@ struct SleepMachineTests {
         #expect(SleepFact(isGoingToSleep: true).description == "going to sleep")
         #expect(SleepFact(awakeSince: .now).description == "awake again")
         #expect(
-            SleepFact(awakeSince: .now, lastSleep: .milliseconds(1_250)).description == "awake, after 1.2 s of sleep")
+            SleepFact(awakeSince: .now, lastSleep: .milliseconds(1_250)).description == "awake, after 1.3 s of sleep")
     }
 
     @Test("the real clocks are read in an order that holds")
