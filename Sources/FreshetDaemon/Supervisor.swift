@@ -54,8 +54,15 @@ actor Supervisor {
     var networkTimer: LoopTimer?
     var sleepNews = SleepNews()
     private var termination: SignalDescriptor?
+    /// As process 1.
+    private var reaper: OrphanReaper?
     /// Nil where nobody watches.
     var heartbeat: Heartbeat?
+    /// The control socket, if the service manager passed it.
+    var inherited: VarlinkListener?
+    var socketWatch: DirectoryWatch?
+    /// It was said that the socket cannot be made again.
+    var isSocketLost = false
 
     /// Child tasks to be: closures that the running ``run()`` adds to its group.
     private let jobs: AsyncStream<@Sendable () async -> Void>
@@ -93,24 +100,46 @@ actor Supervisor {
         notifier = Notifier(environment: options.environment)
         clock = LoopEngineClock(loop: loop)
         book = SignalBook(events: events)
-        var directories = try ServiceDirectories(name: "freshet", environment: options.environment, userID: geteuid())
+        directories = try Self.directories(options)
+        identity = MachineIdentity.read()?.bytes ?? MachineIdentity.hostName
+        (jobs, jobsInput) = AsyncStream.makeStream()
+    }
+
+    /// What flags name need not be looked for: a user without a name and a home, as in a container, can do without.
+    private static func directories(_ options: DaemonOptions) throws -> ServiceDirectories {
+        let flags = [
+            ("STATE_DIRECTORY", options.stateDirectory), ("CACHE_DIRECTORY", options.cacheDirectory),
+            ("RUNTIME_DIRECTORY", options.runtimeDirectory),
+            // Configuration has a search path of its own.
+            ("CONFIGURATION_DIRECTORY", "/"),
+        ]
+        var environment = options.environment
+        for (variable, flag) in flags where flag != nil { environment[variable] = "/" }
+        var directories = try ServiceDirectories(name: "freshet", environment: environment, userID: geteuid())
         directories.state = options.stateDirectory ?? directories.state
         directories.cache = options.cacheDirectory ?? directories.cache
         directories.runtime = options.runtimeDirectory ?? directories.runtime
-        self.directories = directories
-        identity = MachineIdentity.read()?.bytes ?? []
-        (jobs, jobsInput) = AsyncStream.makeStream()
+        return directories
     }
 
     // MARK: Life
 
     /// Runs the daemon until it is told to end, and says how it ended.
     func run() async -> DaemonExit {
+        do {
+            inherited = try Self.inheritedListener(ListenDescriptors(environment: options.environment).items)
+        } catch {
+            log.critical("cannot start", metadata: ["error": .string("\(error)")])
+            return .configuration
+        }
         let surroundings: Surroundings
         (configuration, surroundings) = await checkingSurroundings(of: await load())
         redactor.know(surroundings.hidden(with: configuration))
         for diagnostic in configuration.daemonDiagnostics { say(diagnostic) }
-        guard configuration.isDaemonSound else { return .configuration }
+        guard configuration.isDaemonSound else {
+            inherited?.turnAway()
+            return .configuration
+        }
         do {
             parts = try await makeParts()
             await parts?.http.use(surroundings.secrets)
@@ -162,6 +191,9 @@ actor Supervisor {
         }
         notifier.ready(status: statusLine())
         beginWatchdog()
+        if !notifier.isConnected {
+            log.info("no service manager: nobody is told of readiness, and nobody restarts a daemon that ends or hangs")
+        }
         log.info(
             "ready",
             metadata: [
@@ -214,7 +246,7 @@ actor Supervisor {
     }
 
     /// Makes a directory and those above it, as `mkdir -p -m MODE` does; systemd has made them already.
-    private static func makeDirectory(_ path: String, mode: mode_t) throws(FreshetEventLoop.SystemCallError) {
+    static func makeDirectory(_ path: String, mode: mode_t) throws(FreshetEventLoop.SystemCallError) {
         let components = path.split(separator: "/")
         var made = path.hasPrefix("/") ? "" : "."
         for (index, component) in components.enumerated() {
@@ -232,6 +264,7 @@ actor Supervisor {
     /// A process signal may come at any time from the start on. It is blocked and so stays pending until its
     /// descriptor is read: that must not be before somebody listens.
     private func listenToProcessSignals() throws {
+        if OrphanReaper.isNeeded { reaper = try OrphanReaper(loop) }
         termination = try SignalDescriptor(loop, [SIGTERM, SIGINT]) { [weak self] _ in self?.end() }
         adopt { await self.listenToHangup() }
     }
