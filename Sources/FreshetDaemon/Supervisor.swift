@@ -53,6 +53,8 @@ actor Supervisor {
     /// Due when a network that has flapped is to be told of.
     var networkTimer: LoopTimer?
     private var termination: SignalDescriptor?
+    /// As process 1.
+    private var reaper: OrphanReaper?
     /// Nil where nobody watches.
     var heartbeat: Heartbeat?
     /// The control socket, if the service manager passed it.
@@ -96,13 +98,26 @@ actor Supervisor {
         notifier = Notifier(environment: options.environment)
         clock = LoopEngineClock(loop: loop)
         book = SignalBook(events: events)
-        var directories = try ServiceDirectories(name: "freshet", environment: options.environment, userID: geteuid())
+        directories = try Self.directories(options)
+        identity = MachineIdentity.read()?.bytes ?? MachineIdentity.hostName
+        (jobs, jobsInput) = AsyncStream.makeStream()
+    }
+
+    /// What flags name need not be looked for: a user without a name and a home, as in a container, can do without.
+    private static func directories(_ options: DaemonOptions) throws -> ServiceDirectories {
+        let flags = [
+            ("STATE_DIRECTORY", options.stateDirectory), ("CACHE_DIRECTORY", options.cacheDirectory),
+            ("RUNTIME_DIRECTORY", options.runtimeDirectory),
+            // Configuration has a search path of its own.
+            ("CONFIGURATION_DIRECTORY", "/"),
+        ]
+        var environment = options.environment
+        for (variable, flag) in flags where flag != nil { environment[variable] = "/" }
+        var directories = try ServiceDirectories(name: "freshet", environment: environment, userID: geteuid())
         directories.state = options.stateDirectory ?? directories.state
         directories.cache = options.cacheDirectory ?? directories.cache
         directories.runtime = options.runtimeDirectory ?? directories.runtime
-        self.directories = directories
-        identity = MachineIdentity.read()?.bytes ?? []
-        (jobs, jobsInput) = AsyncStream.makeStream()
+        return directories
     }
 
     // MARK: Life
@@ -173,6 +188,9 @@ actor Supervisor {
         }
         notifier.ready(status: statusLine())
         beginWatchdog()
+        if !notifier.isConnected {
+            log.info("no service manager: nobody is told of readiness, and nobody restarts a daemon that ends or hangs")
+        }
         log.info(
             "ready",
             metadata: [
@@ -242,6 +260,7 @@ actor Supervisor {
     /// A process signal may come at any time from the start on. It is blocked and so stays pending until its
     /// descriptor is read: that must not be before somebody listens.
     private func listenToProcessSignals() throws {
+        if OrphanReaper.isNeeded { reaper = try OrphanReaper(loop) }
         termination = try SignalDescriptor(loop, [SIGTERM, SIGINT]) { [weak self] _ in self?.end() }
         adopt { await self.listenToHangup() }
     }
