@@ -77,6 +77,7 @@ extension Supervisor: ControlService {
         for (target, follower) in targets where target != .elsewhere {
             rows.append(network(target, follower.watch.fact, unavailable: unavailable))
         }
+        rows.append(resumeStatus())
         rows.append(book.status(SignalName.reload, fact: "waits for SIGHUP or freshetctl reload"))
         rows.append(book.status(SignalName.operation, fact: "waits for freshetctl refresh"))
         let next = pipelines.values.compactMap { hosted in

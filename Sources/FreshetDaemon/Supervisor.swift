@@ -52,6 +52,7 @@ actor Supervisor {
     private var statusTimer: LoopTimer?
     /// Due when a network that has flapped is to be told of.
     var networkTimer: LoopTimer?
+    var sleepNews = SleepNews()
     private var termination: SignalDescriptor?
     /// As process 1.
     private var reaper: OrphanReaper?
@@ -81,6 +82,7 @@ actor Supervisor {
         let elsewhere: NetworkWatch
         let engine: PipelineEngine
         let slots: RunSlots
+        let sleep: SleepMonitor
     }
 
     /// - Parameters:
@@ -182,6 +184,7 @@ actor Supervisor {
             return end(.failure)
         }
         if let engine = parts?.engine { adopt { await engine.run() } }
+        followSleep()
         await hostAll()
         statusTimer = LoopTimer(loop) { [weak self] in
             self?.adopt { [weak self] in await self?.tellStatus() }
@@ -236,9 +239,10 @@ actor Supervisor {
                 http: http, commands: CommandRunner(loop, workers: workers), files: FileReader(workers: workers)),
             transformer: JQTransformer(loop, workers: workers), store: store, clock: clock,
             slots: slots, redact: { [redactor] in redactor.text($0) })
+        let engine = PipelineEngine(world)
         return Parts(
             cache: cache, store: store, http: http, network: network, elsewhere: network.watch(.elsewhere),
-            engine: PipelineEngine(world), slots: slots)
+            engine: engine, slots: slots, sleep: watchSleep(network, engine))
     }
 
     /// Makes a directory and those above it, as `mkdir -p -m MODE` does; systemd has made them already.
