@@ -50,7 +50,7 @@ struct PipelineView {
         case .loaded: pipeline.freshness == .expired ? .bad : .good
         case .failed: .bad
         case .waiting, .loading: .busy
-        case .idle, .held: .plain
+        case .idle, .held, .unknown: .plain
         }
     }
 
@@ -75,6 +75,7 @@ struct PipelineView {
         case .backoff: "the next attempt"
         case .budget: "its budget"
         case .slot: "its turn"
+        case .unknown: "something unknown"
         }
     }
 

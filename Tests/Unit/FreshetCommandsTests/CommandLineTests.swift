@@ -1,3 +1,4 @@
+import FreshetControl
 import Testing
 
 @testable import FreshetCommands
@@ -77,19 +78,54 @@ import Testing
         #expect(Freshetctl.verbFirst(arguments).joined(separator: " ") == expected)
     }
 
-    @Test("without a daemon: status 69 and how to start it")
-    func notRunning() {
+    /// What is said when the daemon does not answer at a path.
+    private func hint(_ socket: String, isInstalled: Bool = true) -> String {
         let transcript = Transcript()
-        #expect(freshetctl("status --socket /nonexistent/s", transcript) == .notRunning)
+        let context = transcript.context(executable: isInstalled ? ["/usr/sbin/freshetd"] : [])
+        #expect(Freshetctl.run(["status", "--socket", socket], context) == .notRunning)
+        #expect(transcript.output.isEmpty)
+        return transcript.talk
+    }
+
+    @Test("without a daemon: status 69, where it was looked for, and what to do")
+    func notRunning() {
         #expect(
-            transcript.talk == """
-                freshetctl: freshetd does not run: nobody answers at '/nonexistent/s': No such file or directory
-                Start it with 'systemctl start freshetd'.
+            hint("/run/freshet-is-not-here/s") == """
+                freshetctl: freshetd does not run: nobody answers at '/run/freshet-is-not-here/s': No such file or directory
+                Start it with 'systemctl start freshetd', and at each boot with 'systemctl enable freshetd'; \
+                'systemctl status freshetd' says why it ended.
 
                 """)
-        let user = Transcript()
-        #expect(freshetctl("list --socket /run/user/4000000000/s", user) == .notRunning)
-        #expect(user.talk.contains("systemctl --user start freshetd"))
+        #expect(hint("/run/user/4000000000/s").contains("'systemctl --user start freshetd'"))
+        #expect(hint("/nonexistent/s").contains("Is that the right path?"))
+        #expect(hint("/run/freshet-is-not-here/s", isInstalled: false).contains("It is not installed here either"))
+        #expect(
+            hint("/dev/null/s") == """
+                freshetctl: freshetd does not run: nobody answers at '/dev/null/s': Not a directory
+                Is that the right path? '--socket' and $FRESHET_SOCKET name another than the usual one.
+
+                """)
+    }
+
+    @Test("a socket that a daemon left behind says that it was killed")
+    func leftBehind() {
+        let failure = CommandFailure(
+            .notRunning("nobody answers at '/run/s': Connection refused", isSocketThere: true), socket: "/run/s",
+            isInstalled: true, times: Times(now: 0, timeZone: { _ in (0, "UTC") }))
+        #expect(failure.status == .notRunning)
+        #expect(
+            failure.message == """
+                freshetd does not run: nobody answers at '/run/s': Connection refused
+                It was killed, or crashed: 'systemctl status freshetd' says why, 'systemctl start freshetd' starts it.
+                """)
+    }
+
+    @Test("a socket that may not be opened is status 77, not 69")
+    func noAccess() {
+        let failure = CommandFailure(
+            .noAccess("cannot connect to '/run/s': Permission denied"), socket: "/run/s", isInstalled: true,
+            times: Times(now: 0, timeZone: { _ in (0, "UTC") }))
+        #expect(failure.status == .notPermitted && failure.message.contains("check the rights"))
     }
 
     @Test("the socket is the one named, that of the environment, the system's, or the user's")
