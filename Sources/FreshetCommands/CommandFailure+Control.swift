@@ -38,10 +38,10 @@ extension CommandFailure {
             return "Is that the right path? '--socket' and $FRESHET_SOCKET name another than the usual one."
         }
         if hasEnded {
-            return "It was killed, or crashed: '\(systemctl("status", socket))' says why, "
-                + "'\(systemctl("start", socket))' starts it."
+            return "It was killed, or crashed: '\(systemctl("status", socket))' says why.\n"
+                + "Start it with '\(systemctl("start", socket))'."
         }
-        return "Start it with '\(systemctl("start", socket))', and at each boot with '\(systemctl("enable", socket))'; "
+        return "Start it with '\(systemctl("start", socket))', at each boot with '\(systemctl("enable", socket))'.\n"
             + "'\(systemctl("status", socket))' says why it ended."
     }
 

@@ -20,8 +20,9 @@ package enum ControlInterface {
         type State (idle, waiting, loading, loaded, failed, held)
 
         # What a waiting pipeline waits for: that the network is reachable, that a storm of signals calms down, the time of
-        # the next attempt, that its budget of requests has room again, or its turn among other pipelines.
-        type WaitingFor (network, quiet, backoff, budget, slot)
+        # the next attempt, that its budget of requests has room again, its turn among other pipelines, or that the
+        # machine, which is about to sleep, is awake again.
+        type WaitingFor (network, quiet, backoff, budget, slot, sleep)
 
         # How old the offered copy is: stale when its next planned check has passed, expired when it is past its maximum age.
         type Freshness (fresh, stale, expired)

@@ -24,6 +24,8 @@ package enum WaitingReason: String, OpenEnumeration, CaseIterable, Hashable, Sen
     case budget
     /// Its turn among other pipelines.
     case slot
+    /// That the machine, which is about to sleep, is awake again.
+    case sleep
     /// Of a newer daemon.
     case unknown
 }

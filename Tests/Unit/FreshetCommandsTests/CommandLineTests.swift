@@ -56,6 +56,28 @@ import Testing
         #expect(transcript.output.contains("USAGE: freshetctl") && transcript.talk.isEmpty)
     }
 
+    @Test("the list of verbs is what it is, and fits a terminal of 80 columns")
+    func helpText() {
+        let transcript = Transcript()
+        _ = freshetctl("--help", transcript)
+        let rows = transcript.output.split(separator: "\n").drop { $0 != "SUBCOMMANDS:" }.dropFirst()
+        #expect(
+            rows.joined(separator: "\n") == """
+                \u{20} status                  Show what pipelines do and offer.
+                \u{20} list (default)          List the pipelines, one a line.
+                \u{20} refresh                 Run pipelines now.
+                \u{20} get                     Print the content of a pipeline's current copy.
+                \u{20} monitor                 Follow signals, runs and states as they happen.
+                \u{20} signals                 Show the sources of signals: the present facts, and
+                \u{20}                         what fired last.
+                \u{20} reload                  Have the daemon read its configuration again.
+                \u{20} log-level               Show how much the daemon logs, or change it.
+                \u{20} check                   Check the configuration, without the daemon.
+                \u{20} See 'freshetctl help <subcommand>' for detailed help.
+                """)
+        #expect(transcript.output.split(separator: "\n").allSatisfy { $0.count <= 80 })
+    }
+
     @Test("help names all verbs, and each says what it is for")
     func allVerbs() {
         let transcript = Transcript()
@@ -92,7 +114,7 @@ import Testing
         #expect(
             hint("/run/freshet-is-not-here/s") == """
                 freshetctl: freshetd does not run: nobody answers at '/run/freshet-is-not-here/s': No such file or directory
-                Start it with 'systemctl start freshetd', and at each boot with 'systemctl enable freshetd'; \
+                Start it with 'systemctl start freshetd', at each boot with 'systemctl enable freshetd'.
                 'systemctl status freshetd' says why it ended.
 
                 """)
@@ -116,7 +138,8 @@ import Testing
         #expect(
             failure.message == """
                 freshetd does not run: nobody answers at '/run/s': Connection refused
-                It was killed, or crashed: 'systemctl status freshetd' says why, 'systemctl start freshetd' starts it.
+                It was killed, or crashed: 'systemctl status freshetd' says why.
+                Start it with 'systemctl start freshetd'.
                 """)
     }
 
