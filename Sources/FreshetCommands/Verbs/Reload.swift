@@ -26,7 +26,7 @@ struct Reload: Verb {
                     for diagnostic in diagnostics { session.context.talk(DiagnosticView.text(diagnostic) + "\n") }
                 }
             }
-            throw CommandFailure(error, socket: session.socketPath, times: session.times)
+            throw session.failure(error)
         }
         if options.json { return session.print(json: reloaded) }
         for warning in reloaded.diagnostics { session.context.talk(DiagnosticView.text(warning) + "\n") }
