@@ -80,7 +80,7 @@ package enum DaemonEntry {
         do {
             return try await Supervisor(options: options, loop: loop, log: log).run()
         } catch {
-            log.critical("cannot start", metadata: ["error": .string("\(error)")])
+            log.say(.cannotStart, [.error: .string("\(error)")])
             return .failure
         }
     }

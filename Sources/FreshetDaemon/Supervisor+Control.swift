@@ -136,7 +136,7 @@ extension Supervisor: ControlService {
             do {
                 try await server.run()
             } catch {
-                self?.log.critical("the control socket failed", metadata: ["error": .string("\(error)")])
+                self?.log.say(.controlFailed, [.error: .string("\(error)")])
                 self?.end(.failure)
             }
         }

@@ -31,6 +31,7 @@ actor Supervisor {
 
     nonisolated let events = ControlEvents()
     let book: SignalBook
+    let news: NewsDesk
     let standard = StandardSignals()
     let operation = Trigger(SignalName.operation)
     /// What no other host has, for delays that are always the same here.
@@ -76,6 +77,7 @@ actor Supervisor {
         notifier = Notifier(environment: options.environment)
         clock = LoopEngineClock(loop: loop)
         book = SignalBook(events: events)
+        news = NewsDesk(log: log, clock: clock)
         var directories = try ServiceDirectories(name: "freshet", environment: options.environment, userID: geteuid())
         directories.state = options.stateDirectory ?? directories.state
         directories.cache = options.cacheDirectory ?? directories.cache
@@ -95,7 +97,7 @@ actor Supervisor {
         do {
             parts = try await makeParts()
         } catch {
-            log.critical("cannot start", metadata: ["error": .string("\(error)")])
+            log.say(.cannotStart, [.error: .string("\(error)")])
             return .failure
         }
         await prepareFaulty()
@@ -104,7 +106,8 @@ actor Supervisor {
             for await job in jobs { group.addTask { await job() } }
             group.cancelAll()
         }
-        log.info("stopped", metadata: ["message-id": .string(JournalMessage.stopping.rawValue)])
+        news.finish()
+        log.say(.stopping)
         return exit.status ?? .success
     }
 
@@ -129,7 +132,7 @@ actor Supervisor {
             try listenToProcessSignals()
             try serveControl()
         } catch {
-            log.critical("cannot start", metadata: ["error": .string("\(error)")])
+            log.say(.cannotStart, [.error: .string("\(error)")])
             return end(.failure)
         }
         if let engine = parts?.engine { adopt { await engine.run() } }
@@ -138,12 +141,7 @@ actor Supervisor {
             self?.adopt { [weak self] in await self?.tellStatus() }
         }
         notifier.ready(status: statusLine())
-        log.info(
-            "ready",
-            metadata: [
-                "message-id": .string(JournalMessage.ready.rawValue), "pipelines": .stringConvertible(pipelines.count),
-                "version": .string(Version.current),
-            ])
+        log.say(.ready, [.pipelines: .stringConvertible(pipelines.count), .version: .string(Version.current)])
         standard.start.fire("the daemon is ready")
         book.note(SignalName.start, "the daemon is ready")
         if options.once { adopt { await self.runOnce() } }
@@ -166,16 +164,10 @@ actor Supervisor {
             http.assumeIsolated { $0.beginEpoch(epoch) }
         }
         if case .unavailable(let reason) = network.availability {
-            log.warning("no network signals", metadata: ["error": .string(reason)])
+            log.say(.networkUnknown, [.error: .string(reason)])
         }
-        let log = log
-        let store = CacheStore(cache: cache, workers: workers) { pipeline, error in
-            log.error(
-                "the cache's memory failed, going on without",
-                metadata: [
-                    "message-id": .string(JournalMessage.cacheTrouble.rawValue), "pipeline": .string(pipeline),
-                    "error": .string(error.description),
-                ])
+        let store = CacheStore(cache: cache, workers: workers) { [news] pipeline, error in
+            news.say(.cacheTrouble, [.pipeline: .string(pipeline), .error: .string(error.description)])
         }
         let slots = RunSlots(limit: configuration.daemon.concurrency)
         let world = PipelineWorld(
@@ -216,13 +208,13 @@ actor Supervisor {
         do {
             hangup = try HangupSource(loop)
         } catch {
-            log.critical("cannot listen to SIGHUP", metadata: ["error": .string("\(error)")])
+            log.say(.cannotStart, [.error: .string("\(error)")])
             return end(.failure)
         }
         // One subscription to both, before the loop reads the descriptor.
         for await causes in Signal.merge(hangup.reloadRequested, hangup.terminalClosed).causes {
             if causes.contains(where: { $0.last.signal == HangupSource.terminalClosedName }) {
-                log.info("the terminal was closed, stopping")
+                log.say(.terminalClosed)
                 end()
             } else {
                 await reloadBySignal(causes.first?.last.detail ?? "SIGHUP")
@@ -233,21 +225,17 @@ actor Supervisor {
     /// What the cache found and mended at its start.
     private func say(_ report: RecoveryReport) {
         if case .rebuilt(let movedTo, let reason) = report.index {
-            log.warning(
-                "the index was damaged and was made anew from the files",
-                metadata: [
-                    "message-id": .string(JournalMessage.cacheMended.rawValue), "error": .string(reason),
-                    "moved-to": .string(movedTo),
-                ])
+            log.say(.indexRebuilt, [.error: .string(reason), .movedTo: .string(movedTo)])
         }
         for recovery in report.pipelines {
-            log.notice(
-                "the cache was mended",
-                metadata: [
-                    "message-id": .string(JournalMessage.cacheMended.rawValue), "pipeline": .string(recovery.pipeline),
-                    "repairs": .string(recovery.repairs.map(\.description).joined(separator: "; ")),
+            news.say(
+                .cacheMended,
+                [
+                    .pipeline: .string(recovery.pipeline),
+                    .repairs: .string(recovery.repairs.map(\.description).joined(separator: "; ")),
                 ])
         }
+        news.finish(.cacheMended)
     }
 
     // MARK: Once
@@ -275,9 +263,7 @@ actor Supervisor {
         guard let hosted = pipelines[name], hosted.definition.needsNetwork, let target = targets[hosted.target],
             !target.state.reachable
         else { return true }
-        log.warning(
-            "not run, the network is not there",
-            metadata: ["pipeline": .string(name), "path": .string(target.watch.fact.description)])
+        news.say(.notRun, [.pipeline: .string(name), .path: .string(target.watch.fact.description)])
         return false
     }
 

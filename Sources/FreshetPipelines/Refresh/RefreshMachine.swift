@@ -74,12 +74,6 @@ package struct RefreshMachine: Sendable {
         var interruption: Interruption?
     }
 
-    struct Failing: Hashable, Sendable {
-        var failure: RunFailure
-        var since: Instant
-        var attempts: Int
-    }
-
     var settings: RefreshSettings
     var network: NetworkGate
     var storm: StormGate
@@ -107,7 +101,7 @@ package struct RefreshMachine: Sendable {
 
     /// The last successful check of what is configured now.
     var lastSuccess: Instant?
-    @Apart var failing: Failing?
+    @Apart var failing: OngoingFailure?
     var hasGeneration: Bool
     /// The next check by the clock.
     var plan: Instant?

@@ -120,7 +120,7 @@ struct SupervisorTests {
         #expect(exit == .success)
         let fault = log.lines.first { $0.level == .error }
         #expect(fault?.metadata["pipeline"] == "broken")
-        #expect(fault?.message == "a fault keeps the pipeline from running, keeping its copy")
+        #expect(fault?.message == "\(JournalMessage.faultyPipeline.text)")
     }
 
     @Test("a second daemon on the same state directory is refused, and told who has it; the first does not notice")
@@ -157,7 +157,10 @@ struct SupervisorTests {
         let daemon = try Supervisor(options: home.options, loop: loop, log: log.logger)
         let exit = await Task(executorPreference: loop) { await daemon.run() }.value
         #expect(exit == .configuration)
-        #expect(log.lines.contains { $0.level == .error && $0.message.contains("did you mean 'concurrency'?") })
+        #expect(
+            log.lines.contains {
+                $0.level == .error && $0.metadata["error"]?.contains("did you mean 'concurrency'?") == true
+            })
     }
 
     @Test("a state directory below a file is refused with the file's name")
