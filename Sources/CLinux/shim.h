@@ -1,6 +1,7 @@
 #pragma once
 // What Linux offers and the Glibc module leaves out. Headers that the Glibc module has are not included here again:
 // the two modules would disagree about them. So what those headers hide behind _GNU_SOURCE is declared by hand.
+#include <linux/memfd.h>
 #include <malloc.h>
 #include <spawn.h>
 #include <stdint.h>
@@ -18,6 +19,9 @@ const char *strerrorname_np(int error);
 // spawn.h (glibc 2.34, 2.29)
 int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions, int from);
 int posix_spawn_file_actions_addchdir_np(posix_spawn_file_actions_t *actions, const char *path);
+// sys/mman.h, fcntl.h: a file in memory (memfd_create(2)), and F_ADD_SEALS, F_GET_SEALS and F_SEAL_* (fcntl(2)).
+int memfd_create(const char *name, unsigned int flags);
+enum { FRESHET_ADD_SEALS = 1033, FRESHET_GET_SEALS = 1034, FRESHET_ALL_SEALS = 0x0f };  // seal, shrink, grow, write
 // pthread.h
 int pthread_setname_np(unsigned long thread, const char *name);
 // sys/socket.h, unistd.h, fcntl.h
