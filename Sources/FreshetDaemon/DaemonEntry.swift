@@ -74,9 +74,12 @@ package enum DaemonEntry {
     package static func run(_ options: DaemonOptions, on loop: EventLoop) async -> DaemonExit {
         let destination = LogDestination.detect(environment: options.environment)
         let threshold = LogThreshold(Logger.Level(rawValue: options.logLevel) ?? .info)
-        let log = Logger(label: "freshetd") { label in
-            JournalLogHandler(label: label, identifier: "freshetd", destination: destination, threshold: threshold)
-        }
+        let handler = JournalLogHandler(
+            label: "freshetd", identifier: "freshetd", destination: destination, threshold: threshold,
+            loss: JournalLogHandler.LossReport(
+                message: JournalMessage.lost.text.description, messageID: JournalMessage.lost.rawValue))
+        defer { handler.flush(for: .seconds(1)) }
+        let log = Logger(label: "freshetd") { _ in handler }
         do {
             return try await Supervisor(options: options, loop: loop, log: log).run()
         } catch {
