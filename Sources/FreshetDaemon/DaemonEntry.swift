@@ -51,6 +51,10 @@ package enum DaemonEntry {
             }
         }
         configuration = loader.refusing(faults, in: configuration)
+        // What the service is started with is not known here for certain, so that none of it is an error.
+        let surroundings = Surroundings(
+            checking: configuration, environment: options.environment, isRoot: geteuid() == 0)
+        configuration = loader.noting(surroundings.faults, as: .warning, in: configuration)
         if json {
             let diagnostics = configuration.diagnostics.map(ConfigurationDiagnostic.init)
             let text = ControlJSON.text(of: ControlMessage.Diagnostics(diagnostics: diagnostics))
@@ -74,14 +78,18 @@ package enum DaemonEntry {
     package static func run(_ options: DaemonOptions, on loop: EventLoop) async -> DaemonExit {
         let destination = LogDestination.detect(environment: options.environment)
         let threshold = LogThreshold(Logger.Level(rawValue: options.logLevel) ?? .info)
+        let redactor = Redactor()
         let handler = JournalLogHandler(
             label: "freshetd", identifier: "freshetd", destination: destination, threshold: threshold,
             loss: JournalLogHandler.LossReport(
-                message: JournalMessage.lost.text.description, messageID: JournalMessage.lost.rawValue))
+                message: JournalMessage.lost.text.description, messageID: JournalMessage.lost.rawValue),
+            redactor: redactor)
         defer { handler.flush(for: .seconds(1)) }
         let log = Logger(label: "freshetd") { _ in handler }
         do {
-            return try await Supervisor(options: options, loop: loop, log: log).run()
+            return try await Supervisor(
+                options: options, loop: loop, log: log, threshold: threshold, redactor: redactor
+            ).run()
         } catch {
             log.say(.cannotStart, [.error: .string("\(error)")])
             return .failure

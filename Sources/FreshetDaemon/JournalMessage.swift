@@ -42,6 +42,7 @@ enum JournalMessage: String, CaseIterable {
     case networkUnknown = "8e849ad9278d4bf6927701832a94ab5a"
     // The journal itself.
     case more = "6127226a92d14ebc81ca7790c56542a8"
+    case logLevel = "1f91b9eae7fb413f8baa6bd131a7b4fe"
     case lost = "072a0346d0ab46dcb74a864ab22abe21"
 
     /// The level at which it is said if nothing else is asked for.
@@ -51,7 +52,7 @@ enum JournalMessage: String, CaseIterable {
             .unchanged:
             .debug
         case .ready, .stopping, .terminalClosed, .changed, .recovered, .summary, .reloaded, .network: .info
-        case .cacheMended: .notice
+        case .cacheMended, .logLevel: .notice
         case .failed, .notRun, .indexRebuilt, .networkUnknown, .more, .lost: .warning
         case .reloadRefused, .configurationFault, .faultyPipeline, .cacheTrouble: .error
         case .cannotStart, .controlFailed: .critical
@@ -91,6 +92,7 @@ enum JournalMessage: String, CaseIterable {
         case .network: "the network has changed"
         case .networkUnknown: "nobody says whether the network is there; pipelines run as if it were"
         case .more: "{count} more messages like the last ones, told one by one only at the level debug"
+        case .logLevel: "the log level is {level} from now on"
         case .lost: "{count} messages were lost: the journal took none for a while"
         }
     }
@@ -103,11 +105,13 @@ enum JournalField: String, CaseIterable {
     case freshFor = "fresh-for"
     case delay = "in"
     case version, pipelines, runs, changed, unchanged, failed, recovered, added, removed
+    case asker = "by"
     case faults, file, line, column
     case target, path, changes
     case repairs
     case movedTo = "moved-to"
     case message = "of"
+    case level
 }
 
 extension Logger {

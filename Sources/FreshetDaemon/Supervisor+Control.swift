@@ -98,9 +98,21 @@ extension Supervisor: ControlService {
     }
 
     func reload(
-        configurationOnly: Bool
+        configurationOnly: Bool, asker: String
     ) async throws(ControlError) -> (ReloadSummary, [ConfigurationDiagnostic]) {
-        try await reload(configurationOnly: configurationOnly, detail: "freshetctl reload")
+        try await reload(configurationOnly: configurationOnly, detail: asker)
+    }
+
+    func logLevel() async -> LogLevel { LogLevel(threshold.level) }
+
+    func setLogLevel(_ level: LogLevel) async {
+        let before = threshold.level
+        let new = Logger.Level(level)
+        guard new != before else { return }
+        // Said at whichever level lets more through: that it grows silent, too.
+        threshold.level = min(before, new)
+        log.say(.logLevel, [.level: .string(level.rawValue)])
+        threshold.level = new
     }
 
     /// How many pipelines there are, by state.
@@ -131,7 +143,7 @@ extension Supervisor: ControlService {
             loop, listener,
             identity: VarlinkServer.Identity(
                 vendor: "Freshet", product: "freshetd", version: Version.current, url: ""),
-            interfaces: [try ControlDispatcher(self, rights: Self.rights()).interface()])
+            interfaces: try ControlDispatcher(self, rights: Self.rights()).interfaces())
         adopt { [weak self] in
             do {
                 try await server.run()
@@ -140,5 +152,35 @@ extension Supervisor: ControlService {
                 self?.end(.failure)
             }
         }
+    }
+}
+
+extension LogLevel {
+    init(_ level: Logger.Level) {
+        self =
+            switch level {
+            case .trace: .trace
+            case .debug: .debug
+            case .info: .info
+            case .notice: .notice
+            case .warning: .warning
+            case .error: .error
+            case .critical: .critical
+            }
+    }
+}
+
+extension Logger.Level {
+    init(_ level: LogLevel) {
+        self =
+            switch level {
+            case .trace: .trace
+            case .debug: .debug
+            case .info: .info
+            case .notice: .notice
+            case .warning: .warning
+            case .error: .error
+            case .critical: .critical
+            }
     }
 }

@@ -35,6 +35,10 @@ extension Supervisor {
                 await host(definition)
                 continue
             }
+            // Somebody may have closed the copy in the configuration while the daemon was away.
+            if state.generation != nil, state.binding != definition.validatorBinding {
+                await parts.store.setAccess(definition)
+            }
             let (target, network, reporter) = prepare(definition, in: parts)
             let runner = parts.engine.add(
                 definition, remembered: state, signal: signal(of: definition, target), network: network, splay: splay,

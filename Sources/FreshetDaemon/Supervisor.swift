@@ -23,7 +23,11 @@ actor Supervisor {
     let options: DaemonOptions
     let loop: EventLoop
     let log: Logger
+    /// What `log` leaves out.
+    let threshold: LogThreshold
     let notifier: Notifier
+    /// Knows the secrets of the configuration in force.
+    let redactor: Redactor
     let workers = WorkerPool()
     let clock: LoopEngineClock
     let directories: ServiceDirectories
@@ -50,6 +54,8 @@ actor Supervisor {
     /// Due when a network that has flapped is to be told of.
     var networkTimer: LoopTimer?
     private var termination: SignalDescriptor?
+    /// Nil where nobody watches.
+    var heartbeat: Heartbeat?
 
     /// Child tasks to be: closures that the running ``run()`` adds to its group.
     private let jobs: AsyncStream<@Sendable () async -> Void>
@@ -63,6 +69,7 @@ actor Supervisor {
     struct Parts: Sendable {
         let cache: LocalCache
         let store: CacheStore
+        let http: HTTPClient
         let network: NetworkMonitor
         /// Followed always: what the daemon says of the network as a whole.
         let elsewhere: NetworkWatch
@@ -70,10 +77,18 @@ actor Supervisor {
         let slots: RunSlots
     }
 
-    init(options: DaemonOptions, loop: EventLoop, log: Logger) throws {
+    /// - Parameters:
+    ///   - threshold: that of `log`, for it to be changed while the daemon runs.
+    ///   - redactor: that of `log`.
+    init(
+        options: DaemonOptions, loop: EventLoop, log: Logger, threshold: LogThreshold = LogThreshold(),
+        redactor: Redactor = Redactor()
+    ) throws {
         self.options = options
         self.loop = loop
         self.log = log
+        self.threshold = threshold
+        self.redactor = redactor
         notifier = Notifier(environment: options.environment)
         clock = LoopEngineClock(loop: loop)
         book = SignalBook(events: events)
@@ -91,11 +106,14 @@ actor Supervisor {
 
     /// Runs the daemon until it is told to end, and says how it ended.
     func run() async -> DaemonExit {
-        configuration = await load()
+        let surroundings: Surroundings
+        (configuration, surroundings) = await checkingSurroundings(of: await load())
+        redactor.know(surroundings.hidden(with: configuration))
         for diagnostic in configuration.daemonDiagnostics { say(diagnostic) }
         guard configuration.isDaemonSound else { return .configuration }
         do {
             parts = try await makeParts()
+            await parts?.http.use(surroundings.secrets)
         } catch {
             log.say(.cannotStart, [.error: .string("\(error)")])
             return .failure
@@ -106,6 +124,8 @@ actor Supervisor {
             for await job in jobs { group.addTask { await job() } }
             group.cancelAll()
         }
+        // Here, where the loop still turns and a slow disk is no hang.
+        if let cache = parts?.cache { await workers.run("index") { cache.flush() } }
         news.finish()
         log.say(.stopping)
         return exit.status ?? .success
@@ -141,6 +161,7 @@ actor Supervisor {
             self?.adopt { [weak self] in await self?.tellStatus() }
         }
         notifier.ready(status: statusLine())
+        beginWatchdog()
         log.say(.ready, [.pipelines: .stringConvertible(pipelines.count), .version: .string(Version.current)])
         standard.start.fire("the daemon is ready")
         book.note(SignalName.start, "the daemon is ready")
@@ -174,9 +195,9 @@ actor Supervisor {
             fetcher: SourceFetcher(
                 http: http, commands: CommandRunner(loop, workers: workers), files: FileReader(workers: workers)),
             transformer: JQTransformer(loop, workers: workers), store: store, clock: clock,
-            slots: slots)
+            slots: slots, redact: { [redactor] in redactor.text($0) })
         return Parts(
-            cache: cache, store: store, network: network, elsewhere: network.watch(.elsewhere),
+            cache: cache, store: store, http: http, network: network, elsewhere: network.watch(.elsewhere),
             engine: PipelineEngine(world), slots: slots)
     }
 
@@ -281,24 +302,12 @@ actor Supervisor {
         statusTimer?.arm(at: .now + Self.statusDelay)
     }
 
-    private func tellStatus() {
+    func tellStatus() {
         isStatusDue = false
         let line = statusLine()
         guard line != lastStatus, !isEnding else { return }
         lastStatus = line
         notifier.status(line)
-    }
-
-    /// Such as `20 pipelines: 18 loaded, 1 waiting, 1 failed; network via 192.0.2.1 on wan0`.
-    func statusLine() -> String {
-        let counts = counts()
-        let parts = [
-            (counts.loaded, "loaded"), (counts.loading, "loading"), (counts.waiting, "waiting"),
-            (counts.failed, "failed"), (counts.idle, "idle"), (counts.held, "held"),
-        ].filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
-        let noun = counts.total == 1 ? "pipeline" : "pipelines"
-        let states = parts.isEmpty ? "" : ": " + parts.joined(separator: ", ")
-        return "\(counts.total) \(noun)\(states); network \(self.parts?.elsewhere.fact.description ?? "not known")"
     }
 }
 

@@ -91,7 +91,7 @@ extension RefreshMachine {
         guard settings.needsNetwork else { return }
         if !state.reachable {
             if run?.path != nil { interrupt(.networkLost) }
-        } else if let run, run.path != state.path {
+        } else if let run, run.path != state.path || run.isOutlived(by: state) {
             interrupt(.pathChanged(early: run.order.started >= state.changedAt))
         }
         if change == .regained { releaseFromNetwork(now) }
@@ -138,6 +138,7 @@ extension RefreshMachine {
         if !sameProduct {
             // What was known of the old source says nothing about the new one.
             lastSuccess = nil
+            memory = nil
             failing = nil
             if retryAfter != nil {
                 retryAfter = nil

@@ -26,6 +26,7 @@ public struct JournalLogHandler: LogHandler {
     private let destination: LogDestination
     private let threshold: LogThreshold
     private let journal: JournalSocket?
+    private let redactor: Redactor?
     private var ownLevel: Logger.Level?
 
     /// What is said when entries were lost on their way to the journal.
@@ -48,15 +49,17 @@ public struct JournalLogHandler: LogHandler {
     ///   - threshold: the level for all loggers that have none of their own.
     ///   - loss: what is said when the journal took nothing for so long that entries were lost.
     ///   - metadataProvider: adds values to each line.
+    ///   - redactor: knows secrets that no message may hold.
     public init(
         label: String, identifier: String, destination: LogDestination, threshold: LogThreshold,
-        loss: LossReport = LossReport(), metadataProvider: Logger.MetadataProvider? = nil
+        loss: LossReport = LossReport(), metadataProvider: Logger.MetadataProvider? = nil, redactor: Redactor? = nil
     ) {
         self.label = label
         self.identifier = identifier
         self.destination = destination
         self.threshold = threshold
         self.metadataProvider = metadataProvider
+        self.redactor = redactor
         guard destination == .journal else {
             journal = nil
             return
@@ -86,7 +89,8 @@ public struct JournalLogHandler: LogHandler {
     }
 
     public func log(event: LogEvent) {
-        let record = LogRecord(event, label: label, metadata: metadata, provided: metadataProvider?.get() ?? [:])
+        let record = LogRecord(
+            event, label: label, metadata: metadata, provided: metadataProvider?.get() ?? [:], redactor: redactor)
         switch destination {
         case .journal: journal?.send(record.journalFields(identifier: identifier))
         case .lines: StandardError.write(record.collectedLine)
