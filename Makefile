@@ -77,6 +77,8 @@ install:
 	install -d $(DESTDIR)$(UNITDIR) $(DESTDIR)$(USERUNITDIR)
 	sed $(PLACES) systemd/freshetd.service >$(DESTDIR)$(UNITDIR)/freshetd.service
 	sed $(PLACES) systemd/user/freshetd.service >$(DESTDIR)$(USERUNITDIR)/freshetd.service
+	install -m 0644 systemd/freshetd.socket $(DESTDIR)$(UNITDIR)/freshetd.socket
+	install -m 0644 systemd/user/freshetd.socket $(DESTDIR)$(USERUNITDIR)/freshetd.socket
 	chmod 0644 $(DESTDIR)$(UNITDIR)/freshetd.service $(DESTDIR)$(USERUNITDIR)/freshetd.service
 	install -d $(DESTDIR)$(CATALOGDIR)
 	sed $(PLACES) systemd/freshet.catalog >$(DESTDIR)$(CATALOGDIR)/freshet.catalog
@@ -96,6 +98,7 @@ install:
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/sbin/freshetd $(DESTDIR)$(PREFIX)/bin/freshetctl \
 		$(DESTDIR)$(UNITDIR)/freshetd.service $(DESTDIR)$(USERUNITDIR)/freshetd.service \
+		$(DESTDIR)$(UNITDIR)/freshetd.socket $(DESTDIR)$(USERUNITDIR)/freshetd.socket \
 		$(DESTDIR)$(PREFIX)/lib/sysusers.d/freshet.conf $(DESTDIR)$(CATALOGDIR)/freshet.catalog
 	rm -rf $(DESTDIR)$(PREFIX)/share/freshet $(DESTDIR)$(DOCDIR)
 

@@ -3,7 +3,6 @@
 // the two modules would disagree about them. So what those headers hide behind _GNU_SOURCE is declared by hand.
 #include <linux/memfd.h>
 #include <malloc.h>
-#include <spawn.h>
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -16,9 +15,6 @@
 // string.h (glibc 2.32): thread-safe and untranslated.
 const char *strerrordesc_np(int error);
 const char *strerrorname_np(int error);
-// spawn.h (glibc 2.34, 2.29)
-int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions, int from);
-int posix_spawn_file_actions_addchdir_np(posix_spawn_file_actions_t *actions, const char *path);
 // sys/mman.h, fcntl.h: a file in memory (memfd_create(2)), and F_ADD_SEALS, F_GET_SEALS and F_SEAL_* (fcntl(2)).
 int memfd_create(const char *name, unsigned int flags);
 enum { FRESHET_ADD_SEALS = 1033, FRESHET_GET_SEALS = 1034, FRESHET_ALL_SEALS = 0x0f };  // seal, shrink, grow, write

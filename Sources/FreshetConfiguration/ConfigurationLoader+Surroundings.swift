@@ -1,5 +1,3 @@
-package import FreshetPipelines
-
 /// Something that a pipeline needs and the service does not have: a credential, a group. Whoever knows the service's
 /// surroundings finds that out: see ``ConfigurationLoader/noting(_:as:in:)``.
 package struct SurroundingsFault: Hashable, Sendable {

@@ -30,7 +30,7 @@ package enum DaemonEntry {
     /// To be called before any thread is started: the signals that the daemon hears as events are blocked, and a peer
     /// that closes its end is an error of write(2) and no death.
     package static func prepareProcess() {
-        SignalDescriptor.block([SIGHUP, SIGTERM, SIGINT])
+        SignalDescriptor.block([SIGHUP, SIGTERM, SIGINT] + (OrphanReaper.isNeeded ? [SIGCHLD] : []))
         signal(SIGPIPE, SIG_IGN)
         umask(0o022)
     }

@@ -12,6 +12,10 @@ enum JournalMessage: String, CaseIterable {
     case terminalClosed = "5b0e9bae9dd242c2bb126f1bca22af68"
     case cannotStart = "8854e41883c046d083800c9e6a31b3bb"
     case controlFailed = "6956fd2e2d6442f38adff3aa9ef0b243"
+    case noManager = "3e588b2a143f4b9784ca69529bd2013c"
+    case socketMended = "846bd026ddca422291b230dbab6a3ef7"
+    case socketLost = "d6774d23db4748968160caff2d2e4901"
+    case socketUnwatched = "513dff410ac448e0b253246c32294bc5"
     // Runs.
     case changed = "66f71c85b7f24bbaaa0c0a4d5d7ec04a"
     case unchanged = "533d72ca7a914d4f9b91600b7869027c"
@@ -37,6 +41,11 @@ enum JournalMessage: String, CaseIterable {
     case indexRebuilt = "b4d49681c1b6468580edcedaae88fbb6"
     case cacheMended = "c7176e0f419246289ab9c463273b2aef"
     case cacheTrouble = "ab6bd2ed3512434ca37b15d55b5a9d3e"
+    // The machine.
+    case resumed = "38988b34e4ce4065b5ede383ced9bfa8"
+    case clockStepped = "045ea345332c48c79b66127d5877f2d4"
+    case logindMissing = "c7c2992a49e046c48206f99e66184b46"
+    case logindFound = "5e9a98707d8b4905be62e52aaae3f972"
     // The network.
     case network = "6400bcdb36024f2ebc67e8fc559dacd0"
     case networkUnknown = "8e849ad9278d4bf6927701832a94ab5a"
@@ -51,10 +60,12 @@ enum JournalMessage: String, CaseIterable {
         case .heard, .freshEnough, .waiting, .waited, .runStarted, .runCutShort, .networkSettling, .retryPlanned,
             .unchanged:
             .debug
-        case .ready, .stopping, .terminalClosed, .changed, .recovered, .summary, .reloaded, .network: .info
-        case .cacheMended, .logLevel: .notice
+        case .ready, .stopping, .terminalClosed, .changed, .recovered, .summary, .reloaded, .network,
+            .noManager, .socketUnwatched, .resumed, .clockStepped, .logindFound:
+            .info
+        case .cacheMended, .logLevel, .socketMended, .logindMissing: .notice
         case .failed, .notRun, .indexRebuilt, .networkUnknown, .more, .lost: .warning
-        case .reloadRefused, .configurationFault, .faultyPipeline, .cacheTrouble: .error
+        case .reloadRefused, .configurationFault, .faultyPipeline, .cacheTrouble, .socketLost: .error
         case .cannotStart, .controlFailed: .critical
         }
     }
@@ -67,6 +78,11 @@ enum JournalMessage: String, CaseIterable {
         case .terminalClosed: "the terminal was closed, stopping"
         case .cannotStart: "cannot start: {error}"
         case .controlFailed: "the control socket failed, stopping: {error}"
+        case .noManager:
+            "no service manager: nobody is told of readiness, and nobody restarts a daemon that ends or hangs"
+        case .socketMended: "the control socket had been removed and was made again"
+        case .socketLost: "the control socket was removed and cannot be made again; restart the daemon: {error}"
+        case .socketUnwatched: "a control socket that is removed will not be noticed: {error}"
         case .changed: "changed"
         case .unchanged: "unchanged"
         case .failed: "failed, keeping the copy: {error}"
@@ -89,6 +105,10 @@ enum JournalMessage: String, CaseIterable {
         case .indexRebuilt: "the index was damaged and was made anew from the files"
         case .cacheMended: "the cache was mended"
         case .cacheTrouble: "the cache's memory failed, going on without"
+        case .resumed: "the machine woke up"
+        case .clockStepped: "the wall clock was set"
+        case .logindMissing: "no logind, watching the clocks alone for sleep: {error}"
+        case .logindFound: "logind is there"
         case .network: "the network has changed"
         case .networkUnknown: "nobody says whether the network is there; pipelines run as if it were"
         case .more: "{count} more messages like the last ones, told one by one only at the level debug"
@@ -111,7 +131,7 @@ enum JournalField: String, CaseIterable {
     case repairs
     case movedTo = "moved-to"
     case message = "of"
-    case level
+    case level, socket, slept, detail
 }
 
 extension Logger {

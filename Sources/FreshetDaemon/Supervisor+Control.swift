@@ -77,6 +77,7 @@ extension Supervisor: ControlService {
         for (target, follower) in targets where target != .elsewhere {
             rows.append(network(target, follower.watch.fact, unavailable: unavailable))
         }
+        rows.append(resumeStatus())
         rows.append(book.status(SignalName.reload, fact: "waits for SIGHUP or freshetctl reload"))
         rows.append(book.status(SignalName.operation, fact: "waits for freshetctl refresh"))
         let next = pipelines.values.compactMap { hosted in
@@ -135,15 +136,16 @@ extension Supervisor: ControlService {
             daemonUser: user, isSystemDaemon: user != 0 && user < firstOrdinaryUser, changingGroup: group)
     }
 
-    /// Makes the socket and serves it.
+    /// Serves the socket that was passed, or makes it.
     func serveControl() throws {
         let path = options.socket ?? "\(directories.runtime)/\(ControlInterface.name)"
-        let listener = try VarlinkListener(path: path)
+        let listener = try inherited ?? VarlinkListener(path: path)
         let server = try VarlinkServer(
             loop, listener,
             identity: VarlinkServer.Identity(
                 vendor: "Freshet", product: "freshetd", version: Version.current, url: ""),
             interfaces: try ControlDispatcher(self, rights: Self.rights()).interfaces())
+        if let path = listener.path { keepSocket(of: server, at: path) }
         adopt { [weak self] in
             do {
                 try await server.run()

@@ -100,8 +100,9 @@ extension Supervisor {
             case .start: signals.append(standard.start.signal)
             case .reload: signals.append(standard.reload.signal)
             case .network: if let follower = targets[target] { signals.append(follower.watch.signal) }
-            // Their sources are not here yet; a pipeline may name them all the same.
-            case .resume, .foreground: break
+            case .resume: if let sleep = parts?.sleep { signals.append(sleep.resumed) }
+            // Its source is not here yet; a pipeline may name it all the same.
+            case .foreground: break
             }
         }
         return .merge(signals)

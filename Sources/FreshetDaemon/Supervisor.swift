@@ -53,9 +53,17 @@ actor Supervisor {
     private var statusTimer: LoopTimer?
     /// Due when a network that has flapped is to be told of.
     var networkTimer: LoopTimer?
+    var sleepNews = SleepNews()
     private var termination: SignalDescriptor?
+    /// As process 1.
+    private var reaper: OrphanReaper?
     /// Nil where nobody watches.
     var heartbeat: Heartbeat?
+    /// The control socket, if the service manager passed it.
+    var inherited: VarlinkListener?
+    var socketWatch: DirectoryWatch?
+    /// It was said that the socket cannot be made again.
+    var isSocketLost = false
 
     /// Child tasks to be: closures that the running ``run()`` adds to its group.
     private let jobs: AsyncStream<@Sendable () async -> Void>
@@ -75,6 +83,7 @@ actor Supervisor {
         let elsewhere: NetworkWatch
         let engine: PipelineEngine
         let slots: RunSlots
+        let sleep: SleepMonitor
     }
 
     /// - Parameters:
@@ -93,24 +102,46 @@ actor Supervisor {
         clock = LoopEngineClock(loop: loop)
         book = SignalBook(events: events)
         news = NewsDesk(log: log, clock: clock)
-        var directories = try ServiceDirectories(name: "freshet", environment: options.environment, userID: geteuid())
+        directories = try Self.directories(options)
+        identity = MachineIdentity.read()?.bytes ?? MachineIdentity.hostName
+        (jobs, jobsInput) = AsyncStream.makeStream()
+    }
+
+    /// What flags name need not be looked for: a user without a name and a home, as in a container, can do without.
+    private static func directories(_ options: DaemonOptions) throws -> ServiceDirectories {
+        let flags = [
+            ("STATE_DIRECTORY", options.stateDirectory), ("CACHE_DIRECTORY", options.cacheDirectory),
+            ("RUNTIME_DIRECTORY", options.runtimeDirectory),
+            // Configuration has a search path of its own.
+            ("CONFIGURATION_DIRECTORY", "/"),
+        ]
+        var environment = options.environment
+        for (variable, flag) in flags where flag != nil { environment[variable] = "/" }
+        var directories = try ServiceDirectories(name: "freshet", environment: environment, userID: geteuid())
         directories.state = options.stateDirectory ?? directories.state
         directories.cache = options.cacheDirectory ?? directories.cache
         directories.runtime = options.runtimeDirectory ?? directories.runtime
-        self.directories = directories
-        identity = MachineIdentity.read()?.bytes ?? []
-        (jobs, jobsInput) = AsyncStream.makeStream()
+        return directories
     }
 
     // MARK: Life
 
     /// Runs the daemon until it is told to end, and says how it ended.
     func run() async -> DaemonExit {
+        do {
+            inherited = try Self.inheritedListener(ListenDescriptors(environment: options.environment).items)
+        } catch {
+            log.say(.cannotStart, [.error: .string("\(error)")])
+            return .configuration
+        }
         let surroundings: Surroundings
         (configuration, surroundings) = await checkingSurroundings(of: await load())
         redactor.know(surroundings.hidden(with: configuration))
         for diagnostic in configuration.daemonDiagnostics { say(diagnostic) }
-        guard configuration.isDaemonSound else { return .configuration }
+        guard configuration.isDaemonSound else {
+            inherited?.turnAway()
+            return .configuration
+        }
         do {
             parts = try await makeParts()
             await parts?.http.use(surroundings.secrets)
@@ -156,12 +187,14 @@ actor Supervisor {
             return end(.failure)
         }
         if let engine = parts?.engine { adopt { await engine.run() } }
+        followSleep()
         await hostAll()
         statusTimer = LoopTimer(loop) { [weak self] in
             self?.adopt { [weak self] in await self?.tellStatus() }
         }
         notifier.ready(status: statusLine())
         beginWatchdog()
+        if !notifier.isConnected { log.say(.noManager) }
         log.say(.ready, [.pipelines: .stringConvertible(pipelines.count), .version: .string(Version.current)])
         standard.start.fire("the daemon is ready")
         book.note(SignalName.start, "the daemon is ready")
@@ -196,13 +229,14 @@ actor Supervisor {
                 http: http, commands: CommandRunner(loop, workers: workers), files: FileReader(workers: workers)),
             transformer: JQTransformer(loop, workers: workers), store: store, clock: clock,
             slots: slots, redact: { [redactor] in redactor.text($0) })
+        let engine = PipelineEngine(world)
         return Parts(
             cache: cache, store: store, http: http, network: network, elsewhere: network.watch(.elsewhere),
-            engine: PipelineEngine(world), slots: slots)
+            engine: engine, slots: slots, sleep: watchSleep(network, engine))
     }
 
     /// Makes a directory and those above it, as `mkdir -p -m MODE` does; systemd has made them already.
-    private static func makeDirectory(_ path: String, mode: mode_t) throws(FreshetEventLoop.SystemCallError) {
+    static func makeDirectory(_ path: String, mode: mode_t) throws(FreshetEventLoop.SystemCallError) {
         let components = path.split(separator: "/")
         var made = path.hasPrefix("/") ? "" : "."
         for (index, component) in components.enumerated() {
@@ -220,6 +254,7 @@ actor Supervisor {
     /// A process signal may come at any time from the start on. It is blocked and so stays pending until its
     /// descriptor is read: that must not be before somebody listens.
     private func listenToProcessSignals() throws {
+        if OrphanReaper.isNeeded { reaper = try OrphanReaper(loop) }
         termination = try SignalDescriptor(loop, [SIGTERM, SIGINT]) { [weak self] _ in self?.end() }
         adopt { await self.listenToHangup() }
     }

@@ -82,6 +82,8 @@ public final class EventLoop: Sendable {
         }
     }
 
+    /// Those that ``ChildProcess`` awaits.
+    let children = ChildLedger()
     private let epoll: OwnedDescriptor
     private let wakeUp: OwnedDescriptor
     private let timer: OwnedDescriptor

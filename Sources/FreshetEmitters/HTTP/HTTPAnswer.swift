@@ -13,13 +13,11 @@ struct HTTPAnswer: Hashable, Sendable {
     /// Whether the request was conditional.
     var wasConditional: Bool
     /// By what the origin could know who asks.
-    var identity = Identity.headers
+    var identity = Identity.own(credentials: [])
 
     enum Identity: Hashable {
-        /// The header fields of the configuration, if there are any.
-        case headers
-        /// A credential of this name, among others.
-        case credential(String)
+        /// The header fields of the configuration, if there are any, with the credentials of these names.
+        case own(credentials: [String])
         /// Nothing: a redirect has led to another origin.
         case withheld
     }
@@ -49,10 +47,13 @@ struct HTTPAnswer: Hashable, Sendable {
         case 401, 403:
             let remedy =
                 switch identity {
-                case .headers: "check the source's headers, or give it a credential"
-                case .credential(let name):
-                    "the credential '\(name)' is the one with which the service was started; after a rotation, systemctl "
-                        + "restart freshetd"
+                case .own(credentials: []): "check the source's headers, or give it a credential"
+                case .own(let names) where names.count == 1:
+                    "the credential '\(names[0])' was read when the service started; after a rotation, systemctl restart "
+                        + "freshetd"
+                case .own(let names):
+                    "the credentials \(names.map { "'\($0)'" }.joined(separator: ", ")) were read when the service "
+                        + "started; after a rotation, systemctl restart freshetd"
                 case .withheld: "the source redirects there, and its headers are sent to its own origin only"
                 }
             return .failure(RunFailure(.refused, "\(answered): \(remedy)", retryAfter: pause))

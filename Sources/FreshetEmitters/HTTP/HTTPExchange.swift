@@ -171,7 +171,7 @@ final class HTTPExchange {
             entityTag: easy.header("ETag"), lastModified: easy.header("Last-Modified"),
             retryAfter: easy.header("Retry-After"), wasConditional: validators != nil,
             identity: hop?.carriesCredentials == false
-                ? .withheld : source.headers.lazy.compactMap(\.credential).first.map { .credential($0) } ?? .headers)
+                ? .withheld : .own(credentials: source.headers.compactMap(\.credential)))
         switch answer.meaning(now: now) {
         case .content:
             defer { body = [] }

@@ -91,8 +91,10 @@ extension RefreshMachine {
         guard settings.needsNetwork else { return }
         if !state.reachable {
             if run?.path != nil { interrupt(.networkLost) }
-        } else if let run, run.path != state.path || run.isOutlived(by: state) {
+        } else if let run, run.path != state.path {
             interrupt(.pathChanged(early: run.order.started >= state.changedAt))
+        } else if let run, run.isOutlived(by: state) {
+            interrupt(.networkLost)
         }
         if change == .regained { releaseFromNetwork(now) }
     }

@@ -61,9 +61,9 @@ package struct RefreshMachine: Sendable {
     enum Interruption: Hashable, Sendable {
         /// A signal came and `when-running` is `restart`.
         case restart
+        /// The network is gone, or the machine slept: its connections are dead.
         case networkLost
-        /// The path is another one, or connections from before an epoch are worth nothing any more. *Early*: the run
-        /// started after the change, and before it was told of it.
+        /// The path is another one. *Early*: the run started after the change, and before it was told of it.
         case pathChanged(early: Bool)
         case configuration
         case deadline

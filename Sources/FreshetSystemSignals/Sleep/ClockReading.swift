@@ -1,3 +1,4 @@
+import CSystemd  // timespec: a whole-module build takes it for this module's
 import Glibc
 
 /// One look at three clocks, with what can be said for sure: the clocks are read one after the other, and between two

@@ -57,14 +57,17 @@ public final class VarlinkServer: Sendable {
         var census: ClientCensus
         /// Those that the census has counted.
         var connections: [ObjectIdentifier: VarlinkConnection] = [:]
+        /// Nil when it has stopped.
+        var listener: VarlinkListener?
         var watch: DescriptorWatch?
+        /// Where accepted connections go, while it runs.
+        var accepted: AsyncStream<VarlinkConnection>.Continuation?
         /// Held to be given up for a moment when descriptors run out: a client in the queue can then be turned away,
         /// where otherwise the loop would be told of it for ever.
         var spare: OwnedDescriptor?
     }
 
     private let loop: EventLoop
-    private let listener: VarlinkListener
     private let router: VarlinkRouter
     private let limits: Limits
     private let state: Mutex<State>
@@ -77,10 +80,9 @@ public final class VarlinkServer: Sendable {
         limits: Limits = Limits()
     ) throws(VarlinkInterface.Fault) {
         self.loop = loop
-        self.listener = listener
         self.limits = limits
         router = VarlinkRouter(interfaces + [try ServiceInterface.make(identity, interfaces: interfaces)])
-        state = Mutex(State(census: ClientCensus(limits), spare: Self.makeSpare()))
+        state = Mutex(State(census: ClientCensus(limits), listener: listener, spare: Self.makeSpare()))
     }
 
     /// Connections at present.
@@ -88,18 +90,14 @@ public final class VarlinkServer: Sendable {
 
     /// Serves until the task is cancelled; then ends all connections and handlers, removes the socket, and returns.
     ///
-    /// Once only.
+    /// Who connects after that moment is left to a successor on the same socket, if it was inherited. Once only.
     public func run() async throws(SystemCallError) {
         let (connections, continuation) = AsyncStream.makeStream(of: VarlinkConnection.self)
-        let resumption = LoopTimer(loop) { [weak self] in self?.state.withLock { $0.watch }?.change(to: .read) }
-        let watch = try loop.watch(listener.descriptor.rawValue, for: .read) { [weak self] _ in
-            guard let self else { return }
-            if self.accept({ continuation.yield($0) }) { return }
-            // What waits in the queue would be reported again and again.
-            self.state.withLock { $0.watch }?.change(to: [])
-            resumption.arm(at: .now + Self.acceptPause)
+        let listener = state.withLock { state in
+            state.accepted = continuation
+            return state.listener
         }
-        state.withLock { $0.watch = watch }
+        if let listener { try listen(on: listener) }
         await withTaskExecutorPreference(loop) {
             await withDiscardingTaskGroup { group in
                 for await connection in connections {
@@ -108,25 +106,61 @@ public final class VarlinkServer: Sendable {
                         self.leave(connection)
                     }
                 }
+                stopListening()
                 group.cancelAll()
             }
         }
-        resumption.disarm()
-        state.withLock { $0.watch = nil }
-        watch.cancel()
-        listener.close()
+    }
+
+    // MARK: Listening
+
+    /// Whether clients still find the socket at its path; see ``VarlinkListener/isInPlace``.
+    public var isInPlace: Bool { state.withLock { $0.listener }?.isInPlace ?? true }
+
+    /// Takes clients from another socket from now on, such as one that was made because somebody has removed the
+    /// first one's name. Connections go on. After the end of ``run()`` it does nothing.
+    public func change(to listener: VarlinkListener) throws(SystemCallError) {
+        let (isListening, isRunning) = state.withLock { ($0.listener != nil, $0.accepted != nil) }
+        guard isListening else { return listener.close() }
+        if isRunning { try listen(on: listener) } else { state.withLock { $0.listener = listener } }
+    }
+
+    private func listen(on listener: VarlinkListener) throws(SystemCallError) {
+        let resumption = LoopTimer(loop) { [weak self] in self?.state.withLock { $0.watch }?.change(to: .read) }
+        let watch = try loop.watch(listener.descriptor.rawValue, for: .read) { [weak self, weak listener] _ in
+            guard let self, let listener else { return }
+            if self.accept(from: listener) { return }
+            // What waits in the queue would be reported again and again.
+            self.state.withLock { $0.watch }?.change(to: [])
+            resumption.arm(at: .now + Self.acceptPause)
+        }
+        let before = state.withLock { state in
+            defer { (state.listener, state.watch) = (listener, watch) }
+            return (state.listener, state.watch)
+        }
+        before.1?.cancel()
+        withExtendedLifetime(before) {}
+    }
+
+    private func stopListening() {
+        let (listener, watch) = state.withLock { state in
+            defer { (state.listener, state.watch, state.accepted) = (nil, nil, nil) }
+            return (state.listener, state.watch)
+        }
+        watch?.cancel()
+        listener?.close()
     }
 
     /// Accepts what waits; each connection is counted before it is passed on. Returns false if nothing could be done
     /// about one that waits.
-    private func accept(_ pass: (VarlinkConnection) -> Void) -> Bool {
+    private func accept(from listener: VarlinkListener) -> Bool {
         for _ in 0..<Self.acceptsPerTurn {
             let descriptor = Glibc.accept(listener.descriptor.rawValue, nil, nil)
             guard descriptor >= 0 else {
                 switch errno {
                 case EINTR, ECONNABORTED: continue
                 case EAGAIN: return true
-                case EMFILE, ENFILE: return turnAway()
+                case EMFILE, ENFILE: return turnAway(from: listener)
                 default: return false  // no memory
                 }
             }
@@ -135,7 +169,7 @@ public final class VarlinkServer: Sendable {
             _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
             guard let peer = VarlinkPeer(of: descriptor) else { continue }
             let connection = VarlinkConnection(socket, peer: peer, loop: loop, router: router, limits: limits)
-            if admit(connection) { pass(connection) }
+            if admit(connection) { state.withLock { $0.accepted }?.yield(connection) }
         }
         return true
     }
@@ -181,7 +215,7 @@ public final class VarlinkServer: Sendable {
 
     /// With no descriptor left, gives up the spare one to accept a client and close it. Returns false if another part
     /// of the process was quicker to take it.
-    private func turnAway() -> Bool {
+    private func turnAway(from listener: VarlinkListener) -> Bool {
         state.withLock { $0.spare = nil }
         let descriptor = Glibc.accept(listener.descriptor.rawValue, nil, nil)
         if descriptor >= 0 { close(descriptor) }

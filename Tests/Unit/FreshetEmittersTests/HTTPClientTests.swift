@@ -319,7 +319,7 @@ struct HTTPClientTests {
         #expect(failure.kind == .refused)
         #expect(
             failure.message.hasSuffix(
-                "the credential 'token' is the one with which the service was started; after a rotation, systemctl restart "
+                "the credential 'token' was read when the service started; after a rotation, systemctl restart "
                     + "freshetd"))
         let plain = try await failureOf { () async throws(FetchError) in try await fetch(origin.url()) }
         #expect(plain.message.hasSuffix("check the source's headers, or give it a credential"))

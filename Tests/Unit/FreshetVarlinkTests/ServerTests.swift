@@ -337,6 +337,20 @@ import Testing
         }
     }
 
+    @Test("another socket takes the place of one whose name was removed, and connections go on")
+    func change() async throws {
+        try await withServer { harness in
+            let call = #"{"method":"org.example.test.Echo","parameters":{"text":"a"}}"#
+            let before = try harness.connect()
+            #expect(try before.call(call)?.contains(#""a""#) == true)
+            unlink(harness.path)
+            try harness.server.change(to: VarlinkListener(path: harness.path))
+            for client in [try harness.connect(), before] {
+                #expect(try client.call(call)?.contains(#""a""#) == true)
+            }
+        }
+    }
+
     @Test("stopping ends handlers and connections")
     func stopping() async throws {
         let record = try await withServer { harness in
