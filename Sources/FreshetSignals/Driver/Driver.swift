@@ -7,10 +7,17 @@
 ///
 /// Children run ahead of the consumer by one element: an offer waits until it is taken.
 final class Driver<Element: Sendable, Failure: Error>: Sendable {
-    typealias Machine = HandoffStateMachine<Element, Failure, Waiter, OfferWaiter>
+    typealias Machine = HandoffStateMachine<Offered, Failure, Waiter, OfferWaiter>
     typealias Round = Machine.Round
     /// An operator's work: it offers elements, and returns or throws when it is done and its children have ended.
     typealias Operation = @Sendable (Driver) async throws(Failure) -> Void
+
+    /// What waits to be taken.
+    enum Offered: Sendable {
+        case element(Element)
+        /// Made when it is taken.
+        case maker(@Sendable () -> Element)
+    }
 
     private struct State {
         var machine = Machine()
@@ -37,7 +44,11 @@ final class Driver<Element: Sendable, Failure: Error>: Sendable {
             switch state.withLock({ $0.machine.ask() }) {
             case .start:
                 start()
-            case .deliver(let element, let producer):
+            case .deliver(.element(let element), let producer):
+                producer.resume(returning: true)
+                return element
+            case .deliver(.maker(let make), let producer):
+                let element = make()
                 producer.resume(returning: true)
                 return element
             case .fail(let failure):
@@ -64,20 +75,20 @@ final class Driver<Element: Sendable, Failure: Error>: Sendable {
             let operation = action.cancelsDriver ? nil : state.operation.take()
             return (action, action.cancelsDriver ? state.task : nil, operation)
         }
+        perform(action, task)
+        _ = operation
+    }
+
+    private func perform(_ action: Machine.CancelAction, _ task: Task<Void, Never>?) {
         task?.cancel()
         for producer in action.dropped {
             producer.resume(returning: false)
         }
         action.wake?.resume()
-        _ = operation
     }
 
     private func start() {
-        guard let operation = state.withLock({ $0.operation.take() }) else { return }
-        let executor = withUnsafeCurrentTask { $0?.unownedTaskExecutor?.asTaskExecutor() }
-        let task = Task(executorPreference: executor) { [self] in
-            await run(operation)
-        }
+        let task = startDriverTask { [self] in await run() }
         let isStopping = state.withLock { state in
             state.task = task
             return state.machine.isStopping
@@ -88,19 +99,24 @@ final class Driver<Element: Sendable, Failure: Error>: Sendable {
         }
     }
 
-    private func run(_ operation: Operation) async {
-        var failure: Failure?
-        do throws(Failure) {
-            try await operation(self)
-        } catch let error {
-            failure = error
-        }
-        let ended = failure
+    private func run() async {
+        let failure = await operate()
         let consumer = state.withLock { state in
             state.task = nil
-            return state.machine.driverEnded(ended)
+            return state.machine.driverEnded(failure)
         }
         consumer?.resume()
+    }
+
+    /// Does the operator's work. When it returns, what the operator held has been released.
+    private func operate() async -> Failure? {
+        guard let operation = state.withLock({ $0.operation.take() }) else { return nil }
+        do throws(Failure) {
+            try await operation(self)
+            return nil
+        } catch {
+            return error
+        }
     }
 
     // MARK: The operator
@@ -121,13 +137,42 @@ final class Driver<Element: Sendable, Failure: Error>: Sendable {
     ///
     /// - Returns: False if nothing of this round is wanted any more.
     func offer(_ element: Element, in round: Round) async -> Bool {
+        await offer(.element(element), in: round)
+    }
+
+    /// Offers an element that is made at the moment when the consumer takes it, in the task that takes it.
+    ///
+    /// As `offer(_:in:)` otherwise. For elements that are large, or that depend on what was taken before them.
+    func offer(in round: Round, madeBy make: @escaping @Sendable () -> Element) async -> Bool {
+        await offer(.maker(make), in: round)
+    }
+
+    private func offer(_ offered: Offered, in round: Round) async -> Bool {
         await waitUntilTaken { producer in
-            switch state.withLock({ $0.machine.offer(element, in: round, by: producer) }) {
+            switch state.withLock({ $0.machine.offer(offered, in: round, by: producer) }) {
             case .drop: producer.resume(returning: false)
             case .hold(let consumer): consumer?.resume()
             }
         }
     }
+
+    /// Ends the iteration from within: what was offered and not taken is dropped and the children are cancelled, the
+    /// caller's task included. When all have ended the consumer gets the failure, or the end.
+    ///
+    /// The first to say so is right; later words, and those of a cancelled iteration, are no news.
+    func conclude(_ failure: Failure? = nil) {
+        let (action, task) = state.withLock { state in
+            let action = state.machine.conclude(failure)
+            return (action, action.cancelsDriver ? state.task : nil)
+        }
+        perform(action, task)
+    }
+}
+
+/// Makes the one unstructured task of an iteration, on the executor that the calling task prefers.
+func startDriverTask(_ operation: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
+    let executor = withUnsafeCurrentTask { $0?.unownedTaskExecutor?.asTaskExecutor() }
+    return Task(executorPreference: executor) { await operation() }
 }
 
 /// The iterators' half of a driver: with its last copy the iteration is cancelled.
@@ -146,6 +191,24 @@ final class DriverOwner<Element: Sendable, Failure: Error>: Sendable {
         try await driver.next(isolation: isolation)
     }
 }
+
+/// An iterator of a sequence whose iterations each have a driver. Copies share the iteration.
+struct DriverIterator<Element: Sendable, Failure: Error>: AsyncIteratorProtocol {
+    private let owner: DriverOwner<Element, Failure>
+
+    /// - Parameter operation: The operator's work. It starts at the first `next()`, so what it is to have subscribed by
+    ///   then it holds already.
+    init(_ operation: @escaping Driver<Element, Failure>.Operation) {
+        owner = DriverOwner(operation)
+    }
+
+    mutating func next(isolation: isolated (any Actor)? = #isolation) async throws(Failure) -> Element? {
+        try await owner.next(isolation: isolation)
+    }
+}
+
+@available(*, unavailable)
+extension DriverIterator: Sendable {}
 
 /// Carries a value that is not Sendable, as iterators are, to the one child that will use it.
 final class Parcel<Value>: Sendable {

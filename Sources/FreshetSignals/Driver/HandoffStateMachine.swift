@@ -15,6 +15,9 @@ struct HandoffStateMachine<Element, Failure: Error, Consumer, Producer> {
         case running
         /// The driver is being cancelled, its children still have to end. The iteration will end without an error.
         case stopping
+        /// One of the children said how the iteration ends. The driver is being cancelled, its children still have to
+        /// end.
+        case concluding(Failure?)
         /// All has ended; a failure waits to be delivered, once.
         case finished(Failure?)
     }
@@ -57,8 +60,13 @@ struct HandoffStateMachine<Element, Failure: Error, Consumer, Producer> {
     /// First come, first served. No producer has two offers at once, so there are at most as many as producers.
     private var offers = Fifo<(element: Element, producer: Producer)>()
 
-    /// The iteration was given up: who runs the driver has to cancel it.
-    var isStopping: Bool { if case .stopping = phase { true } else { false } }
+    /// The iteration was given up or concluded: who runs the driver has to cancel it.
+    var isStopping: Bool {
+        switch phase {
+        case .stopping, .concluding: true
+        case .idle, .running, .finished: false
+        }
+    }
 
     // MARK: The consumer
 
@@ -77,7 +85,7 @@ struct HandoffStateMachine<Element, Failure: Error, Consumer, Producer> {
             guard let offer = offers.removeFirst() else { return .sleep }
             asker.leave()
             return .deliver(offer.element, offer.producer)
-        case .stopping:
+        case .stopping, .concluding:
             // The end is delivered when the last child has ended.
             return .sleep
         case .finished(let failure):
@@ -93,7 +101,7 @@ struct HandoffStateMachine<Element, Failure: Error, Consumer, Producer> {
     /// - Returns: The consumer, if there is something to ask for already.
     mutating func sleep(_ consumer: Consumer) -> Consumer? {
         switch phase {
-        case .running where offers.isEmpty, .stopping: asker.sleep(consumer)
+        case .running where offers.isEmpty, .stopping, .concluding: asker.sleep(consumer)
         case .idle, .running, .finished: consumer
         }
     }
@@ -108,6 +116,10 @@ struct HandoffStateMachine<Element, Failure: Error, Consumer, Producer> {
             phase = .stopping
             // The consumer sleeps on, until the children have ended.
             return CancelAction(dropped: beginRound().dropped, cancelsDriver: true)
+        case .concluding:
+            // The driver is cancelled already. A failure on its way is dropped.
+            phase = .stopping
+            return CancelAction()
         case .stopping, .finished:
             // A failure that nobody has taken is dropped with the rest.
             if case .finished = phase { phase = .finished(nil) }
@@ -132,11 +144,23 @@ struct HandoffStateMachine<Element, Failure: Error, Consumer, Producer> {
         return .hold(wake: asker.wake())
     }
 
+    /// A child says how the iteration ends, now. What was offered and not taken is dropped.
+    mutating func conclude(_ failure: Failure?) -> CancelAction {
+        guard case .running = phase else {
+            // It was given up, or another child was first.
+            return CancelAction()
+        }
+        phase = .concluding(failure)
+        return CancelAction(dropped: beginRound().dropped, cancelsDriver: true)
+    }
+
     /// The driver has ended, and so have all its children.
     mutating func driverEnded(_ failure: Failure?) -> Consumer? {
         switch phase {
         case .running:
             phase = .finished(failure)
+        case .concluding(let conclusion):
+            phase = .finished(conclusion)
         case .stopping:
             // What children say when they are cancelled is no news.
             phase = .finished(nil)
