@@ -7,13 +7,29 @@
 ///
 /// Children run ahead of the consumer by one element: an offer waits until it is taken.
 final class Driver<Element: Sendable, Failure: Error>: Sendable {
-    typealias Machine = HandoffStateMachine<Element, Failure, Waiter, OfferWaiter>
+    typealias Machine = HandoffStateMachine<Element, Failure, Waiter, Producer>
     typealias Round = Machine.Round
     /// An operator's work: it offers elements, and returns or throws when it is done and its children have ended.
     typealias Operation = @Sendable (Driver) async throws(Failure) -> Void
+    /// Called, without a lock, when a `next()` has found nothing, perhaps more than once for one `next()`: the
+    /// operator may answer then or later.
+    typealias Demand = @Sendable (Driver) -> Void
+
+    /// A child that waits until its element is taken.
+    struct Producer {
+        fileprivate let waiter: OfferWaiter
+        fileprivate let onTaken: (@Sendable () -> Void)?
+
+        fileprivate func resume(returning isTaken: Bool) {
+            if isTaken { onTaken?() }
+            waiter.resume(returning: isTaken)
+        }
+    }
 
     private struct State {
         var machine = Machine()
+        /// Until the iteration has ended.
+        var demand: Demand?
         /// Until the task is made.
         var operation: Operation?
         /// From then on until it has ended.
@@ -22,8 +38,8 @@ final class Driver<Element: Sendable, Failure: Error>: Sendable {
 
     private let state: Lock<State>
 
-    init(_ operation: @escaping Operation) {
-        state = Lock(State(operation: operation))
+    init(onDemand demand: Demand? = nil, _ operation: @escaping Operation) {
+        state = Lock(State(demand: demand, operation: operation))
     }
 
     // MARK: The consumer
@@ -40,11 +56,14 @@ final class Driver<Element: Sendable, Failure: Error>: Sendable {
             case .deliver(let element, let producer):
                 producer.resume(returning: true)
                 return element
+            case .take(let element):
+                return element
             case .fail(let failure):
                 throw failure
             case .end:
                 return nil
             case .sleep:
+                state.withLock { $0.demand }?(self)
                 await waitUntilResumed(isolation: isolation) { waiter in
                     state.withLock { $0.machine.sleep(waiter) }
                 } onCancel: {
@@ -58,18 +77,18 @@ final class Driver<Element: Sendable, Failure: Error>: Sendable {
 
     /// Starts to end the iteration; from any thread, also more than once.
     func cancel() {
-        let (action, task, operation) = state.withLock { state in
+        let (action, task, released) = state.withLock { state in
             let action = state.machine.cancel()
-            // Released after the lock: it owns upstream iterators.
-            let operation = action.cancelsDriver ? nil : state.operation.take()
-            return (action, action.cancelsDriver ? state.task : nil, operation)
+            // Released after the lock: they own upstream iterators.
+            let released = action.cancelsDriver ? (nil, nil) : (state.operation.take(), state.demand.take())
+            return (action, action.cancelsDriver ? state.task : nil, released)
         }
         task?.cancel()
         for producer in action.dropped {
             producer.resume(returning: false)
         }
         action.wake?.resume()
-        _ = operation
+        _ = released
     }
 
     private func start() {
@@ -96,11 +115,12 @@ final class Driver<Element: Sendable, Failure: Error>: Sendable {
             failure = error
         }
         let ended = failure
-        let consumer = state.withLock { state in
+        let (consumer, released) = state.withLock { state in
             state.task = nil
-            return state.machine.driverEnded(ended)
+            return (state.machine.driverEnded(ended), state.demand.take())
         }
         consumer?.resume()
+        _ = released
     }
 
     // MARK: The operator
@@ -119,14 +139,21 @@ final class Driver<Element: Sendable, Failure: Error>: Sendable {
     ///
     /// It does not look at the cancellation of the child that offers: who cancels a child first begins a new round.
     ///
+    /// - Parameter onTaken: Called by the `next()` that takes the element, before it returns. Without a lock.
     /// - Returns: False if nothing of this round is wanted any more.
-    func offer(_ element: Element, in round: Round) async -> Bool {
-        await waitUntilTaken { producer in
+    func offer(_ element: Element, in round: Round, onTaken: (@Sendable () -> Void)? = nil) async -> Bool {
+        await waitUntilTaken { waiter in
+            let producer = Producer(waiter: waiter, onTaken: onTaken)
             switch state.withLock({ $0.machine.offer(element, in: round, by: producer) }) {
             case .drop: producer.resume(returning: false)
             case .hold(let consumer): consumer?.resume()
             }
         }
+    }
+
+    /// Answers the `next()` for which there was demand, once.
+    func answer(_ element: Element) {
+        state.withLock { $0.machine.answer(element) }?.resume()
     }
 }
 
@@ -134,8 +161,11 @@ final class Driver<Element: Sendable, Failure: Error>: Sendable {
 final class DriverOwner<Element: Sendable, Failure: Error>: Sendable {
     private let driver: Driver<Element, Failure>
 
-    init(_ operation: @escaping Driver<Element, Failure>.Operation) {
-        driver = Driver(operation)
+    init(
+        onDemand demand: Driver<Element, Failure>.Demand? = nil,
+        _ operation: @escaping Driver<Element, Failure>.Operation
+    ) {
+        driver = Driver(onDemand: demand, operation)
     }
 
     deinit {
