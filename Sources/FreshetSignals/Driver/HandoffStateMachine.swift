@@ -2,6 +2,9 @@
 ///
 /// Offers belong to a round. To begin a new round is to want nothing of the old one any more: its offers are dropped,
 /// those that wait and those that come late.
+///
+/// An operator that decides what to deliver only when it is asked makes no offers. It answers a `next()` that found
+/// nothing with one element, which belongs to no round, waits for nothing, and comes before the end.
 struct HandoffStateMachine<Element, Failure: Error, Consumer, Producer> {
     /// Names a round; never used twice in one iteration.
     struct Round: Hashable, Sendable {
@@ -28,6 +31,8 @@ struct HandoffStateMachine<Element, Failure: Error, Consumer, Producer> {
         case start
         /// Tell the producer `true`, return the element.
         case deliver(Element, Producer)
+        /// Return the element, which nobody waits to be rid of.
+        case take(Element)
         /// Throw this.
         case fail(Failure)
         /// Return nil.
@@ -52,6 +57,8 @@ struct HandoffStateMachine<Element, Failure: Error, Consumer, Producer> {
         var cancelsDriver = false
         /// Who is to be woken.
         var wake: Consumer?
+        /// Not wanted any more, to be released when no lock is held.
+        var released: Element?
     }
 
     private var phase = Phase.idle
@@ -59,6 +66,8 @@ struct HandoffStateMachine<Element, Failure: Error, Consumer, Producer> {
     private var round = Round()
     /// First come, first served. No producer has two offers at once, so there are at most as many as producers.
     private var offers = Fifo<(element: Element, producer: Producer)>()
+    /// The answer to the `next()` that is under way.
+    private var answer: Element?
 
     /// The iteration was given up or concluded: who runs the driver has to cancel it.
     var isStopping: Bool {
@@ -77,6 +86,10 @@ struct HandoffStateMachine<Element, Failure: Error, Consumer, Producer> {
 
     /// A `next()` asks. Unless the action is ``AskAction/start`` or ``AskAction/sleep`` it is over with that.
     mutating func ask() -> AskAction {
+        if let element = answer.take() {
+            asker.leave()
+            return .take(element)
+        }
         switch phase {
         case .idle:
             phase = .running
@@ -101,7 +114,7 @@ struct HandoffStateMachine<Element, Failure: Error, Consumer, Producer> {
     /// - Returns: The consumer, if there is something to ask for already.
     mutating func sleep(_ consumer: Consumer) -> Consumer? {
         switch phase {
-        case .running where offers.isEmpty, .stopping, .concluding: asker.sleep(consumer)
+        case .running where offers.isEmpty && answer == nil, .stopping, .concluding: asker.sleep(consumer)
         case .idle, .running, .finished: consumer
         }
     }
@@ -115,14 +128,16 @@ struct HandoffStateMachine<Element, Failure: Error, Consumer, Producer> {
         case .running:
             phase = .stopping
             // The consumer sleeps on, until the children have ended.
-            return CancelAction(dropped: beginRound().dropped, cancelsDriver: true)
+            return CancelAction(dropped: beginRound().dropped, cancelsDriver: true, released: answer.take())
         case .concluding:
             // The driver is cancelled already. A failure on its way is dropped.
             phase = .stopping
             return CancelAction()
-        case .stopping, .finished:
+        case .finished:
             // A failure that nobody has taken is dropped with the rest.
-            if case .finished = phase { phase = .finished(nil) }
+            phase = .finished(nil)
+            return CancelAction(released: answer.take())
+        case .stopping:
             return CancelAction()
         }
     }
@@ -144,6 +159,23 @@ struct HandoffStateMachine<Element, Failure: Error, Consumer, Producer> {
         return .hold(wake: asker.wake())
     }
 
+    /// The operator answers the `next()` that was said to have found nothing, once. Also when the driver has ended
+    /// meanwhile: the answer comes first.
+    ///
+    /// - Returns: The consumer, if it sleeps.
+    mutating func answer(_ element: Element) -> Consumer? {
+        switch phase {
+        case .running, .finished:
+            answer = element
+            return asker.wake()
+        case .stopping, .concluding:
+            // Not wanted any more.
+            return nil
+        case .idle:
+            preconditionFailure("an answer that nobody asked for")  // safe: our own order of calls
+        }
+    }
+
     /// A child says how the iteration ends, now. What was offered and not taken is dropped.
     mutating func conclude(_ failure: Failure?) -> CancelAction {
         guard case .running = phase else {
@@ -151,7 +183,7 @@ struct HandoffStateMachine<Element, Failure: Error, Consumer, Producer> {
             return CancelAction()
         }
         phase = .concluding(failure)
-        return CancelAction(dropped: beginRound().dropped, cancelsDriver: true)
+        return CancelAction(dropped: beginRound().dropped, cancelsDriver: true, released: answer.take())
     }
 
     /// The driver has ended, and so have all its children.
