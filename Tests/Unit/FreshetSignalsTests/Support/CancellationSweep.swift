@@ -123,66 +123,116 @@ private struct Numbers: AsyncSequence, Sendable {
 }
 
 /// Plays one scenario again and again, job by job on one thread, and cancels its consumer before the first job, before
-/// the second, and so on until the play is over before the cancellation. Each time `next()` has to return, and nothing
-/// may be left of the iteration: no task, no iterator, no sleeper, no subscription, no reader.
+/// the second, and so on until the play is over before the cancellation; with a quick consumer and with a slow one.
+/// Then it plays on with one that lets go of the iterator after its first element, after its second, and so on.
+///
+/// Each time `next()` has to return, and nothing may be left of the iteration: no task, no iterator, no sleeper, no
+/// subscription, no reader.
 ///
 /// - Parameters:
 ///   - make: Makes what is consumed from a new stage.
 ///   - events: What happens from outside: the next one whenever all waits.
 ///   - maxJobs: A play of more jobs than this is an error of the test.
+///   - stride: How many jobs later the next play is cancelled.
 /// - Returns: How many jobs the whole play took, and so how often it was cancelled.
 @discardableResult
 func cancellationSweep<S: AsyncSequence & Sendable>(
-    of make: (SweepStage) -> S, events: [(SweepStage) -> Void], maxJobs: Int = 2_000,
+    of make: @escaping (SweepStage) -> S, events: [@Sendable (SweepStage) -> Void], maxJobs: Int = 2_000,
+    stride: Int = 1,
     sourceLocation: SourceLocation = #_sourceLocation
 ) -> Int {
-    var jobs = 0
-    while jobs < maxJobs {
-        let (wasOver, leaks) = play(make, events: events, cancelAfter: jobs)
-        if !leaks.isEmpty {
-            let what = leaks.joined(separator: ", ")
-            Issue.record("cancelled after \(jobs) jobs it leaves \(what)", sourceLocation: sourceLocation)
-            return jobs
-        }
-        if wasOver { return jobs }
-        jobs += 1
-    }
-    Issue.record("not over after \(maxJobs) jobs", sourceLocation: sourceLocation)
+    var sweep = Sweep(make: make, events: events, maxJobs: maxJobs, sourceLocation: sourceLocation)
+    sweep.cancelEverywhere(stride: stride, turnsBetweenElements: 3)
+    let jobs = sweep.cancelEverywhere(stride: stride, turnsBetweenElements: 0)
+    sweep.leaveEverywhere()
     return jobs
 }
 
-/// One play. Returns whether nothing was left to do before the cancellation, and what was leaked.
-private func play<S: AsyncSequence & Sendable>(
-    _ make: (SweepStage) -> S, events: [(SweepStage) -> Void], cancelAfter jobs: Int
-) -> (wasOver: Bool, leaks: [String]) {
-    let executor = SteppingExecutor()
-    let stage = SweepStage()
-    let returned = Counter()
-    let task = startConsumer(of: make(stage), on: executor, returned)
-    var rest = events[...]
-    var wasOver = false
-    for _ in 0..<jobs where !wasOver {
-        while !wasOver, !executor.step() {
-            if let event = rest.popFirst() { event(stage) } else { wasOver = true }
+private struct Sweep<S: AsyncSequence & Sendable> {
+    let make: (SweepStage) -> S
+    let events: [@Sendable (SweepStage) -> Void]
+    let maxJobs: Int
+    let sourceLocation: SourceLocation
+    private var isOver = false
+
+    init(
+        make: @escaping (SweepStage) -> S, events: [@Sendable (SweepStage) -> Void], maxJobs: Int,
+        sourceLocation: SourceLocation
+    ) {
+        self.make = make
+        self.events = events
+        self.maxJobs = maxJobs
+        self.sourceLocation = sourceLocation
+    }
+
+    @discardableResult
+    mutating func cancelEverywhere(stride: Int, turnsBetweenElements: Int) -> Int {
+        var jobs = 0
+        while !isOver, jobs <= maxJobs {
+            let outcome = play(cancelAfter: jobs, turnsBetweenElements: turnsBetweenElements)
+            report(outcome.leaks, "cancelled after \(jobs) jobs")
+            if outcome.wasOver { return jobs }
+            jobs += stride
+        }
+        report(isOver ? [] : ["work to do"], "after \(maxJobs) jobs")
+        return jobs
+    }
+
+    mutating func leaveEverywhere() {
+        var elements = 1
+        while !isOver {
+            let outcome = play(leaveAfter: elements)
+            report(outcome.leaks, "left after \(elements) elements")
+            if outcome.elements < elements { return }
+            elements += 1
         }
     }
-    task.cancel()
-    var leaks = executor.run() ? [] : ["jobs without an end"]
-    if returned.value == 0 { leaks.append("a consumer that waits for ever") }
-    leaks += stage.leaks()
-    return (wasOver, leaks)
-}
 
-/// A task of its own function, so that no other frame holds the sequence.
-private func startConsumer<S: AsyncSequence & Sendable>(
-    of sequence: S, on executor: SteppingExecutor, _ returned: Counter
-) -> Task<Void, Never> {
-    Task(executorPreference: executor) {
-        do {
-            for try await _ in sequence {}
-        } catch {
-            // A failure ends the iteration, as the end does.
+    private mutating func report(_ leaks: [String], _ moment: String) {
+        guard !leaks.isEmpty, !isOver else { return }
+        isOver = true
+        Issue.record("\(moment) it leaves \(leaks.joined(separator: ", "))", sourceLocation: sourceLocation)
+    }
+
+    /// One play. Returns whether nothing was left to do before the cancellation, what was delivered, what was leaked.
+    private func play(
+        cancelAfter jobs: Int = .max, leaveAfter elements: Int = .max, turnsBetweenElements: Int = 0
+    ) -> (wasOver: Bool, elements: Int, leaks: [String]) {
+        let executor = SteppingExecutor()
+        let stage = SweepStage()
+        let (delivered, returned) = (Counter(), Counter())
+        let task = Self.consume(
+            make(stage), on: executor, leaveAfter: elements, turnsBetweenElements, delivered, returned)
+        var rest = events[...]
+        var wasOver = false
+        for _ in 0..<min(jobs, maxJobs) where !wasOver {
+            while !wasOver, !executor.step() {
+                if let event = rest.popFirst() { event(stage) } else { wasOver = true }
+            }
         }
-        returned.increment()
+        // Who left by itself has nobody to be cancelled.
+        if delivered.value < elements { task.cancel() }
+        var leaks = executor.run() ? [] : ["jobs without an end"]
+        if returned.value == 0 { leaks.append("a consumer that waits for ever") }
+        leaks += stage.leaks()
+        return (wasOver, delivered.value, leaks)
+    }
+
+    /// A task of its own function, so that no other frame holds the sequence.
+    private static func consume(
+        _ sequence: S, on executor: SteppingExecutor, leaveAfter elements: Int, _ turnsBetweenElements: Int,
+        _ delivered: Counter, _ returned: Counter
+    ) -> Task<Void, Never> {
+        Task(executorPreference: executor) {
+            do {
+                for try await _ in sequence {
+                    if delivered.increment() == elements { break }
+                    for _ in 0..<turnsBetweenElements { await Task.yield() }
+                }
+            } catch {
+                // A failure ends the iteration, as the end does.
+            }
+            returned.increment()
+        }
     }
 }
