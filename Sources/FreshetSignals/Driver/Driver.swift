@@ -151,6 +151,23 @@ final class Driver<Element: Sendable, Failure: Error>: Sendable {
         }
     }
 
+    /// Offers all that an upstream emits, until it ends.
+    ///
+    /// When nothing of the round is wanted any more the upstream is asked on until it ends, so that it has cleaned up
+    /// when this returns; unless it goes on in spite of the cancellation.
+    func offerAll<Upstream: AsyncIteratorProtocol>(
+        of upstream: inout Upstream, in round: Round
+    ) async throws(Failure) where Upstream.Element == Element, Upstream.Failure == Failure {
+        while true {
+            let wasCancelled = Task.isCancelled
+            guard let element = try await upstream.next(isolation: nil) else { return }
+            if await offer(element, in: round) { continue }
+            if wasCancelled { return }
+            // The cancellation may still be on its way; an upstream that never suspends must not keep it from coming.
+            await Task.yield()
+        }
+    }
+
     /// Answers the `next()` for which there was demand, once.
     func answer(_ element: Element) {
         state.withLock { $0.machine.answer(element) }?.resume()

@@ -75,17 +75,10 @@ where S.Failure == Never, B.Element: Sendable {
         in round: Driver<B.Element, B.Failure>.Round, to driver: Driver<B.Element, B.Failure>
     ) async -> B.Failure? {
         do throws(B.Failure) {
+            // Asked until it ends: it has cleaned up before the next run starts.
             var elements = try body().makeAsyncIterator()
-            while true {
-                let wasCancelled = Task.isCancelled
-                guard let element = try await elements.next(isolation: nil) else { return nil }
-                if await driver.offer(element, in: round) { continue }
-                // Not wanted any more. The body is asked on until it ends, so that it has cleaned up before the next
-                // run starts; unless it goes on in spite of the cancellation.
-                if wasCancelled { return nil }
-                // The cancellation may still be on its way; a body that never suspends must not keep it from coming.
-                await Task.yield()
-            }
+            try await driver.offerAll(of: &elements, in: round)
+            return nil
         } catch {
             return error
         }
