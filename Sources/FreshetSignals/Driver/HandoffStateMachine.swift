@@ -18,6 +18,9 @@ struct HandoffStateMachine<Element, Failure: Error, Consumer, Producer> {
         case running
         /// The driver is being cancelled, its children still have to end. The iteration will end without an error.
         case stopping
+        /// One of the children said how the iteration ends. The driver is being cancelled, its children still have to
+        /// end.
+        case concluding(Failure?)
         /// All has ended; a failure waits to be delivered, once.
         case finished(Failure?)
     }
@@ -66,8 +69,13 @@ struct HandoffStateMachine<Element, Failure: Error, Consumer, Producer> {
     /// The answer to the `next()` that is under way.
     private var answer: Element?
 
-    /// The iteration was given up: who runs the driver has to cancel it.
-    var isStopping: Bool { if case .stopping = phase { true } else { false } }
+    /// The iteration was given up or concluded: who runs the driver has to cancel it.
+    var isStopping: Bool {
+        switch phase {
+        case .stopping, .concluding: true
+        case .idle, .running, .finished: false
+        }
+    }
 
     // MARK: The consumer
 
@@ -90,7 +98,7 @@ struct HandoffStateMachine<Element, Failure: Error, Consumer, Producer> {
             guard let offer = offers.removeFirst() else { return .sleep }
             asker.leave()
             return .deliver(offer.element, offer.producer)
-        case .stopping:
+        case .stopping, .concluding:
             // The end is delivered when the last child has ended.
             return .sleep
         case .finished(let failure):
@@ -106,7 +114,7 @@ struct HandoffStateMachine<Element, Failure: Error, Consumer, Producer> {
     /// - Returns: The consumer, if there is something to ask for already.
     mutating func sleep(_ consumer: Consumer) -> Consumer? {
         switch phase {
-        case .running where offers.isEmpty && answer == nil, .stopping: asker.sleep(consumer)
+        case .running where offers.isEmpty && answer == nil, .stopping, .concluding: asker.sleep(consumer)
         case .idle, .running, .finished: consumer
         }
     }
@@ -121,6 +129,10 @@ struct HandoffStateMachine<Element, Failure: Error, Consumer, Producer> {
             phase = .stopping
             // The consumer sleeps on, until the children have ended.
             return CancelAction(dropped: beginRound().dropped, cancelsDriver: true, released: answer.take())
+        case .concluding:
+            // The driver is cancelled already. A failure on its way is dropped.
+            phase = .stopping
+            return CancelAction()
         case .finished:
             // A failure that nobody has taken is dropped with the rest.
             phase = .finished(nil)
@@ -156,7 +168,7 @@ struct HandoffStateMachine<Element, Failure: Error, Consumer, Producer> {
         case .running, .finished:
             answer = element
             return asker.wake()
-        case .stopping:
+        case .stopping, .concluding:
             // Not wanted any more.
             return nil
         case .idle:
@@ -164,11 +176,23 @@ struct HandoffStateMachine<Element, Failure: Error, Consumer, Producer> {
         }
     }
 
+    /// A child says how the iteration ends, now. What was offered and not taken is dropped.
+    mutating func conclude(_ failure: Failure?) -> CancelAction {
+        guard case .running = phase else {
+            // It was given up, or another child was first.
+            return CancelAction()
+        }
+        phase = .concluding(failure)
+        return CancelAction(dropped: beginRound().dropped, cancelsDriver: true, released: answer.take())
+    }
+
     /// The driver has ended, and so have all its children.
     mutating func driverEnded(_ failure: Failure?) -> Consumer? {
         switch phase {
         case .running:
             phase = .finished(failure)
+        case .concluding(let conclusion):
+            phase = .finished(conclusion)
         case .stopping:
             // What children say when they are cancelled is no news.
             phase = .finished(nil)
