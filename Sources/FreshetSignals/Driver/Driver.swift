@@ -124,17 +124,18 @@ final class Driver<Element: Sendable, Failure: Error>: Sendable {
 
     private func run() async {
         let failure = await operate()
-        let (consumer, released) = state.withLock { state in
+        let consumer = state.withLock { state in
             state.task = nil
-            return (state.machine.driverEnded(failure), state.demand.take())
+            return state.machine.driverEnded(failure)
         }
         consumer?.resume()
-        _ = released
     }
 
     /// Does the operator's work. When it returns, what the operator held has been released.
     private func operate() async -> Failure? {
         guard let operation = state.withLock({ $0.operation.take() }) else { return nil }
+        // Released after the lock, like the operation: it owns what the operator holds.
+        defer { _ = state.withLock { $0.demand.take() } }
         do throws(Failure) {
             try await operation(self)
             return nil
@@ -179,23 +180,6 @@ final class Driver<Element: Sendable, Failure: Error>: Sendable {
             case .drop: producer.resume(returning: false)
             case .hold(let consumer): consumer?.resume()
             }
-        }
-    }
-
-    /// Offers all that an upstream emits, until it ends.
-    ///
-    /// When nothing of the round is wanted any more the upstream is asked on until it ends, so that it has cleaned up
-    /// when this returns; unless it goes on in spite of the cancellation.
-    func offerAll<Upstream: AsyncIteratorProtocol>(
-        of upstream: inout Upstream, in round: Round
-    ) async throws(Failure) where Upstream.Element == Element, Upstream.Failure == Failure {
-        while true {
-            let wasCancelled = Task.isCancelled
-            guard let element = try await upstream.next(isolation: nil) else { return }
-            if await offer(element, in: round) { continue }
-            if wasCancelled { return }
-            // The cancellation may still be on its way; an upstream that never suspends must not keep it from coming.
-            await Task.yield()
         }
     }
 

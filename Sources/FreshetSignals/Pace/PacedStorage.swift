@@ -40,14 +40,13 @@ where Base.Element: Sendable, C.Duration == Duration, C.Instant == Rule.Instant 
         guard var upstream = upstream.open() else { return nil }
         var reads = 0
         do throws(Base.Failure) {
-            while true {
-                // It is asked until it ends, so that it has cleaned up; unless it goes on in spite of a cancellation.
-                let wasCancelled = Task.isCancelled
-                guard let element = try await upstream.next(isolation: nil), !wasCancelled else { return nil }
+            try await upstream.exhaust { element in
                 perform({ $0.element(element, at: $1) }, driver)
                 reads += 1
                 if reads.isMultiple(of: Self.readsInTurn) { await Task.yield() }
+                return !Task.isCancelled
             }
+            return nil
         } catch {
             return error
         }
@@ -93,22 +92,10 @@ where Base.Element: Sendable, C.Duration == Duration, C.Instant == Rule.Instant 
     let rule: Rule
     let clock: C
 
-    func makeAsyncIterator() -> AsyncIterator {
+    func makeAsyncIterator() -> DriverIterator<Element, Failure> {
         let storage = PacedStorage<Base, C, Rule>(base.makeAsyncIterator(), rule: rule, clock: clock)
-        let owner = DriverOwner<Element, Failure>(onDemand: { storage.demand($0) }) { driver throws(Failure) in
+        return DriverIterator(onDemand: { storage.demand($0) }) { driver throws(Failure) in
             try await storage.operate(driver)
-        }
-        return AsyncIterator(owner: owner)
-    }
-
-    struct AsyncIterator: AsyncIteratorProtocol {
-        let owner: DriverOwner<Element, Failure>
-
-        mutating func next(isolation: isolated (any Actor)? = #isolation) async throws(Failure) -> Element? {
-            try await owner.next(isolation: isolation)
         }
     }
 }
-
-@available(*, unavailable)
-extension Paced.AsyncIterator: Sendable {}

@@ -50,19 +50,8 @@ struct Paginated<Item: Sendable, Cursor: Hashable & Sendable>: AsyncSequence, Se
     let next: @Sendable (Cursor) async throws -> Page<Item, Cursor>
     let onStatus: @Sendable (PageStatus) -> Void
 
-    func makeAsyncIterator() -> AsyncIterator {
+    func makeAsyncIterator() -> DriverIterator<[Item], any Error> {
         let storage = PaginatedStorage(self)
-        return AsyncIterator(owner: DriverOwner { try await storage.operate($0) })
-    }
-
-    struct AsyncIterator: AsyncIteratorProtocol {
-        let owner: DriverOwner<[Item], any Error>
-
-        mutating func next(isolation: isolated (any Actor)? = #isolation) async throws -> [Item]? {
-            try await owner.next(isolation: isolation)
-        }
+        return DriverIterator { try await storage.operate($0) }
     }
 }
-
-@available(*, unavailable)
-extension Paginated.AsyncIterator: Sendable {}

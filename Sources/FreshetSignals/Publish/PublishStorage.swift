@@ -77,7 +77,7 @@ where S.Failure == Never, B.Element: Sendable {
         do throws(B.Failure) {
             // Asked until it ends: it has cleaned up before the next run starts.
             var elements = try body().makeAsyncIterator()
-            try await driver.offerAll(of: &elements, in: round)
+            try await elements.exhaust { await driver.offer($0, in: round) }
             return nil
         } catch {
             return error

@@ -44,19 +44,8 @@ where Base.Element: Sendable, S.Failure == Never {
     let signal: S
     let onFailure: (@Sendable (Failure, Int) -> Void)?
 
-    func makeAsyncIterator() -> AsyncIterator {
+    func makeAsyncIterator() -> DriverIterator<Element, Failure> {
         let storage = RetryStorage(base, on: signal, onFailure: onFailure)
-        return AsyncIterator(owner: DriverOwner { driver throws(Failure) in try await storage.operate(driver) })
-    }
-
-    struct AsyncIterator: AsyncIteratorProtocol {
-        let owner: DriverOwner<Element, Failure>
-
-        mutating func next(isolation: isolated (any Actor)? = #isolation) async throws(Failure) -> Element? {
-            try await owner.next(isolation: isolation)
-        }
+        return DriverIterator { driver throws(Failure) in try await storage.operate(driver) }
     }
 }
-
-@available(*, unavailable)
-extension Retry.AsyncIterator: Sendable {}

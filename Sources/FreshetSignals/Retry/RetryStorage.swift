@@ -56,7 +56,7 @@ where Base.Element: Sendable, S.Failure == Never {
     ) async -> Base.Failure? {
         guard var upstream else { return nil }
         do throws(Base.Failure) {
-            try await driver.offerAll(of: &upstream, in: round)
+            try await upstream.exhaust { await driver.offer($0, in: round) }
             return nil
         } catch {
             return error
