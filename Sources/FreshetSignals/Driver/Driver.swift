@@ -124,17 +124,18 @@ final class Driver<Element: Sendable, Failure: Error>: Sendable {
 
     private func run() async {
         let failure = await operate()
-        let (consumer, released) = state.withLock { state in
+        let consumer = state.withLock { state in
             state.task = nil
-            return (state.machine.driverEnded(failure), state.demand.take())
+            return state.machine.driverEnded(failure)
         }
         consumer?.resume()
-        _ = released
     }
 
     /// Does the operator's work. When it returns, what the operator held has been released.
     private func operate() async -> Failure? {
         guard let operation = state.withLock({ $0.operation.take() }) else { return nil }
+        // Released after the lock, like the operation: it owns what the operator holds.
+        defer { _ = state.withLock { $0.demand.take() } }
         do throws(Failure) {
             try await operation(self)
             return nil
