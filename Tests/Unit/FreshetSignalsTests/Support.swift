@@ -1,4 +1,5 @@
 import FreshetSignals
+import Testing
 
 /// What happened, in order.
 final class Log: Sendable {
@@ -84,5 +85,17 @@ struct Steps<Element: Sendable>: AsyncSequence, AsyncIteratorProtocol, Sendable 
 
     mutating func next(isolation: isolated (any Actor)? = #isolation) async throws -> Element? {
         try await step()
+    }
+}
+
+/// Waits until something holds, at most ten seconds.
+func eventually(_ condition: () -> Bool, sourceLocation: SourceLocation = #_sourceLocation) async {
+    let deadline = ContinuousClock.now.advanced(by: .seconds(10))
+    while !condition() {
+        guard ContinuousClock.now < deadline else {
+            Issue.record("not within ten seconds", sourceLocation: sourceLocation)
+            return
+        }
+        await Task.yield()
     }
 }
