@@ -41,6 +41,8 @@ where Base.Element: Sendable, Other.Element: Sendable {
             // Released after the lock: what a deinitializer does is not ours to know.
             let replaced = machine.withLock { $0.otherDelivered(value) }
             _ = replaced
+            // A side that never suspends must not keep the other from its turn.
+            await Task.yield()
             return !Task.isCancelled
         }
         if hasEnded, machine.withLock({ $0.endsWithOther }) {
@@ -57,7 +59,6 @@ where Base.Element: Sendable, Other.Element: Sendable {
             if let value = machine.withLock({ $0.latest }) {
                 return await driver.offer((element, value), in: round)
             }
-            // An upstream that never suspends must not keep the other side from delivering.
             await Task.yield()
             return !Task.isCancelled
         }

@@ -93,6 +93,50 @@ struct CancellationTests {
         }
     }
 
+    @Test("switchToLatest, to the end and to a failure of either side")
+    func switched() {
+        let events: [@Sendable (SweepStage) -> Void] = [
+            { $0.source("outer").fire() }, { $0.source("inner").fire() }, { $0.source("outer").fire() },
+            { $0.source("inner").fire() }, { $0.source("inner").fire() }, { $0.source("outer").fire() },
+            { $0.source("inner").fire() }, { $0.source("inner").fire() },
+        ]
+        for (outer, inner) in [(false, false), (true, false), (false, true)] {
+            cancellationSweep(
+                of: { stage in
+                    stage.numbers(on: "outer", count: 2, fails: outer)
+                        .map { _ in stage.numbers(on: "inner", count: 1, fails: inner) }
+                        .switchToLatest()
+                }, events: events)
+        }
+    }
+
+    @Test("share with one subscriber, connected and for ever", arguments: [ShareLifetime.connected, .forever])
+    func shared(_ lifetime: ShareLifetime) {
+        cancellationSweep(
+            of: { $0.numbers(on: "a", count: 2).share(replaying: 1, while: lifetime) },
+            events: [{ $0.source("a").fire() }, { $0.source("a").fire() }, { $0.source("a").fire() }])
+    }
+
+    @Test("share with subscribers that come and go", arguments: [ShareLifetime.connected, .forever])
+    func sharedByMany(_ lifetime: ShareLifetime) {
+        cancellationSweep(
+            of: { stage in
+                let shared = stage.numbers(on: "a", count: 4).share(replaying: 1, while: lifetime)
+                return merge([
+                    Emitter(publishAndRepeat(onOutputFrom: stage.signal("b")) { shared }),
+                    Emitter(publishAndRepeat(onOutputFrom: stage.signal("c")) { shared }),
+                ])
+            },
+            events: [
+                { $0.source("a").fire() }, { $0.source("b").fire() }, { $0.source("a").fire() },
+                {
+                    $0.source("b").fire()
+                    $0.source("c").fire()
+                }, { $0.source("a").fire() }, { $0.source("b").finish() }, { $0.source("a").fire() },
+                { $0.source("c").finish() }, { $0.source("a").fire() },
+            ])
+    }
+
     @Test("the sweep itself sees what is left behind")
     func sweep() {
         let stages = Lock<[SweepStage]>([])

@@ -133,6 +133,39 @@ struct HandoffStateMachineTests {
         #expect(machine.ask().text == "end")
     }
 
+    @Test("a child's conclusion drops what waits, cancels the driver, and is delivered when that has ended")
+    func concluded() {
+        var (machine, round) = running()
+        #expect(machine.offer(1, in: round, by: "p").text == "hold")
+        let action = machine.conclude(Fault())
+        #expect(action.cancelsDriver)
+        #expect(action.dropped == ["p"])
+        #expect(machine.isStopping)
+        #expect(!machine.conclude(nil).cancelsDriver, "the first to say so is right")
+        #expect(machine.offer(2, in: round, by: "p").text == "drop")
+        #expect(machine.answer(3) == nil)
+        #expect(machine.ask().text == "sleep")
+        #expect(machine.sleep("consumer") == nil)
+        #expect(machine.driverEnded(nil) == "consumer")
+        #expect(machine.ask().text == "fail")
+        machine.arrive()
+        #expect(machine.ask().text == "end")
+    }
+
+    @Test("a cancellation after a conclusion is stronger: the iteration ends without a failure")
+    func concludedAndCancelled() {
+        var (machine, _) = running()
+        #expect(machine.conclude(Fault()).cancelsDriver)
+        #expect(!machine.cancel().cancelsDriver, "it is cancelled already")
+        #expect(machine.driverEnded(nil) == nil)
+        #expect(machine.ask().text == "end")
+        var (other, _) = running()
+        #expect(other.cancel().cancelsDriver)
+        #expect(!other.conclude(Fault()).cancelsDriver)
+        #expect(other.driverEnded(nil) == nil)
+        #expect(other.ask().text == "end")
+    }
+
     @Test("a failure that nobody took is dropped by a cancellation")
     func cancelledAfterEnd() {
         var (machine, _) = running()
