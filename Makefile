@@ -75,6 +75,8 @@ install:
 	install -d $(DESTDIR)$(UNITDIR) $(DESTDIR)$(USERUNITDIR)
 	sed $(PLACES) systemd/freshetd.service >$(DESTDIR)$(UNITDIR)/freshetd.service
 	sed $(PLACES) systemd/user/freshetd.service >$(DESTDIR)$(USERUNITDIR)/freshetd.service
+	install -m 0644 systemd/freshetd.socket $(DESTDIR)$(UNITDIR)/freshetd.socket
+	install -m 0644 systemd/user/freshetd.socket $(DESTDIR)$(USERUNITDIR)/freshetd.socket
 	chmod 0644 $(DESTDIR)$(UNITDIR)/freshetd.service $(DESTDIR)$(USERUNITDIR)/freshetd.service
 	install -D -m 0644 systemd/freshet.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/freshet.conf
 	install -D -m 0644 varlink/io.freshet.Control.varlink $(DESTDIR)$(PREFIX)/share/freshet/io.freshet.Control.varlink
@@ -91,6 +93,7 @@ install:
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/sbin/freshetd $(DESTDIR)$(PREFIX)/bin/freshetctl \
 		$(DESTDIR)$(UNITDIR)/freshetd.service $(DESTDIR)$(USERUNITDIR)/freshetd.service \
+		$(DESTDIR)$(UNITDIR)/freshetd.socket $(DESTDIR)$(USERUNITDIR)/freshetd.socket \
 		$(DESTDIR)$(PREFIX)/lib/sysusers.d/freshet.conf
 	rm -rf $(DESTDIR)$(PREFIX)/share/freshet $(DESTDIR)$(DOCDIR)
 

@@ -2,7 +2,6 @@
 // What Linux offers and the Glibc module leaves out. Headers that the Glibc module has are not included here again:
 // the two modules would disagree about them. So what those headers hide behind _GNU_SOURCE is declared by hand.
 #include <malloc.h>
-#include <spawn.h>
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -15,9 +14,6 @@
 // string.h (glibc 2.32): thread-safe and untranslated.
 const char *strerrordesc_np(int error);
 const char *strerrorname_np(int error);
-// spawn.h (glibc 2.34, 2.29)
-int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions, int from);
-int posix_spawn_file_actions_addchdir_np(posix_spawn_file_actions_t *actions, const char *path);
 // pthread.h
 int pthread_setname_np(unsigned long thread, const char *name);
 // sys/socket.h, unistd.h, fcntl.h

@@ -46,26 +46,49 @@ extension LocalCache {
         _ offer: IndexedOffer, _ candidate: Candidate, _ destination: CacheDestination, _ validators: [Validators],
         at now: WallTime
     ) throws(CacheError) -> Generation {
+        try onFiles { (files) throws(SystemCallError) in try files.unlink(candidate.path) }
         var generation = offer.generation
-        let reader = layout.reader(offer.file)
-        generation.identity = try onFiles { (files) throws(SystemCallError) in
-            try files.unlink(candidate.path)
-            guard let status = try files.status(reader) else { return generation.identity }
-            let group = destination.group ?? status.group
-            if status.mode == destination.mode, status.group == group { return status.identity }
-            let descriptor = try files.openFile(reader)
-            defer { files.close(descriptor) }
-            if status.group != group { try files.setGroup(group, of: descriptor, path: reader) }
-            try files.setMode(destination.mode, of: descriptor, path: reader)
-            return try files.status(reader)?.identity ?? status.identity
-        }
+        generation.identity = try setAccess(of: offer, to: destination)
         let (row, id) = (generation, offer.pipeline.id)
         try transaction { (index) throws(SQLiteError) in
             if row.identity != offer.generation.identity { try index.put(row, of: id) }
             try index.put(validators, for: row.content.digest, of: id)
             try index.recordSuccess(of: id, at: now)
         }
-        return row.generation(path: reader)
+        return row.generation(path: layout.reader(offer.file))
+    }
+
+    /// Gives the copy that readers have the mode and group of a destination: what was configured anew need not wait for
+    /// new content. Without a copy, or with one of another name, there is nothing to do.
+    package func setAccess(_ destination: CacheDestination) throws(CacheError) {
+        try entry(destination.pipeline).state.withLock { (state) throws(CacheError) in
+            guard let offer = try verifiedOffer(of: destination.pipeline, &state), offer.file == destination.file else {
+                return
+            }
+            var generation = offer.generation
+            generation.identity = try setAccess(of: offer, to: destination)
+            guard generation.identity != offer.generation.identity else { return }
+            let (row, id) = (generation, offer.pipeline.id)
+            try withIndex { (index) throws(SQLiteError) in try index.put(row, of: id) }
+        }
+    }
+
+    /// Returns what the reader's file is now: a change of its mode is a change of its status.
+    private func setAccess(of offer: IndexedOffer, to destination: CacheDestination) throws(CacheError) -> FileIdentity
+    {
+        let reader = layout.reader(offer.file)
+        return try onFiles { (files) throws(SystemCallError) in
+            guard let status = try files.status(reader) else { return offer.generation.identity }
+            let group = destination.group ?? status.group
+            if status.mode == destination.mode, status.group == group { return status.identity }
+            let descriptor = try files.openFile(reader)
+            defer { files.close(descriptor) }
+            // What is taken away goes first: between the two calls nobody has a right that neither mode gives.
+            try files.setMode(status.mode & destination.mode, of: descriptor, path: reader)
+            if status.group != group { try files.setGroup(group, of: descriptor, path: reader) }
+            try files.setMode(destination.mode, of: descriptor, path: reader)
+            return try files.status(reader)?.identity ?? status.identity
+        }
     }
 
     private func publish(

@@ -27,13 +27,20 @@ extension ConfigurationLoader {
     ///
     /// Reads the files of these pipelines again, for the places: `load()` does not keep any.
     package func refusing(_ faults: [ProgramFault], in configuration: Configuration) -> Configuration {
+        adding(
+            faults.map { ($0.pipeline, diagnostics(of: $0, files: configuration.files[$0.pipeline] ?? [])) },
+            to: configuration)
+    }
+
+    /// The configuration with further diagnostics, and without the pipelines that have errors among them.
+    func adding(_ additions: [(pipeline: String, [Diagnostic])], to configuration: Configuration) -> Configuration {
         var configuration = configuration
-        for fault in faults {
-            let diagnostics = diagnostics(of: fault, files: configuration.files[fault.pipeline] ?? [])
-            configuration.faulty[fault.pipeline, default: []] += diagnostics
+        for (pipeline, diagnostics) in additions {
             configuration.diagnostics += diagnostics
+            let isFaulty = diagnostics.contains { $0.severity == .error } || configuration.faulty[pipeline] != nil
+            if isFaulty { configuration.faulty[pipeline, default: []] += diagnostics }
+            configuration.faulty[pipeline]?.sort(by: Diagnostic.areInReadingOrder)
         }
-        for fault in faults { configuration.faulty[fault.pipeline]?.sort(by: Diagnostic.areInReadingOrder) }
         configuration.pipelines.removeAll { configuration.faulty[$0.name] != nil }
         configuration.diagnostics.sort(by: Diagnostic.areInReadingOrder)
         return configuration
@@ -43,22 +50,29 @@ extension ConfigurationLoader {
     private func diagnostics(of fault: ProgramFault, files: [String]) -> [Diagnostic] {
         var diagnostics: [Diagnostic] = []
         for keys in Self.programKeys {
-            // The last file that has the key is the one that counts.
-            for file in files.reversed() {
-                let (root, sources) = tree(of: file)
-                guard let node = root?.node(at: keys[...]) else { continue }
-                guard case .scalar(let scalar) = node.content, scalar.text == fault.program else { break }
-                var diagnostic = Diagnostic(
-                    at: node.location, keyPath: keys.joined(separator: "."),
-                    message: "'\(keys.last ?? "")' is not a program that jq understands: \(fault.message)")
-                diagnostic.excerpt = sources[file]?.excerpt(line: node.location.line, column: node.location.column)
-                diagnostics.append(diagnostic)
-                break
-            }
+            guard let (node, sources) = node(at: keys, in: files), case .scalar(let scalar) = node.content,
+                scalar.text == fault.program
+            else { continue }
+            var diagnostic = Diagnostic(
+                at: node.location, keyPath: keys.joined(separator: "."),
+                message: "'\(keys.last ?? "")' is not a program that jq understands: \(fault.message)")
+            diagnostic.excerpt = sources[node.location.file]?.excerpt(
+                line: node.location.line, column: node.location.column)
+            diagnostics.append(diagnostic)
         }
         guard diagnostics.isEmpty else { return diagnostics }
         // The files have changed since they were read.
         return [Diagnostic(file: files.first ?? fault.pipeline, message: "a jq program has a fault: \(fault.message)")]
+    }
+
+    /// What stands below these keys of a pipeline's files; nil if nothing does.
+    func node(at keys: [String], in files: [String]) -> (node: Node, sources: [String: SourceText])? {
+        // The last file that has the key is the one that counts.
+        for file in files.reversed() {
+            let (root, sources) = tree(of: file)
+            if let node = root?.node(at: keys[...]) { return (node, sources) }
+        }
+        return nil
     }
 }
 

@@ -83,12 +83,19 @@ package final class ControlClient {
             "Reload", ControlMessage.Reload(configurationOnly: configurationOnly), as: ControlMessage.Reloaded.self)
     }
 
+    package func logLevel() throws(Failure) -> LogLevel {
+        try call("GetLogLevel", as: ControlMessage.Level.self).level
+    }
+
+    /// Lasts until the daemon ends.
+    package func setLogLevel(_ level: LogLevel) throws(Failure) {
+        _ = try call("SetLogLevel", ControlMessage.Level(level: level), as: ControlMessage.Nothing.self)
+    }
+
     // MARK: Calls
 
-    private struct None: Encodable {}
-
     private func call<Reply: Decodable>(
-        _ method: String, _ parameters: some Encodable = None(), as type: Reply.Type
+        _ method: String, _ parameters: some Encodable = ControlMessage.Nothing(), as type: Reply.Type
     ) throws(Failure) -> Reply {
         let encoded = try encode(parameters)
         do {

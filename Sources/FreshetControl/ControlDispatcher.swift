@@ -1,12 +1,13 @@
 package import FreshetVarlink
 
-/// Turns calls of `io.freshet.Control` into those of a ``ControlService``: decodes, checks rights and names, encodes.
+/// Turns calls of `io.freshet.Control` and `io.systemd.service` into those of a ``ControlService``: decodes, checks
+/// rights and names, encodes.
 package struct ControlDispatcher: Sendable {
     /// Pipelines in one reply of a `List` with `more`: some tens of kilobytes, so that thousands of pipelines neither
     /// hold up the loop nor fill the memory.
     package static let pipelinesPerReply = 64
 
-    private let service: any ControlService
+    let service: any ControlService
     private let rights: ControlRights
 
     package init(_ service: any ControlService, rights: ControlRights) {
@@ -14,28 +15,34 @@ package struct ControlDispatcher: Sendable {
         self.rights = rights
     }
 
-    /// The interface, for a ``VarlinkServer``.
-    package func interface() throws(VarlinkInterface.Fault) -> VarlinkInterface {
+    /// The interfaces, for a ``VarlinkServer``.
+    package func interfaces() throws(VarlinkInterface.Fault) -> [VarlinkInterface] {
+        [try controlInterface(), try serviceInterface()]
+    }
+
+    private func controlInterface() throws(VarlinkInterface.Fault) -> VarlinkInterface {
         try VarlinkInterface(
             description: ControlInterface.description,
             methods: [
-                "GetDaemon": method(.read, getDaemon),
-                "List": method(.read, list),
-                "Refresh": method(.change, refresh),
-                "Get": method(.read, get),
-                "Monitor": method(.read, monitor),
-                "Signals": method(.read, signals),
-                "Reload": method(.reload, reload),
+                "GetDaemon": method(getDaemon),
+                "List": method(list),
+                "Refresh": method(refresh),
+                "Get": method(get),
+                "Monitor": method(monitor),
+                "Signals": method(signals),
+                "Reload": method(reload),
+                "GetLogLevel": method(getLogLevel),
+                "SetLogLevel": method(setLogLevel),
             ])
     }
 
     /// Checks the caller's rights before anything else, and turns the interface's errors into replies.
-    private func method<Reply: Encodable & SendableMetatype>(
-        _ deed: ControlRights.Deed, _ body: @escaping @Sendable (VarlinkCall) async throws -> Reply
+    func method<Reply: Encodable & SendableMetatype>(
+        _ body: @escaping @Sendable (VarlinkCall) async throws -> Reply
     ) -> VarlinkInterface.Handler {
         { call in
             do {
-                guard rights.allow(deed, by: call.peer) else { throw ControlError.permissionDenied }
+                guard rights.allow(call.method, by: call.peer) else { throw ControlError.permissionDenied }
                 return try VarlinkParameters(encoding: try await body(call))
             } catch let error as ControlError {
                 throw error.reply
@@ -135,8 +142,18 @@ package struct ControlDispatcher: Sendable {
 
     private func reload(_ call: VarlinkCall) async throws -> ControlMessage.Reloaded {
         let only = try call.parameters.decode(as: ControlMessage.Reload.self).configurationOnly ?? false
-        let (summary, diagnostics) = try await service.reload(configurationOnly: only)
+        let (summary, diagnostics) = try await service.reload(
+            configurationOnly: only, asker: "freshetctl reload")
         return ControlMessage.Reloaded(summary: summary, diagnostics: diagnostics)
+    }
+
+    private func getLogLevel(_ call: VarlinkCall) async throws -> ControlMessage.Level {
+        ControlMessage.Level(level: await service.logLevel())
+    }
+
+    private func setLogLevel(_ call: VarlinkCall) async throws -> ControlMessage.Nothing {
+        await service.setLogLevel(try call.parameters.decode(as: ControlMessage.Level.self).level)
+        return ControlMessage.Nothing()
     }
 
     /// The names that were asked for, each once and sorted, or all; throws if one does not exist.

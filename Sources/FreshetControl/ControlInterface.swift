@@ -11,8 +11,8 @@ package enum ControlInterface {
         # microseconds; sizes are bytes. A field that is null or absent says: there is none. Fields may be added to types and
         # replies; a client ignores those that it does not know.
         #
-        # Whoever may connect may read. Refresh is for root, the group freshet, and the daemon's own user if that is an
-        # ordinary user; Reload is for these and for the daemon's own user always. All others get
+        # Whoever may connect may read. Refresh and SetLogLevel are for root, the group freshet, and the daemon's own user if
+        # that is an ordinary user; Reload is for these and for the daemon's own user always. All others get
         # org.varlink.service.PermissionDenied.
         interface io.freshet.Control
 
@@ -20,8 +20,9 @@ package enum ControlInterface {
         type State (idle, waiting, loading, loaded, failed, held)
 
         # What a waiting pipeline waits for: that the network is reachable, that a storm of signals calms down, the time of
-        # the next attempt, that its budget of requests has room again, or its turn among other pipelines.
-        type WaitingFor (network, quiet, backoff, budget, slot)
+        # the next attempt, that its budget of requests has room again, its turn among other pipelines, or that the
+        # machine, which is about to sleep, is awake again.
+        type WaitingFor (network, quiet, backoff, budget, slot, sleep)
 
         # How old the offered copy is: stale when its next planned check has passed, expired when it is past its maximum age.
         type Freshness (fresh, stale, expired)
@@ -166,6 +167,9 @@ package enum ControlInterface {
           unchanged: int
         )
 
+        # How much the daemon logs: what is of this level and of those to the right.
+        type LogLevel (trace, debug, info, notice, warning, error, critical)
+
         type EventKind (signal, runStarted, runEnded, state, reloaded, skipped)
 
         # Something happened. By kind:
@@ -216,6 +220,12 @@ package enum ControlInterface {
         # Reads the configuration again and applies what has changed; then, unless configurationOnly, the signal reload
         # fires. The diagnostics of a reload that succeeds are warnings.
         method Reload(configurationOnly: ?bool) -> (summary: ReloadSummary, diagnostics: []Diagnostic)
+
+        # How much the daemon logs at present.
+        method GetLogLevel() -> (level: LogLevel)
+
+        # Logs more or less from now on, until the daemon ends.
+        method SetLogLevel(level: LogLevel) -> ()
 
         # There is no pipeline of this name. The suggestion is one with a similar name.
         error NoSuchPipeline (name: string, suggestion: ?string)

@@ -5,11 +5,28 @@ package struct ControlRights: Hashable, Sendable {
     package enum Deed: CaseIterable, Hashable, Sendable {
         /// Looking at states.
         case read
-        /// Starting runs.
+        /// Starting runs, and changing what the daemon logs.
         case change
         /// Reading the configuration again.
         case reload
     }
+
+    /// What each method is a case of, by its name with the interface. Those of `org.varlink.service` are not here: they
+    /// say what the daemon's interfaces are, and are everybody's.
+    package static let deeds: [String: Deed] = [
+        "io.freshet.Control.GetDaemon": .read,
+        "io.freshet.Control.List": .read,
+        "io.freshet.Control.Get": .read,
+        "io.freshet.Control.Monitor": .read,
+        "io.freshet.Control.Signals": .read,
+        "io.freshet.Control.GetLogLevel": .read,
+        "io.freshet.Control.Refresh": .change,
+        "io.freshet.Control.SetLogLevel": .change,
+        "io.freshet.Control.Reload": .reload,
+        "io.systemd.service.Ping": .read,
+        "io.systemd.service.Reload": .reload,
+        "io.systemd.service.SetLogLevel": .change,
+    ]
 
     /// The user that the daemon runs as.
     package var daemonUser: UInt32
@@ -27,6 +44,11 @@ package struct ControlRights: Hashable, Sendable {
         self.daemonUser = daemonUser
         self.isSystemDaemon = isSystemDaemon
         self.changingGroup = changingGroup
+    }
+
+    /// Whether a peer may call a method; false for one that is not in ``deeds``.
+    package func allow(_ method: String, by peer: VarlinkPeer) -> Bool {
+        Self.deeds[method].map { allow($0, by: peer) } ?? false
     }
 
     package func allow(_ deed: Deed, by peer: VarlinkPeer) -> Bool {

@@ -17,8 +17,15 @@ package protocol ControlService: Sendable {
     /// Reads the configuration and applies it, or leaves everything as it was and throws
     /// ``ControlError/configurationRefused(_:)``.
     ///
-    /// - Parameter configurationOnly: leaves out the signal `reload`.
-    func reload(configurationOnly: Bool) async throws(ControlError) -> (ReloadSummary, [ConfigurationDiagnostic])
+    /// - Parameters:
+    ///   - configurationOnly: leaves out the signal `reload`.
+    ///   - asker: who wants it, in words: the signal's detail.
+    func reload(
+        configurationOnly: Bool, asker: String
+    ) async throws(ControlError) -> (ReloadSummary, [ConfigurationDiagnostic])
+    func logLevel() async -> LogLevel
+    /// Takes effect at once, and lasts until the daemon ends.
+    func setLogLevel(_ level: LogLevel) async
     /// Where the daemon publishes what happens.
     var events: ControlEvents { get }
 }

@@ -16,7 +16,7 @@ struct CacheStore: SnapshotStore {
     private static let bindingKey = "binding"
 
     func remembered(_ pipeline: String) async -> RememberedState {
-        await workers.run { [self] in
+        await workers.run("index") { [self] in
             attempt(pipeline, else: RememberedState()) { () throws(CacheError) in
                 try cache.memory(pipeline, key: Self.bindingKey).map(RememberedState.init) ?? RememberedState()
             }
@@ -25,13 +25,13 @@ struct CacheStore: SnapshotStore {
 
     /// What is remembered of all pipelines, as far as it can be had at once; ask ``remembered(_:)`` for the others.
     func remembered() async -> [String: RememberedState] {
-        await workers.run { [self] in
+        await workers.run("index") { [self] in
             ((try? cache.memories(key: Self.bindingKey)) ?? [:]).mapValues(RememberedState.init)
         }
     }
 
     func validators(_ pipeline: String, binding: String) async -> FreshetPipelines.Validators? {
-        await workers.run { [self] in
+        await workers.run("index") { [self] in
             attempt(pipeline, else: nil) { () throws(CacheError) in
                 try cache.validators(pipeline, url: binding).map {
                     FreshetPipelines.Validators(entityTag: $0.entityTag, lastModified: $0.lastModified)
@@ -43,9 +43,10 @@ struct CacheStore: SnapshotStore {
     func commit(
         _ snapshot: Snapshot, of definition: PipelineDefinition
     ) async throws(RunFailure) -> CommitResult {
-        try await workers.run { [self] () throws(RunFailure) in
+        try await workers.run("commit") { [self] () throws(RunFailure) in
+            let destination = try CacheDestination(definition)
             do throws(CacheError) {
-                let pending = try cache.begin(CacheDestination(definition))
+                let pending = try cache.begin(destination)
                 try pending.write(snapshot.bytes)
                 let outcome = try pending.commit(
                     validators: [Validators(snapshot.validators, binding: snapshot.binding)].compactMap(\.self),
@@ -64,10 +65,19 @@ struct CacheStore: SnapshotStore {
         }
     }
 
+    /// Gives the copy at hand the mode and group that are configured now.
+    func setAccess(_ definition: PipelineDefinition) async {
+        await workers.run { [self] in
+            // A group that is not there is named by the next run.
+            guard let destination = try? CacheDestination(definition) else { return }
+            attempt(definition.name, else: ()) { () throws(CacheError) in try cache.setAccess(destination) }
+        }
+    }
+
     func recordUnchanged(
         _ pipeline: String, binding: String, validators: FreshetPipelines.Validators?
     ) async -> Bool {
-        await workers.run { [self] in
+        await workers.run("index") { [self] in
             // An index that fails says nothing of the copy.
             attempt(pipeline, else: true) { () throws(CacheError) in
                 try cache.recordUnchanged(
@@ -79,7 +89,7 @@ struct CacheStore: SnapshotStore {
     }
 
     func rememberRetryAfter(_ pipeline: String, until: Int64?) async {
-        await workers.run { [self] in
+        await workers.run("index") { [self] in
             attempt(pipeline, else: ()) { () throws(CacheError) in
                 try cache.recordFailure(
                     pipeline, at: WallTime(microseconds: WallClock.now),
@@ -90,7 +100,7 @@ struct CacheStore: SnapshotStore {
 
     func record(_ run: FreshetPipelines.RunRecord) async {
         guard let outcome = FreshetCache.RunRecord.Outcome(rawValue: run.outcome) else { return }
-        await workers.run { [self] in
+        await workers.run("index") { [self] in
             attempt(run.pipeline, else: ()) { () throws(CacheError) in
                 try cache.record(
                     FreshetCache.RunRecord(
@@ -121,9 +131,17 @@ struct CacheStore: SnapshotStore {
 }
 
 extension CacheDestination {
-    init(_ definition: PipelineDefinition) {
+    /// Looks its group up, and so may block.
+    init(_ definition: PipelineDefinition) throws(RunFailure) {
+        var group: UInt32?
+        if let name = definition.cache.group {
+            guard let found = SystemGroup(named: name) else {
+                throw RunFailure(.local, "there is no group '\(name)' (cache.group) on this machine; groupadd makes it")
+            }
+            group = found.identifier
+        }
         self.init(
-            pipeline: definition.name, file: definition.cache.file, mode: definition.cache.mode ?? 0o644,
+            pipeline: definition.name, file: definition.cache.file, mode: definition.cacheMode, group: group,
             keep: definition.cache.keep, minimumBytes: Int64(clamping: definition.check.minBytes),
             maximumBytes: Int64(clamping: definition.check.maxBytes))
     }

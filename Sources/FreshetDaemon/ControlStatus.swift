@@ -50,6 +50,7 @@ extension WaitingReason {
             case .quiet, .interval, .splay: .quiet
             case .backOff, .retryAfter: .backoff
             case .slot: .slot
+            case .sleep: .sleep
             }
     }
 }
@@ -113,7 +114,7 @@ extension SourceDefinition {
     var text: String {
         switch self {
         case .http(let source): Redaction.url(source.url)
-        case .command(let arguments): arguments.joined(separator: " ")
+        case .command(let arguments): Redaction.text(arguments.joined(separator: " "))
         case .file(let path): path
         }
     }

@@ -30,7 +30,7 @@ package enum DaemonEntry {
     /// To be called before any thread is started: the signals that the daemon hears as events are blocked, and a peer
     /// that closes its end is an error of write(2) and no death.
     package static func prepareProcess() {
-        SignalDescriptor.block([SIGHUP, SIGTERM, SIGINT])
+        SignalDescriptor.block([SIGHUP, SIGTERM, SIGINT] + (OrphanReaper.isNeeded ? [SIGCHLD] : []))
         signal(SIGPIPE, SIG_IGN)
         umask(0o022)
     }
@@ -51,6 +51,10 @@ package enum DaemonEntry {
             }
         }
         configuration = loader.refusing(faults, in: configuration)
+        // What the service is started with is not known here for certain, so that none of it is an error.
+        let surroundings = Surroundings(
+            checking: configuration, environment: options.environment, isRoot: geteuid() == 0)
+        configuration = loader.noting(surroundings.faults, as: .warning, in: configuration)
         if json {
             let diagnostics = configuration.diagnostics.map(ConfigurationDiagnostic.init)
             let text = ControlJSON.text(of: ControlMessage.Diagnostics(diagnostics: diagnostics))
@@ -74,11 +78,16 @@ package enum DaemonEntry {
     package static func run(_ options: DaemonOptions, on loop: EventLoop) async -> DaemonExit {
         let destination = LogDestination.detect(environment: options.environment)
         let threshold = LogThreshold(Logger.Level(rawValue: options.logLevel) ?? .info)
+        let redactor = Redactor()
         let log = Logger(label: "freshetd") { label in
-            JournalLogHandler(label: label, identifier: "freshetd", destination: destination, threshold: threshold)
+            JournalLogHandler(
+                label: label, identifier: "freshetd", destination: destination, threshold: threshold, redactor: redactor
+            )
         }
         do {
-            return try await Supervisor(options: options, loop: loop, log: log).run()
+            return try await Supervisor(
+                options: options, loop: loop, log: log, threshold: threshold, redactor: redactor
+            ).run()
         } catch {
             log.critical("cannot start", metadata: ["error": .string("\(error)")])
             return .failure

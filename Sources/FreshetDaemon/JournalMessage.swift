@@ -14,5 +14,7 @@ enum JournalMessage: String {
     case cacheMended = "c7176e0f419246289ab9c463273b2aef"
     case cacheTrouble = "ab6bd2ed3512434ca37b15d55b5a9d3e"
     case network = "6400bcdb36024f2ebc67e8fc559dacd0"
+    case resumed = "38988b34e4ce4065b5ede383ced9bfa8"
+    case clockStepped = "045ea345332c48c79b66127d5877f2d4"
     case signal = "29c96b42cc944492b5532632c1c120b3"
 }

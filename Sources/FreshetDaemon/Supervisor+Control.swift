@@ -77,6 +77,7 @@ extension Supervisor: ControlService {
         for (target, follower) in targets where target != .elsewhere {
             rows.append(network(target, follower.watch.fact, unavailable: unavailable))
         }
+        rows.append(resumeStatus())
         rows.append(book.status(SignalName.reload, fact: "waits for SIGHUP or freshetctl reload"))
         rows.append(book.status(SignalName.operation, fact: "waits for freshetctl refresh"))
         let next = pipelines.values.compactMap { hosted in
@@ -98,9 +99,21 @@ extension Supervisor: ControlService {
     }
 
     func reload(
-        configurationOnly: Bool
+        configurationOnly: Bool, asker: String
     ) async throws(ControlError) -> (ReloadSummary, [ConfigurationDiagnostic]) {
-        try await reload(configurationOnly: configurationOnly, detail: "freshetctl reload")
+        try await reload(configurationOnly: configurationOnly, detail: asker)
+    }
+
+    func logLevel() async -> LogLevel { LogLevel(threshold.level) }
+
+    func setLogLevel(_ level: LogLevel) async {
+        let before = threshold.level
+        let new = Logger.Level(level)
+        guard new != before else { return }
+        // Said at whichever level lets more through: that it grows silent, too.
+        threshold.level = min(before, new)
+        log.notice("log level changed", metadata: ["level": .string(level.rawValue)])
+        threshold.level = new
     }
 
     /// How many pipelines there are, by state.
@@ -123,15 +136,16 @@ extension Supervisor: ControlService {
             daemonUser: user, isSystemDaemon: user != 0 && user < firstOrdinaryUser, changingGroup: group)
     }
 
-    /// Makes the socket and serves it.
+    /// Serves the socket that was passed, or makes it.
     func serveControl() throws {
         let path = options.socket ?? "\(directories.runtime)/\(ControlInterface.name)"
-        let listener = try VarlinkListener(path: path)
+        let listener = try inherited ?? VarlinkListener(path: path)
         let server = try VarlinkServer(
             loop, listener,
             identity: VarlinkServer.Identity(
                 vendor: "Freshet", product: "freshetd", version: Version.current, url: ""),
-            interfaces: [try ControlDispatcher(self, rights: Self.rights()).interface()])
+            interfaces: try ControlDispatcher(self, rights: Self.rights()).interfaces())
+        if let path = listener.path { keepSocket(of: server, at: path) }
         adopt { [weak self] in
             do {
                 try await server.run()
@@ -140,5 +154,35 @@ extension Supervisor: ControlService {
                 self?.end(.failure)
             }
         }
+    }
+}
+
+extension LogLevel {
+    init(_ level: Logger.Level) {
+        self =
+            switch level {
+            case .trace: .trace
+            case .debug: .debug
+            case .info: .info
+            case .notice: .notice
+            case .warning: .warning
+            case .error: .error
+            case .critical: .critical
+            }
+    }
+}
+
+extension Logger.Level {
+    init(_ level: LogLevel) {
+        self =
+            switch level {
+            case .trace: .trace
+            case .debug: .debug
+            case .info: .info
+            case .notice: .notice
+            case .warning: .warning
+            case .error: .error
+            case .critical: .critical
+            }
     }
 }

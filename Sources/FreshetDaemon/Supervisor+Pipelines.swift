@@ -35,6 +35,10 @@ extension Supervisor {
                 await host(definition)
                 continue
             }
+            // Somebody may have closed the copy in the configuration while the daemon was away.
+            if state.generation != nil, state.binding != definition.validatorBinding {
+                await parts.store.setAccess(definition)
+            }
             let (target, network, reporter) = prepare(definition, in: parts)
             let runner = parts.engine.add(
                 definition, remembered: state, signal: signal(of: definition, target), network: network, splay: splay,
@@ -96,8 +100,9 @@ extension Supervisor {
             case .start: signals.append(standard.start.signal)
             case .reload: signals.append(standard.reload.signal)
             case .network: if let follower = targets[target] { signals.append(follower.watch.signal) }
-            // Their sources are not here yet; a pipeline may name them all the same.
-            case .resume, .foreground: break
+            case .resume: if let sleep = parts?.sleep { signals.append(sleep.resumed) }
+            // Its source is not here yet; a pipeline may name it all the same.
+            case .foreground: break
             }
         }
         return .merge(signals)

@@ -14,7 +14,7 @@ extension Supervisor {
     /// Reads the files, on a worker.
     func load() async -> Configuration {
         let loader = Self.loader(options)
-        return await workers.run { loader.load() }
+        return await workers.run("configuration") { loader.load() }
     }
 
     /// Reads where flags and environment say, and where neither does, in the search path.
@@ -51,7 +51,7 @@ extension Supervisor {
             if !waitingReloads.isEmpty { waitingReloads.removeFirst().resume() }
         }
         notifier.reloading(status: "reading the configuration")
-        let new = await refusingProgramFaults(of: await load())
+        let (new, surroundings) = await checkingSurroundings(of: await refusingProgramFaults(of: await load()))
         var faults = new.diagnostics.filter { $0.severity == .error }
         if faults.isEmpty, let conflict = await assignFiles(of: new, in: parts) { faults = [conflict] }
         guard faults.isEmpty else {
@@ -65,6 +65,8 @@ extension Supervisor {
                 ])
             throw .configurationRefused((new.isSound ? faults : new.diagnostics).map(ConfigurationDiagnostic.init))
         }
+        redactor.know(surroundings.hidden(with: new))
+        await parts.http.use(surroundings.secrets)
         let summary = await apply(new)
         notifier.ready(status: statusLine())
         log.info(
@@ -90,6 +92,7 @@ extension Supervisor {
         configuration = new
         faulty = [:]
         parts?.slots.change(limit: new.daemon.concurrency)
+        for definition in difference.changed + difference.added { await parts?.store.setAccess(definition) }
         for name in difference.removed { await dismiss(name) }
         for definition in difference.changed { await change(definition) }
         for definition in difference.added { await host(definition) }
@@ -131,6 +134,18 @@ extension Supervisor {
         guard !faults.isEmpty else { return new }
         let loader = Self.loader(options)
         return await workers.run { [faults] in loader.refusing(faults, in: new) }
+    }
+
+    /// Reads the credentials that pipelines name and looks for their groups, on a worker. Who lacks one is faulty.
+    func checkingSurroundings(of configuration: Configuration) async -> (Configuration, Surroundings) {
+        let credentials = Credentials(environment: options.environment)
+        let loader = Self.loader(options)
+        let (checked, surroundings) = await workers.run {
+            let surroundings = Surroundings(of: configuration, credentials)
+            guard !surroundings.faults.isEmpty else { return (configuration, surroundings) }
+            return (loader.noting(surroundings.faults, as: .error, in: configuration), surroundings)
+        }
+        return (checked, surroundings)
     }
 
     private func assignFiles(of new: Configuration, in parts: Parts) async -> Diagnostic? {

@@ -23,7 +23,11 @@ actor Supervisor {
     let options: DaemonOptions
     let loop: EventLoop
     let log: Logger
+    /// What `log` leaves out.
+    let threshold: LogThreshold
     let notifier: Notifier
+    /// Knows the secrets of the configuration in force.
+    let redactor: Redactor
     let workers = WorkerPool()
     let clock: LoopEngineClock
     let directories: ServiceDirectories
@@ -48,7 +52,17 @@ actor Supervisor {
     private var statusTimer: LoopTimer?
     /// Due when a network that has flapped is to be told of.
     var networkTimer: LoopTimer?
+    var sleepNews = SleepNews()
     private var termination: SignalDescriptor?
+    /// As process 1.
+    private var reaper: OrphanReaper?
+    /// Nil where nobody watches.
+    var heartbeat: Heartbeat?
+    /// The control socket, if the service manager passed it.
+    var inherited: VarlinkListener?
+    var socketWatch: DirectoryWatch?
+    /// It was said that the socket cannot be made again.
+    var isSocketLost = false
 
     /// Child tasks to be: closures that the running ``run()`` adds to its group.
     private let jobs: AsyncStream<@Sendable () async -> Void>
@@ -62,38 +76,73 @@ actor Supervisor {
     struct Parts: Sendable {
         let cache: LocalCache
         let store: CacheStore
+        let http: HTTPClient
         let network: NetworkMonitor
         /// Followed always: what the daemon says of the network as a whole.
         let elsewhere: NetworkWatch
         let engine: PipelineEngine
         let slots: RunSlots
+        let sleep: SleepMonitor
     }
 
-    init(options: DaemonOptions, loop: EventLoop, log: Logger) throws {
+    /// - Parameters:
+    ///   - threshold: that of `log`, for it to be changed while the daemon runs.
+    ///   - redactor: that of `log`.
+    init(
+        options: DaemonOptions, loop: EventLoop, log: Logger, threshold: LogThreshold = LogThreshold(),
+        redactor: Redactor = Redactor()
+    ) throws {
         self.options = options
         self.loop = loop
         self.log = log
+        self.threshold = threshold
+        self.redactor = redactor
         notifier = Notifier(environment: options.environment)
         clock = LoopEngineClock(loop: loop)
         book = SignalBook(events: events)
-        var directories = try ServiceDirectories(name: "freshet", environment: options.environment, userID: geteuid())
+        directories = try Self.directories(options)
+        identity = MachineIdentity.read()?.bytes ?? MachineIdentity.hostName
+        (jobs, jobsInput) = AsyncStream.makeStream()
+    }
+
+    /// What flags name need not be looked for: a user without a name and a home, as in a container, can do without.
+    private static func directories(_ options: DaemonOptions) throws -> ServiceDirectories {
+        let flags = [
+            ("STATE_DIRECTORY", options.stateDirectory), ("CACHE_DIRECTORY", options.cacheDirectory),
+            ("RUNTIME_DIRECTORY", options.runtimeDirectory),
+            // Configuration has a search path of its own.
+            ("CONFIGURATION_DIRECTORY", "/"),
+        ]
+        var environment = options.environment
+        for (variable, flag) in flags where flag != nil { environment[variable] = "/" }
+        var directories = try ServiceDirectories(name: "freshet", environment: environment, userID: geteuid())
         directories.state = options.stateDirectory ?? directories.state
         directories.cache = options.cacheDirectory ?? directories.cache
         directories.runtime = options.runtimeDirectory ?? directories.runtime
-        self.directories = directories
-        identity = MachineIdentity.read()?.bytes ?? []
-        (jobs, jobsInput) = AsyncStream.makeStream()
+        return directories
     }
 
     // MARK: Life
 
     /// Runs the daemon until it is told to end, and says how it ended.
     func run() async -> DaemonExit {
-        configuration = await load()
+        do {
+            inherited = try Self.inheritedListener(ListenDescriptors(environment: options.environment).items)
+        } catch {
+            log.critical("cannot start", metadata: ["error": .string("\(error)")])
+            return .configuration
+        }
+        let surroundings: Surroundings
+        (configuration, surroundings) = await checkingSurroundings(of: await load())
+        redactor.know(surroundings.hidden(with: configuration))
         for diagnostic in configuration.daemonDiagnostics { say(diagnostic) }
-        guard configuration.isDaemonSound else { return .configuration }
+        guard configuration.isDaemonSound else {
+            inherited?.turnAway()
+            return .configuration
+        }
         do {
             parts = try await makeParts()
+            await parts?.http.use(surroundings.secrets)
         } catch {
             log.critical("cannot start", metadata: ["error": .string("\(error)")])
             return .failure
@@ -104,6 +153,8 @@ actor Supervisor {
             for await job in jobs { group.addTask { await job() } }
             group.cancelAll()
         }
+        // Here, where the loop still turns and a slow disk is no hang.
+        if let cache = parts?.cache { await workers.run("index") { cache.flush() } }
         log.info("stopped", metadata: ["message-id": .string(JournalMessage.stopping.rawValue)])
         return exit.status ?? .success
     }
@@ -133,11 +184,16 @@ actor Supervisor {
             return end(.failure)
         }
         if let engine = parts?.engine { adopt { await engine.run() } }
+        followSleep()
         await hostAll()
         statusTimer = LoopTimer(loop) { [weak self] in
             self?.adopt { [weak self] in await self?.tellStatus() }
         }
         notifier.ready(status: statusLine())
+        beginWatchdog()
+        if !notifier.isConnected {
+            log.info("no service manager: nobody is told of readiness, and nobody restarts a daemon that ends or hangs")
+        }
         log.info(
             "ready",
             metadata: [
@@ -182,14 +238,15 @@ actor Supervisor {
             fetcher: SourceFetcher(
                 http: http, commands: CommandRunner(loop, workers: workers), files: FileReader(workers: workers)),
             transformer: JQTransformer(loop, workers: workers), store: store, clock: clock,
-            slots: slots)
+            slots: slots, redact: { [redactor] in redactor.text($0) })
+        let engine = PipelineEngine(world)
         return Parts(
-            cache: cache, store: store, network: network, elsewhere: network.watch(.elsewhere),
-            engine: PipelineEngine(world), slots: slots)
+            cache: cache, store: store, http: http, network: network, elsewhere: network.watch(.elsewhere),
+            engine: engine, slots: slots, sleep: watchSleep(network, engine))
     }
 
     /// Makes a directory and those above it, as `mkdir -p -m MODE` does; systemd has made them already.
-    private static func makeDirectory(_ path: String, mode: mode_t) throws(FreshetEventLoop.SystemCallError) {
+    static func makeDirectory(_ path: String, mode: mode_t) throws(FreshetEventLoop.SystemCallError) {
         let components = path.split(separator: "/")
         var made = path.hasPrefix("/") ? "" : "."
         for (index, component) in components.enumerated() {
@@ -207,6 +264,7 @@ actor Supervisor {
     /// A process signal may come at any time from the start on. It is blocked and so stays pending until its
     /// descriptor is read: that must not be before somebody listens.
     private func listenToProcessSignals() throws {
+        if OrphanReaper.isNeeded { reaper = try OrphanReaper(loop) }
         termination = try SignalDescriptor(loop, [SIGTERM, SIGINT]) { [weak self] _ in self?.end() }
         adopt { await self.listenToHangup() }
     }
@@ -295,24 +353,12 @@ actor Supervisor {
         statusTimer?.arm(at: .now + Self.statusDelay)
     }
 
-    private func tellStatus() {
+    func tellStatus() {
         isStatusDue = false
         let line = statusLine()
         guard line != lastStatus, !isEnding else { return }
         lastStatus = line
         notifier.status(line)
-    }
-
-    /// Such as `20 pipelines: 18 loaded, 1 waiting, 1 failed; network via 192.0.2.1 on wan0`.
-    func statusLine() -> String {
-        let counts = counts()
-        let parts = [
-            (counts.loaded, "loaded"), (counts.loading, "loading"), (counts.waiting, "waiting"),
-            (counts.failed, "failed"), (counts.idle, "idle"), (counts.held, "held"),
-        ].filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
-        let noun = counts.total == 1 ? "pipeline" : "pipelines"
-        let states = parts.isEmpty ? "" : ": " + parts.joined(separator: ", ")
-        return "\(counts.total) \(noun)\(states); network \(self.parts?.elsewhere.fact.description ?? "not known")"
     }
 }
 

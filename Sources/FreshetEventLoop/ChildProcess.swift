@@ -4,8 +4,13 @@ import Synchronization
 
 /// A child process: spawned without a shell, in a process group of its own, awaited by a pidfd on the loop.
 ///
-/// The child gets default signal handlers, an empty signal mask, and no descriptors but the three that it is given.
+/// The child gets default signal handlers, an empty signal mask, no descriptors but the three that it is given, and a
+/// usual limit of them.
 public final class ChildProcess: Sendable {
+    /// The most descriptors that a child may have open, unless it raises its soft limit itself: what select(2) bears, and
+    /// what systemd gives a service (systemd.exec(5), LimitNOFILE=). This process may have many more.
+    public static let descriptorLimit: UInt64 = 1_024
+
     /// How a process ended.
     public enum Exit: Hashable, Sendable, CustomStringConvertible {
         /// It called exit(3) with this status, 0 to 255.
@@ -44,6 +49,7 @@ public final class ChildProcess: Sendable {
 
     /// The process's id, which is its group's too.
     public let identifier: Int32
+    private let children: ChildLedger
     private let exit: ExitState
     private let watch: Mutex<DescriptorWatch?>
 
@@ -58,8 +64,12 @@ public final class ChildProcess: Sendable {
     public init(
         _ loop: EventLoop, _ command: Command, input: Int32, output: Int32, error: Int32
     ) throws(SystemCallError) {
-        let identifier = try Self.spawn(command, standard: [input, output, error])
+        let children = loop.children
+        let identifier = try children.note { () throws(SystemCallError) in
+            try Self.spawn(command, standard: (input, output, error))
+        }
         self.identifier = identifier
+        self.children = children
         let exit = ExitState()
         self.exit = exit
         watch = Mutex(nil)
@@ -69,6 +79,7 @@ public final class ChildProcess: Sendable {
             // Without a pidfd it could never be awaited: end it and reap it here. It cannot ignore SIGKILL.
             kill(-identifier, SIGKILL)
             waitpid(identifier, nil, 0)
+            children.forget(identifier)
             throw SystemCallError("pidfd_open", errno: reason, subject: command.path)
         }
         let descriptor = OwnedDescriptor(pidfd)
@@ -76,6 +87,7 @@ public final class ChildProcess: Sendable {
             // Once only: on another thread than the loop's this may run before the watch is in its place, and so again.
             if exit.result == nil {
                 guard let result = Self.reap(descriptor.rawValue) else { return }
+                children.forget(identifier)
                 exit.end(with: result)
             }
             self?.watch.withLock { $0 }?.cancel()
@@ -105,6 +117,7 @@ public final class ChildProcess: Sendable {
         guard exit.result == nil else { return }
         kill(-identifier, SIGKILL)
         waitpid(identifier, nil, 0)
+        children.forget(identifier)
     }
 
     private static func reap(_ pidfd: Int32) -> Exit? {
@@ -118,39 +131,29 @@ public final class ChildProcess: Sendable {
         return info.si_code == Int32(CLD_EXITED) ? .exited(status: status) : .signalled(status)
     }
 
-    private static func spawn(_ command: Command, standard: [Int32]) throws(SystemCallError) -> Int32 {
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
-        // dup2 onto itself would leave close-on-exec set; posix_spawn clears it in that case (POSIX.1-2017).
-        for (target, source) in standard.enumerated() {
-            posix_spawn_file_actions_adddup2(&actions, source, Int32(target))
-        }
-        posix_spawn_file_actions_addclosefrom_np(&actions, 3)
-        if let directory = command.directory { posix_spawn_file_actions_addchdir_np(&actions, directory) }
-
-        var attributes = posix_spawnattr_t()
-        posix_spawnattr_init(&attributes)
-        defer { posix_spawnattr_destroy(&attributes) }
-        var none = sigset_t()
-        sigemptyset(&none)
-        var all = sigset_t()
-        sigfillset(&all)
-        posix_spawnattr_setsigmask(&attributes, &none)
-        posix_spawnattr_setsigdefault(&attributes, &all)
-        posix_spawnattr_setpgroup(&attributes, 0)
-        posix_spawnattr_setflags(
-            &attributes, Int16(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
-
+    private static func spawn(
+        _ command: Command, standard: (Int32, Int32, Int32)
+    ) throws(SystemCallError) -> Int32 {
         let environment = command.environment.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
-        var child: pid_t = 0
-        let result = withCStrings([command.path] + command.arguments) { arguments in
+        var spawn = freshet_spawn()
+        spawn.standard = standard
+        spawn.descriptor_limit = descriptorLimit
+        let child = withCStrings([command.path] + command.arguments) { arguments in
             withCStrings(environment) { environment in
-                posix_spawn(&child, command.path, &actions, &attributes, arguments, environment)
+                withCStrings([command.path] + [command.directory].compactMap(\.self)) { paths in
+                    spawn.arguments = arguments
+                    spawn.environment = environment
+                    spawn.path = UnsafePointer(paths[0])
+                    // After the last one is null.
+                    spawn.directory = UnsafePointer(paths[1])
+                    return freshet_spawn(&spawn)
+                }
             }
         }
-        guard result == 0 else { throw SystemCallError("execve", errno: result, subject: command.path) }
-        return child
+        guard child < 0 || spawn.failure != 0 else { return child }
+        if child > 0 { waitpid(child, nil, 0) }
+        let call = String(cString: spawn.failed_call)
+        throw SystemCallError(call, errno: spawn.failure, subject: call == "chdir" ? command.directory : command.path)
     }
 
     /// Calls `body` with a null-terminated array of C strings.

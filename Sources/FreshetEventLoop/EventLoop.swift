@@ -64,6 +64,11 @@ public final class EventLoop: Sendable {
         var timers = TimerQueue()
         var timerHandlers: [TimerQueue.Identifier: @Sendable () -> Void] = [:]
         var nextTimer: TimerQueue.Identifier = 0
+        /// What runs at each wake-up, in the order in which it was registered.
+        var wakeUpObservers: [(identifier: UInt64, observe: @Sendable () -> Bool)] = []
+        var nextObserver: UInt64 = 0
+        /// What other threads want run on the loop's.
+        var calls: [@Sendable () -> Void] = []
         /// What the timer descriptor was last set to.
         var armed: ContinuousClock.Instant?
         /// The loop sleeps or is about to: who adds work from another thread has to wake it, once.
@@ -77,6 +82,8 @@ public final class EventLoop: Sendable {
         }
     }
 
+    /// Those that ``ChildProcess`` awaits.
+    let children = ChildLedger()
     private let epoll: OwnedDescriptor
     private let wakeUp: OwnedDescriptor
     private let timer: OwnedDescriptor
@@ -107,9 +114,9 @@ public final class EventLoop: Sendable {
 
     /// Runs the loop on the calling thread until ``stop()``.
     ///
-    /// Each turn runs the jobs that are ready, then asks the kernel, then runs expired timers before descriptors'
-    /// handlers. Jobs that jobs add run in the same turn up to ``jobRoundsPerTurn``, so that descriptors are never
-    /// starved.
+    /// Each turn runs the jobs that are ready, then asks the kernel, then the observers of wake-ups
+    /// (``observeWakeUps(_:)``), then runs expired timers before descriptors' handlers. Jobs that jobs add run in the
+    /// same turn up to ``jobRoundsPerTurn``, so that descriptors are never starved.
     public func run() {
         thread.store(UInt(pthread_self()), ordering: .relaxed)
         defer { thread.store(0, ordering: .relaxed) }
@@ -117,8 +124,15 @@ public final class EventLoop: Sendable {
         while runReadyJobs() {
             let timeout = prepareToWait()
             let count = epoll_wait(epoll.rawValue, &events, Int32(events.count), timeout)
-            state.withLock { $0.needsWake = false }
-            expireTimers()
+            let observers = state.withLock { state in
+                state.needsWake = false
+                return state.wakeUpObservers
+            }
+            // Taken before the observers look: should the machine sleep after their look, what became overdue in that
+            // sleep is not expired before they have looked again.
+            let now = ContinuousClock.Instant.now
+            if !observers.isEmpty, tell(observers), !runReadyJobs() { return }
+            expireTimers(until: now)
             // A negative count is EINTR (a debugger, a stop and its SIGCONT): nothing was delivered.
             guard count > 0 else { continue }
             for index in 0..<Int(count) { dispatch(events[index]) }
@@ -144,14 +158,16 @@ public final class EventLoop: Sendable {
     /// Returns false when the loop was stopped.
     private func runReadyJobs() -> Bool {
         for _ in 0..<Self.jobRoundsPerTurn {
-            let (jobs, stopped) = state.withLock { state in
-                let jobs = state.jobs
+            let (jobs, calls, stopped) = state.withLock { state in
+                let (jobs, calls) = (state.jobs, state.calls)
                 state.jobs.removeAll(keepingCapacity: jobs.count <= 1_024)
-                return (jobs, state.stopped)
+                state.calls = []
+                return (jobs, calls, state.stopped)
             }
+            for call in calls { call() }
             for job in jobs { job.runSynchronously(on: asUnownedTaskExecutor()) }
             if stopped { return false }
-            if jobs.isEmpty { break }
+            if jobs.isEmpty && calls.isEmpty { break }
         }
         return true
     }
@@ -165,7 +181,7 @@ public final class EventLoop: Sendable {
             let isDue = if change, let earliest { earliest <= .now } else { false }
             if isDue { change = false }
             if change { state.armed = earliest }
-            let busy = !state.jobs.isEmpty || state.stopped || isDue
+            let busy = !state.jobs.isEmpty || !state.calls.isEmpty || state.stopped || isDue
             state.needsWake = !busy
             return (earliest, change, busy ? 0 : -1)
         }
@@ -185,8 +201,7 @@ public final class EventLoop: Sendable {
         timerfd_settime(timer.rawValue, 0, &setting, nil)
     }
 
-    private func expireTimers() {
-        let now = ContinuousClock.Instant.now
+    private func expireTimers(until now: ContinuousClock.Instant) {
         while true {
             let (handler, expired) = state.withLock { state -> ((@Sendable () -> Void)?, Bool) in
                 guard let identifier = state.timers.popExpired(at: now) else { return (nil, false) }
@@ -296,7 +311,46 @@ public final class EventLoop: Sendable {
         withExtendedLifetime(removed) {}
     }
 
+    // MARK: Wake-ups
+
+    func addWakeUpObserver(_ observe: @escaping @Sendable () -> Bool) -> UInt64 {
+        state.withLock { state in
+            state.nextObserver += 1
+            state.wakeUpObservers.append((state.nextObserver, observe))
+            return state.nextObserver
+        }
+    }
+
+    func removeWakeUpObserver(_ identifier: UInt64) {
+        let removed = state.withLock { state in
+            let index = state.wakeUpObservers.firstIndex { $0.identifier == identifier }
+            return index.map { state.wakeUpObservers.remove(at: $0) }
+        }
+        // Its captures are released outside the lock: they may call the loop again.
+        withExtendedLifetime(removed) {}
+    }
+
+    /// Returns whether one of them wants the jobs run before the timers.
+    private func tell(_ observers: [(identifier: UInt64, observe: @Sendable () -> Bool)]) -> Bool {
+        var wantsJobs = false
+        for observer in observers where observer.observe() { wantsJobs = true }
+        return wantsJobs
+    }
+
     // MARK: Jobs
+
+    /// Runs a body on the loop's thread, in the loop's next turn; bodies run in the order in which they came.
+    ///
+    /// It is for what belongs to that thread alone, such as a C object that may be used from one thread only. A loop
+    /// that was stopped runs it no more.
+    public func perform(_ body: @escaping @Sendable () -> Void) {
+        let wake = state.withLock { state in
+            if state.stopped { return false }
+            state.calls.append(body)
+            return state.takeWake()
+        }
+        if wake { wakeFromOutside() }
+    }
 
     func enqueue(job: UnownedJob) {
         let wake = state.withLock { state in

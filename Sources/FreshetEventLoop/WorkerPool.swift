@@ -10,6 +10,14 @@ public final class WorkerPool: Sendable {
     /// How long a thread waits for more work before it ends: long enough to serve a burst with the same threads.
     static let idleTime = 5
 
+    /// A piece of work under way.
+    public struct RunningWork: Hashable, Sendable {
+        /// What it was called when it was given.
+        public var name: String
+        /// When a thread began with it.
+        public var since: ContinuousClock.Instant
+    }
+
     private let queue: WorkQueue
 
     /// - Parameter threads: how many pieces of work run at once at most.
@@ -21,12 +29,14 @@ public final class WorkerPool: Sendable {
     ///
     /// Work cannot be interrupted: a cancelled caller still waits for it. Work that was not begun when the caller was
     /// cancelled runs all the same; ask `Task.isCancelled` before you call.
+    ///
+    /// - Parameter name: what ``oldestRunning`` calls it, for people.
     public func run<Success: Sendable, Failure: Error>(
-        _ work: @escaping @Sendable () throws(Failure) -> Success
+        _ name: StaticString = "file access", _ work: @escaping @Sendable () throws(Failure) -> Success
     ) async throws(Failure) -> Success {
         let result = await withCheckedContinuation {
             (continuation: CheckedContinuation<Result<Success, Failure>, Never>) in
-            queue.add {
+            queue.add(name) {
                 let result: Result<Success, Failure>
                 do throws(Failure) {
                     result = .success(try work())
@@ -41,6 +51,10 @@ public final class WorkerPool: Sendable {
 
     /// Threads that exist now.
     public var threadCount: Int { queue.threadCount }
+
+    /// The work under way that has taken longest so far; nil if there is none. Work that hangs, as on a slow disk, is
+    /// found by it: asking costs a lock, and nothing wakes up for it.
+    public var oldestRunning: RunningWork? { queue.oldestRunning }
 }
 
 /// The pool's queue, which its threads keep alive while they run.
@@ -50,9 +64,23 @@ public final class WorkerPool: Sendable {
 private final class WorkQueue: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+    private struct Item {
+        var name: StaticString
+        var body: @Sendable () -> Void
+    }
+
+    private struct Running {
+        var ticket: UInt64
+        var name: StaticString
+        var since: ContinuousClock.Instant
+    }
+
     private let limit: Int
-    private var work: [@Sendable () -> Void] = []
+    private var work: [Item] = []
     private var head = 0
+    /// What the threads do now: as many as there are threads at most, and the oldest first.
+    private var running: [Running] = []
+    private var lastTicket: UInt64 = 0
     private var threads = 0
     private var idle = 0
 
@@ -79,9 +107,15 @@ private final class WorkQueue: @unchecked Sendable {
         return threads
     }
 
-    func add(_ item: @escaping @Sendable () -> Void) {
+    var oldestRunning: WorkerPool.RunningWork? {
         pthread_mutex_lock(mutex)
-        work.append(item)
+        defer { pthread_mutex_unlock(mutex) }
+        return running.first.map { WorkerPool.RunningWork(name: $0.name.description, since: $0.since) }
+    }
+
+    func add(_ name: StaticString, _ body: @escaping @Sendable () -> Void) {
+        pthread_mutex_lock(mutex)
+        work.append(Item(name: name, body: body))
         let starts = idle < work.count - head && threads < limit
         if starts { threads += 1 }
         pthread_cond_signal(condition)
@@ -94,21 +128,15 @@ private final class WorkQueue: @unchecked Sendable {
             // which is slow and right.
             pthread_mutex_lock(mutex)
             threads -= 1
-            let mine = threads == 0 ? take() : nil
+            if threads == 0 { runNext() }
             pthread_mutex_unlock(mutex)
-            mine?()
         }
     }
 
     private func serve() {
         pthread_mutex_lock(mutex)
         while true {
-            if let item = take() {
-                pthread_mutex_unlock(mutex)
-                item()
-                pthread_mutex_lock(mutex)
-                continue
-            }
+            if runNext() { continue }
             var deadline = timespec()
             clock_gettime(CLOCK_MONOTONIC, &deadline)
             deadline.tv_sec += WorkerPool.idleTime
@@ -121,8 +149,22 @@ private final class WorkQueue: @unchecked Sendable {
         pthread_mutex_unlock(mutex)
     }
 
+    /// Takes a piece of work and runs it; false if there is none. Call with the mutex held: it is released meanwhile.
+    @discardableResult
+    private func runNext() -> Bool {
+        guard let item = take() else { return false }
+        lastTicket += 1
+        let ticket = lastTicket
+        running.append(Running(ticket: ticket, name: item.name, since: .now))
+        pthread_mutex_unlock(mutex)
+        item.body()
+        pthread_mutex_lock(mutex)
+        running.removeAll { $0.ticket == ticket }
+        return true
+    }
+
     /// Call with the mutex held.
-    private func take() -> (@Sendable () -> Void)? {
+    private func take() -> Item? {
         guard head < work.count else { return nil }
         defer {
             head += 1

@@ -76,7 +76,7 @@ private struct Course {
 
     mutating func step() throws {
         let name = Self.names.randomElement(using: &dice) ?? "a"
-        switch Int.random(in: 0..<20, using: &dice) {
+        switch Int.random(in: 0..<24, using: &dice) {
         case 0, 1: try machine.network(nil)
         case 2, 3, 4:
             try machine.network(
@@ -93,12 +93,25 @@ private struct Course {
         case 12: try machine.reload()
         case 13: try restart()
         case 14: try machine.hold(name, Bool.random(using: &dice))
-        case 15:
-            machine.sleep(.seconds(Int64.random(in: 1...7200, using: &dice)))
-            try machine.wake()
-        case 16: try machine.pass(.seconds(Int64.random(in: 1...7200, using: &dice)))
+        case 15, 16: try sleep()
+        case 17: try machine.goesToSleep(Bool.random(using: &dice))
+        case 18: try machine.stepClock(by: .seconds(Int64.random(in: -90_000...90_000, using: &dice)))
+        case 19: try machine.pass(.seconds(Int64.random(in: 1...7200, using: &dice)))
         default: try machine.pass(.milliseconds(Int64.random(in: 0...8000, using: &dice)))
         }
+    }
+
+    /// The lid is closed for a while; with or without logind, and with a network that comes late.
+    private mutating func sleep() throws {
+        if Bool.random(using: &dice) { try machine.goesToSleep() }
+        if Bool.random(using: &dice) { try machine.pass(.milliseconds(Int64.random(in: 0...900, using: &dice))) }
+        machine.sleep(.seconds(Int64.random(in: 1...7200, using: &dice)))
+        try machine.wake(factFirst: Bool.random(using: &dice))
+        guard Bool.random(using: &dice) else { return }
+        try machine.pass(.milliseconds(Int64.random(in: 0...1500, using: &dice)))
+        try machine.network(nil)
+        try machine.pass(.milliseconds(Int64.random(in: 100...6000, using: &dice)))
+        try machine.network("home", signalFirst: Bool.random(using: &dice))
     }
 
     private mutating func restart() throws {
@@ -117,6 +130,7 @@ private struct Course {
             machine.files["pipelines/\(name).yaml"] = pipeline(name, "every: 1h", check: "type: text/plain")
             try machine.hold(name, false)
         }
+        try machine.goesToSleep(false)
         try machine.reload()
         try machine.network("home")
         for name in Self.names { try machine.refresh(name, force: true) }

@@ -44,7 +44,7 @@ final class Machine {
     private final class Daemon {
         let engine: PipelineEngine
         let slots: RunSlots
-        let start, network, reload: SignalSource
+        let start, network, resume, reload: SignalSource
         let operation: Trigger
         var configuration: Configuration
         var hosted: [String: PipelineRunner] = [:]
@@ -60,6 +60,7 @@ final class Machine {
                     clock: clock, slots: slots))
             start = SignalSource(SignalName.start, now: { clock.now })
             network = SignalSource(SignalName.network, now: { clock.now })
+            resume = SignalSource(SignalName.resume, now: { clock.now })
             reload = SignalSource(SignalName.reload, now: { clock.now })
             operation = Trigger(SignalName.operation, now: { clock.now })
         }
@@ -161,6 +162,7 @@ final class Machine {
         var signals = [daemon.operation.signal(activatedBy: definition.name)]
         if definition.refresh.on.contains(.start) { signals.append(daemon.start.signal) }
         if definition.refresh.on.contains(.network) { signals.append(daemon.network.signal) }
+        if definition.refresh.on.contains(.resume) { signals.append(daemon.resume.signal) }
         if definition.refresh.on.contains(.reload) { signals.append(daemon.reload.signal) }
         let state = NetworkState(link, before: nil)
         let splay = splay(daemon.configuration)
@@ -205,13 +207,45 @@ final class Machine {
         }
     }
 
-    /// The machine sleeps: its clock goes on and nothing runs.
-    func sleep(_ duration: Duration) {
-        place.clock.manual.advance(by: duration)
+    /// logind says that the machine is about to sleep, or that it is not after all.
+    func goesToSleep(_ sleeps: Bool = true) throws {
+        witness.goesToSleep(sleeps)
+        daemon?.engine.goesToSleep(sleeps)
+        try settle()
     }
 
-    /// Wakes the machine: what became due happens now.
-    func wake() throws { try settle() }
+    /// The machine sleeps: its clock goes on, nothing runs, and the other ends forget its connections.
+    func sleep(_ duration: Duration) {
+        place.clock.manual.advance(by: duration)
+        place.internet.breakConnections()
+    }
+
+    /// Wakes the machine: first an epoch begins and the pipelines are told, then the signal fires, and then what became
+    /// due happens. The kernel still shows the network of before, and the new epoch's fact comes before or after the
+    /// signal.
+    func wake(factFirst: Bool = false) throws {
+        let before = NetworkState(link, before: nil)
+        link = NetworkFact(
+            .elsewhere, isReachable: link.isReachable, paths: link.paths, obstacle: link.obstacle,
+            changedAt: place.clock.now, epoch: link.epoch + 1)
+        let state = NetworkState(link, before: before)
+        guard let daemon else { return }
+        witness.woke()
+        daemon.engine.woke()
+        if factFirst { for runner in daemon.hosted.values { runner.networkChanged(state) } }
+        daemon.resume.fire("the machine woke up")
+        try settle()
+        if !factFirst { for runner in daemon.hosted.values { runner.networkChanged(state) } }
+        try settle()
+    }
+
+    /// Sets the wall clock forward, or back.
+    func stepClock(by step: Duration) throws {
+        place.clock.stepWall(by: step)
+        witness.clockStepped()
+        daemon?.engine.clockStepped()
+        try settle()
+    }
 
     /// `freshetctl refresh`, without waiting.
     @discardableResult

@@ -7,6 +7,8 @@ import WorldTestSupport
 ///
 /// - two runs of a pipeline at once, a run without a cause, a run's number twice, also across restarts;
 /// - a start while the origin wants to be left alone, unless it is forced, or sooner than `min-interval` allows;
+/// - a start while the machine is about to sleep;
+/// - a wake that neither a run nor a reason follows, a run after it without it, or another for it when it was answered;
 /// - a copy that is on the disk and not offered, and one on the disk that no check should have let through;
 /// - a demand that no successful run followed which started after it.
 final class Witness: Sendable {
@@ -20,6 +22,16 @@ final class Witness: Sendable {
         var lastStart: ContinuousClock.Instant?
         var startBefore: ContinuousClock.Instant?
         var retryAfter: ContinuousClock.Instant?
+        /// The same by the wall clock, as it is remembered: microseconds since 1970.
+        var retryAfterWall: Int64?
+        /// It counts by the wall clock, since it is known from before the daemon's start.
+        var isRetryAfterRemembered = false
+        var isHosted = false
+        var hearsResume = false
+        /// The last wake, which nothing has come of yet.
+        var wake: ContinuousClock.Instant?
+        /// When the last run that succeeded started.
+        var successStart: ContinuousClock.Instant?
         /// The last run that had started when somebody demanded a newer one.
         var demand: UInt64?
         var offered: UInt64 = 0
@@ -32,6 +44,7 @@ final class Witness: Sendable {
     private struct State {
         var accounts: [String: Account] = [:]
         var faults: [String] = []
+        var goesToSleep = false
     }
 
     private let state = Lock(State())
@@ -69,7 +82,10 @@ final class Witness: Sendable {
     /// Another life of the daemon: what was only in its memory is gone.
     func booted() {
         state.withLock { state in
+            state.goesToSleep = false
             for name in state.accounts.keys {
+                state.accounts[name]?.isHosted = false
+                state.accounts[name]?.wake = nil
                 state.accounts[name]?.running = nil
                 state.accounts[name]?.lastStart = nil
                 state.accounts[name]?.startBefore = nil
@@ -79,7 +95,39 @@ final class Witness: Sendable {
     }
 
     func hosts(_ definition: PipelineDefinition) {
-        state.withLock { $0.accounts[definition.name, default: Account()].minInterval = definition.refresh.minInterval }
+        let (now, wallNow) = (clock.now, clock.wallNow)
+        state.withLock { state in
+            var account = state.accounts[definition.name, default: Account()]
+            if !account.isHosted {
+                account.isHosted = true
+                account.isRetryAfterRemembered = true
+                account.recallRetryAfter(at: now, wallNow)
+            }
+            account.minInterval = definition.refresh.minInterval
+            account.hearsResume = definition.refresh.on.contains(.resume)
+            state.accounts[definition.name] = account
+        }
+    }
+
+    func goesToSleep(_ sleeps: Bool) {
+        state.withLock { $0.goesToSleep = sleeps }
+    }
+
+    func woke() {
+        let now = clock.now
+        state.withLock { state in
+            state.goesToSleep = false
+            for (name, account) in state.accounts where account.isHosted && account.hearsResume {
+                state.accounts[name]?.wake = now
+            }
+        }
+    }
+
+    func clockStepped() {
+        let (now, wallNow) = (clock.now, clock.wallNow)
+        state.withLock { state in
+            for name in state.accounts.keys { state.accounts[name]?.recallRetryAfter(at: now, wallNow) }
+        }
     }
 
     func dismissed(_ name: String) {
@@ -88,6 +136,8 @@ final class Witness: Sendable {
                 state.accounts[name]?.running = nil
                 state.accounts[name]?.lastStart = nil
                 state.accounts[name]?.demand = nil
+                state.accounts[name]?.wake = nil
+                state.accounts[name]?.isHosted = false
             }
             return state.accounts[name]?.running
         }
@@ -96,7 +146,10 @@ final class Witness: Sendable {
 
     /// Its source is another one, which asked for nothing.
     func changed(_ name: String) {
-        state.withLock { $0.accounts[name]?.retryAfter = nil }
+        state.withLock { state in
+            state.accounts[name]?.retryAfter = nil
+            state.accounts[name]?.retryAfterWall = nil
+        }
     }
 
     func demanded(_ name: String) {
@@ -111,13 +164,19 @@ final class Witness: Sendable {
 
     func heard(_ event: EngineEvent, of name: String) {
         let now = clock.now
+        let wallNow = clock.wallNow
         let second = seconds(clock.manual.elapsed)
         let faults = state.withLock { state -> [String] in
             var account = state.accounts[name, default: Account()]
             defer { state.accounts[name] = account }
             switch event {
-            case .runStarted(let order): return account.started(order, at: now, second: second)
-            case .runEnded(let summary, _): return account.ended(summary, at: now)
+            case .runStarted(let order):
+                let faults = account.started(order, at: now, second: second)
+                return state.goesToSleep ? faults + ["run \(order.run) starts before the wake"] : faults
+            case .runEnded(let summary, _): return account.ended(summary, at: now, wallNow: wallNow)
+            case .suppressed(let causes, _):
+                if causes.contains(where: { $0.signal == SignalName.resume }) { account.wake = nil }
+                return []
             default: return []
             }
         }
@@ -133,13 +192,14 @@ final class Witness: Sendable {
         }
         let kept = store.rememberedNow.generation?.number ?? 0
         expect(status.run != nil || offered == kept, "\(name): generation \(kept) is there, \(offered) is offered")
-        let (before, demand) = state.withLock { state in
+        let (before, demand, wake) = state.withLock { state in
             defer { state.accounts[name]?.offered = offered }
-            return (state.accounts[name]?.offered ?? 0, state.accounts[name]?.demand)
+            return (state.accounts[name]?.offered ?? 0, state.accounts[name]?.demand, state.accounts[name]?.wake)
         }
         expect(offered >= before, "\(name): generation \(offered) is offered after \(before)")
         let isAtRest = status.run == nil && status.waitsFor == nil && status.activity != .held
         expect(demand == nil || !isAtRest, "\(name): a demand was forgotten")
+        expect(wake == nil || !isAtRest, "\(name): a wake was forgotten")
     }
 }
 
@@ -160,6 +220,12 @@ extension Witness.Account {
         if !isOperators, let lastStart, now < lastStart.advanced(by: minInterval) {
             faults.append("run \(order.run) starts before min-interval is over")
         }
+        let resume = order.causes.first { $0.signal == SignalName.resume }
+        if wake != nil, resume == nil { faults.append("run \(order.run) starts after a wake without it") }
+        if let resume, let successStart, resume.last < successStart {
+            faults.append("run \(order.run) is for a wake that was answered")
+        }
+        wake = nil
         running = order.run
         lastRun = order.run
         startBefore = lastStart
@@ -169,7 +235,16 @@ extension Witness.Account {
         return faults
     }
 
-    fileprivate mutating func ended(_ summary: RunSummary, at now: ContinuousClock.Instant) -> [String] {
+    /// What is known from before the daemon's start counts by the wall clock, as it is now.
+    fileprivate mutating func recallRetryAfter(at now: ContinuousClock.Instant, _ wallNow: Int64) {
+        guard isRetryAfterRemembered, let retryAfterWall else { return }
+        let left = Duration.microseconds(retryAfterWall - wallNow)
+        retryAfter = now.advanced(by: min(left, .seconds(7 * 24 * 3600)))
+    }
+
+    fileprivate mutating func ended(
+        _ summary: RunSummary, at now: ContinuousClock.Instant, wallNow: Int64
+    ) -> [String] {
         var faults: [String] = []
         if running != summary.run { faults.append("run \(summary.run) ends and was not under way") }
         running = nil
@@ -177,6 +252,10 @@ extension Witness.Account {
         switch summary.outcome {
         case .changed, .unchanged:
             retryAfter = nil
+            retryAfterWall = nil
+            successStart = summary.started
+            // A run that was under way at the wake: what it brought is as new.
+            wake = nil
             if let demand, summary.run > demand { self.demand = nil }
         case .failed:
             if summary.counts {
@@ -185,7 +264,11 @@ extension Witness.Account {
                 // It reached no origin that would have to be spared.
                 lastStart = startBefore
             }
-            if let wait = summary.failure?.retryAfter, wait > .zero { retryAfter = now.advanced(by: wait) }
+            if let wait = summary.failure?.retryAfter, wait > .zero {
+                retryAfter = now.advanced(by: wait)
+                retryAfterWall = wallNow + wait.components.seconds * 1_000_000
+                isRetryAfterRemembered = false
+            }
         case .superseded, .cancelled: break
         }
         return faults

@@ -71,3 +71,41 @@ origin() {
 requests() { # requests PATH [CONDITION]
     jq -s --arg path "$1" "[.[] | select(.path == \$path and (${2:-true}))] | length" /srv/requests
 }
+
+# --- a network: the container is the machine; `uplink` is its cable to the name space `origin`, where the origin is.
+origin_address=198.51.100.10
+uplink() { # uplink: the network, and the origin at $origin_address
+    ip netns add origin
+    ip -n origin link set lo up
+    ip link add wan0 type veth peer name wan1 netns origin
+    ip addr add 192.0.2.2/24 dev wan0
+    ip -n origin addr add 192.0.2.1/24 dev wan1
+    ip -n origin addr add $origin_address/32 dev lo
+    ip -n origin link set wan1 up
+    ip link set wan0 up
+    ip route add default via 192.0.2.1
+    mkdir -p "$origin_root"
+    systemd-run --quiet --unit=origin -p NetworkNamespacePath=/run/netns/origin \
+        /opt/freshet/Scripts/origin --root "$origin_root" --listen 0.0.0.0 --log /srv/requests
+    wait_until 10 'the origin to listen' bash -c "exec 3<>/dev/tcp/$origin_address/8480"
+}
+cable() { # cable in|out
+    case $1 in in) ip -n origin link set wan1 up ;; out) ip -n origin link set wan1 down ;; esac
+}
+
+# --- sleep, by the real logind, of a machine that only seems to
+resume() { freshetctl signals --json | jq -r ".signals[] | select(.name == \"resume\") | $1"; } # resume FILTER
+resumes() { [ "$(resume .fired)" = "$1" ]; }
+fact_is() { resume .fact | grep -q "^$1"; }
+hears_logind() { [ "$(resume .unavailable)" = null ] && is_awake; }
+# logind takes no second request before it is done with the first.
+is_awake() {
+    [ "$(busctl get-property org.freedesktop.login1 /org/freedesktop/login1 org.freedesktop.login1.Manager \
+        PreparingForSleep)" = 'b false' ]
+}
+suspend_does() { # suspend_does COMMAND…: instead of going to sleep
+    mkdir -p /etc/systemd/system/systemd-suspend.service.d
+    { printf '[Service]\nExecStart=\nExecStart='; printf '"%s" ' "$@"; echo; } \
+        >/etc/systemd/system/systemd-suspend.service.d/test.conf
+    systemctl daemon-reload
+}

@@ -75,6 +75,7 @@ struct PipelineView {
         case .backoff: "the next attempt"
         case .budget: "its budget"
         case .slot: "its turn"
+        case .sleep: "the machine to wake up"
         }
     }
 

@@ -65,15 +65,26 @@ extension DefinitionReader {
                 remedy: "keep one; a drop-in takes the other away with '\(kind.key): null'", related: kind.location)
         }
         let headers = headers(in: section)
-        if kind.key != "url", let entry = section["headers"] {
-            error(
-                entry.location, "source.headers", "'headers' belong to a 'url', and the source is '\(kind.key)'",
-                remedy: "leave them out")
+        if kind.key != "url" {
+            for (key, verb, them) in [("headers", "belong", "them"), ("credential", "belongs", "it")] {
+                guard let entry = section[key] else { continue }
+                error(
+                    entry.location, "source.\(key)",
+                    "'\(key)' \(verb) to a 'url', and the source is '\(kind.key)'", remedy: "leave \(them) out")
+            }
         }
         switch kind.key {
         case "url":
-            return value("url", in: section, .url).map {
-                .http(HTTPSource(url: $0.url, headers: headers, host: $0.host))
+            return value("url", in: section, .url).map { url in
+                let source = HTTPSource(url: url.url, headers: headers, host: url.host)
+                if source.headers.contains(where: { $0.credential != nil }), !source.mayCarryCredentials {
+                    error(
+                        kind.value.location, "source.url", "a credential would be sent to '\(url.host)' unencrypted",
+                        remedy:
+                            "begin the URL with https://; http:// is for this machine itself (localhost, 127.0.0.1)",
+                        related: section["credential"]?.location)
+                }
+                return .http(source)
             }
         case "file":
             return value("file", in: section, .absolutePath).map { .file($0) }
@@ -100,7 +111,23 @@ extension DefinitionReader {
         return [path] + arguments.compactMap { $0 }
     }
 
+    /// The header fields; `credential` is one of them.
     private mutating func headers(in section: Section) -> [HTTPHeader] {
+        var headers = plainHeaders(in: section)
+        if let name = value("credential", in: section, .credentialName), let entry = section["credential"] {
+            let own = HTTPHeader.bearer(name)
+            if headers.contains(where: { $0.name.lowercased() == own.name.lowercased() }) {
+                error(
+                    entry.location, "source.credential",
+                    "'credential' makes the header 'Authorization', which stands in "
+                        + "'headers' too", remedy: "keep one of them", related: section["headers"]?.location)
+            }
+            headers.append(own)
+        }
+        return headers
+    }
+
+    private mutating func plainHeaders(in section: Section) -> [HTTPHeader] {
         guard let entry = section["headers"] else { return [] }
         guard case .mapping(let entries) = entry.value.content else {
             if case .refused = entry.value.content { return [] }
@@ -130,11 +157,26 @@ extension DefinitionReader {
                     entry.location, keyPath, "the header '\(entry.key)' stands twice, since case does not matter",
                     remedy: "keep one of them", related: first)
             }
-            if let value = value(of: entry.value, key: entry.key, keyPath: keyPath, .headerValue) {
+            if case .mapping(let entries) = entry.value.content {
+                if let name = credential(of: entry, among: entries, keyPath) {
+                    headers.append(HTTPHeader(entry.key, credential: name))
+                }
+            } else if let value = value(of: entry.value, key: entry.key, keyPath: keyPath, .headerValue) {
                 headers.append(HTTPHeader(entry.key, value))
             }
         }
         return headers
+    }
+
+    /// The name in a header's value `{credential: NAME}`.
+    private mutating func credential(of header: Node.Entry, among entries: [Node.Entry], _ keyPath: String) -> String? {
+        guard entries.count == 1, let entry = entries.first, entry.key == "credential" else {
+            error(
+                header.value.location, keyPath, "\(header.key.quoted) has to be one line of text or {credential: NAME}",
+                remedy: "name a credential that the service is started with")
+            return nil
+        }
+        return value(of: entry.value, key: "credential", keyPath: "\(keyPath).credential", .credentialName)
     }
 
     // MARK: check
@@ -184,19 +226,48 @@ extension DefinitionReader {
                 entry.value.location, "cache.mode", "others than the service may write to the copy",
                 remedy: "what they write is not noticed; 0644 lets all read it")
         }
+        let group = value("group", in: section, .groupName)
         let keep = value("keep", in: section, .integer(1...Self.maximumGenerations))
         guard let entry = section["file"] else {
             missing(section.location, "cache.file", "'cache' has no 'file'", remedy: remedy)
             return (nil, nil)
         }
         guard let name = value("file", in: section, .fileName) else { return (nil, nil) }
-        return (CacheRules(file: name, mode: mode, keep: keep ?? CacheRules.defaultKeep), entry.value.location)
+        return (
+            CacheRules(file: name, mode: mode, group: group, keep: keep ?? CacheRules.defaultKeep), entry.value.location
+        )
     }
 }
 
 extension ValueKind where Value == String {
     /// An argument of a command, which may be empty if it is quoted.
     fileprivate static let argument = ValueKind(name: "text", read: ValueKind.text.read)
+
+    /// What systemd takes for the name of a credential and a file system for a file's, as far as it needs no quoting. Not
+    /// quoted in a message: it may be the secret itself, put at the wrong place.
+    fileprivate static let credentialName = ValueKind(name: "the name of a credential such as api-token") {
+        scalar throws(ValueFault) in
+        let name = scalar.text
+        guard (1...64).contains(name.utf8.count), !name.hasPrefix("."),
+            name.utf8.allSatisfy({ HTTPText.isLetterOrDigit($0) || "-_.".utf8.contains($0) })
+        else {
+            throw ValueFault(
+                "is not the name of a credential",
+                remedy:
+                    "name it in at most 64 letters, digits, '-', '_' and '.'; the secret itself stays in a file that "
+                    + "the unit names by LoadCredential=")
+        }
+        return name
+    }
+
+    /// A group by name, as useradd(8) makes them, or by number.
+    fileprivate static let groupName = ValueKind(name: "the name of a group") { scalar throws(ValueFault) in
+        let name = scalar.text
+        guard (1...256).contains(name.utf8.count), !name.hasPrefix("-"), !name.contains(":"), !name.contains("/"),
+            !name.unicodeScalars.contains(where: { $0.actsOnTerminal || $0.properties.isWhitespace })
+        else { throw ValueFault("is not the name of a group", remedy: "see the first column of /etc/group") }
+        return name
+    }
 
     fileprivate static let headerValue = ValueKind(name: "one line of text") { scalar throws(ValueFault) in
         try HTTPText.checkHeaderValue(scalar.text)

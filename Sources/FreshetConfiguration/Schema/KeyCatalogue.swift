@@ -65,23 +65,23 @@ package enum KeyCatalogue {
 
     private static let keys: [Section: [String]] = [
         .pipeline: ["format", "description", "source", "transform", "refresh", "check", "cache"],
-        .source: ["url", "file", "exec", "headers", "transform"],
+        .source: ["url", "file", "exec", "headers", "credential", "transform"],
         .refresh: [
             "on", "every", "random-delay", "quiet", "at-most", "min-interval", "when-running", "fresh-for", "deadline",
             "retry", "needs-network",
         ],
         .retry: ["from", "to"],
         .check: ["jq", "min-bytes", "max-bytes", "type"],
-        .cache: ["file", "mode", "keep"],
+        .cache: ["file", "mode", "group", "keep"],
         .daemon: ["format", "splay", "concurrency", "network-target"],
     ]
 
     private static let laterKeys: [Section: [String]] = [
         .pipeline: ["parameters", "on-change"],
-        .source: ["pipeline", "credential", "each", "pages"],
+        .source: ["pipeline", "each", "pages"],
         .refresh: ["files", "dbus", "after", "budget", "honour-origin", "max-age"],
         .check: ["min-items", "shrink"],
-        .cache: ["key", "group", "files", "max-age"],
+        .cache: ["key", "files", "max-age"],
         .daemon: ["cache"],
     ]
 }

@@ -122,7 +122,7 @@ struct YAMLReader {
         let content: Node.Content
         switch event.kind {
         case .scalar(let scalar):
-            if path.contains("headers") { source.secrets.append(.init(start: event.start, end: event.end)) }
+            if Self.mayHoldSecret(path) { source.secrets.append(.init(start: event.start, end: event.end)) }
             content = .scalar(scalar)
         case .sequenceStart:
             content = .sequence(try sequence(from: &parser, depth: depth + 1))
@@ -215,11 +215,18 @@ struct YAMLReader {
             }
             // The parser looks ahead: a header's value may stand here that was never delivered as one.
             let text = String(String.UnicodeScalarView(source.line(place.line) ?? []))
-            if path.contains("headers") || text.contains("headers") { source.hiddenLines.insert(place.line) }
+            if Self.mayHoldSecret(path) || Self.secretKeys.contains(where: text.contains) {
+                source.hiddenLines.insert(place.line)
+            }
             report(place, message, remedy: Self.remedy(for: error.problem, inLine: text))
             throw Stop()
         }
     }
+
+    /// Keys whose values may be secrets: below `credential` belongs a name, and one day somebody puts the secret there.
+    private static let secretKeys = ["headers", "credential"]
+
+    private static func mayHoldSecret(_ path: [String]) -> Bool { path.contains(where: secretKeys.contains) }
 
     private static func remedy(for problem: String, inLine text: String) -> String? {
         if text.prefix(while: { $0 == " " || $0 == "\t" }).contains("\t") { return "indent with spaces, not with tabs" }

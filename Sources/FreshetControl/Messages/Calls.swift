@@ -72,6 +72,17 @@ package enum ControlMessage {
         }
     }
 
+    /// Parameters of `SetLogLevel` and reply of `GetLogLevel`.
+    package struct Level: Codable, Hashable, Sendable {
+        package var level: LogLevel
+        package init(level: LogLevel) { self.level = level }
+    }
+
+    /// Of methods that take, or answer, nothing.
+    package struct Nothing: Codable, Hashable, Sendable {
+        package init() {}
+    }
+
     package struct NoSuchPipeline: Codable, Hashable, Sendable {
         package var name: String
         package var suggestion: String?

@@ -22,6 +22,8 @@ package enum WaitingReason: String, Codable, CaseIterable, Hashable, Sendable {
     case budget
     /// Its turn among other pipelines.
     case slot
+    /// That the machine, which is about to sleep, is awake again.
+    case sleep
 }
 
 /// How old the offered copy is.

@@ -12,6 +12,15 @@ struct HTTPAnswer: Hashable, Sendable {
     var retryAfter: String?
     /// Whether the request was conditional.
     var wasConditional: Bool
+    /// By what the origin could know who asks.
+    var identity = Identity.own(credentials: [])
+
+    enum Identity: Hashable {
+        /// The header fields of the configuration, if there are any, with the credentials of these names.
+        case own(credentials: [String])
+        /// Nothing: a redirect has led to another origin.
+        case withheld
+    }
 
     /// What it means.
     enum Meaning: Hashable {
@@ -36,7 +45,17 @@ struct HTTPAnswer: Hashable, Sendable {
         case 304:
             return .failure(RunFailure(.content, "\(answered) to a request that was not conditional"))
         case 401, 403:
-            let remedy = "check the headers of the source; a service reads a changed credential when it starts"
+            let remedy =
+                switch identity {
+                case .own(credentials: []): "check the source's headers, or give it a credential"
+                case .own(let names) where names.count == 1:
+                    "the credential '\(names[0])' was read when the service started; after a rotation, systemctl restart "
+                        + "freshetd"
+                case .own(let names):
+                    "the credentials \(names.map { "'\($0)'" }.joined(separator: ", ")) were read when the service "
+                        + "started; after a rotation, systemctl restart freshetd"
+                case .withheld: "the source redirects there, and its headers are sent to its own origin only"
+                }
             return .failure(RunFailure(.refused, "\(answered): \(remedy)", retryAfter: pause))
         case 408, 425, 429:
             return .failure(RunFailure(.transient, answered, retryAfter: pause))

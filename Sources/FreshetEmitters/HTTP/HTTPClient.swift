@@ -13,7 +13,8 @@ import Synchronization
 /// - Certificates are checked against the system's authorities. Proxies are taken from the environment
 ///   (`http_proxy`, `https_proxy`, `no_proxy` …).
 /// - Redirects are followed within `http` and `https`, never from `https` to `http`; the configuration's header fields
-///   go to the configured origin only.
+///   and their credentials go to the configured origin only, and a credential goes over plain `http` to this machine
+///   only.
 package actor HTTPClient {
     /// What is the same for all requests of a client.
     package struct Options: Hashable, Sendable {
@@ -46,6 +47,8 @@ package actor HTTPClient {
     private let loop: EventLoop
     private let options: Options
     private let cancellations: CancellationBox
+    /// The secrets that header fields may name.
+    private var credentials: [String: String] = [:]
     private var epoch: UInt64 = 0
     /// By serial number: the present one, and those of earlier epochs whose requests have not ended.
     private var pools: [UInt64: ConnectionPool] = [:]
@@ -72,6 +75,9 @@ package actor HTTPClient {
             }
         }
     }
+
+    /// Gives it the secrets by their names, instead of those before. Requests that begin from now on use them.
+    package func use(_ credentials: [String: String]) { self.credentials = credentials }
 
     // MARK: Epochs
 
@@ -104,15 +110,18 @@ package actor HTTPClient {
         guard let location = Location(source.url) else {
             throw .failed(RunFailure(.local, "the source's URL at \(source.host) is not an http or https URL"))
         }
-        for header in source.headers where !header.isFitToSend {
-            throw .failed(
-                RunFailure(.local, "a header field of the source at \(source.host) has a character that none may have"))
+        let fields: [String]
+        do throws(RunFailure) {
+            fields = try source.fields(with: credentials)
+        } catch {
+            throw .failed(error)
         }
         guard let easy = spareHandles.popLast() ?? EasyHandle() else { throw .failed(Self.noMemory) }
         beginEpoch(request.epoch)
         lastExchange += 1
         let identifier = lastExchange
-        exchanges[identifier] = HTTPExchange(easy, request, source, at: location, options: options)
+        exchanges[identifier] = HTTPExchange(
+            easy, request, source, at: location, fields: fields, options: options)
         let cancellations = cancellations
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -246,14 +255,6 @@ package actor HTTPClient {
     }
 
     private static let noMemory = RunFailure(.local, "memory has run out")
-}
-
-extension HTTPHeader {
-    /// No control character, so that a value cannot end the field, and a name that is one (RFC 9110, 5.1 and 5.5).
-    var isFitToSend: Bool {
-        !name.isEmpty && !name.utf8.contains { $0 <= 0x20 || $0 == 0x7F || $0 == UInt8(ascii: ":") }
-            && !value.utf8.contains { ($0 < 0x20 && $0 != 0x09) || $0 == 0x7F }
-    }
 }
 
 /// Cancelled requests on their way to the loop: a task may be cancelled on any thread, also within a callback of

@@ -24,6 +24,8 @@ final class HTTPExchange {
     let maxBytes: UInt64
     let options: HTTPClient.Options
     private let configured: Location
+    /// The configuration's header fields, secrets included.
+    private let fields: [String]
     private let progress: @Sendable (UInt64) -> Void
 
     var machine: TransferStateMachine
@@ -40,7 +42,7 @@ final class HTTPExchange {
     private var stop: Stop?
 
     init(
-        _ easy: EasyHandle, _ request: FetchRequest, _ source: HTTPSource, at location: Location,
+        _ easy: EasyHandle, _ request: FetchRequest, _ source: HTTPSource, at location: Location, fields: [String],
         options: HTTPClient.Options
     ) {
         self.easy = easy
@@ -48,6 +50,7 @@ final class HTTPExchange {
         self.options = options
         validators = request.validators.flatMap { $0.isEmpty ? nil : $0 }
         configured = location
+        self.fields = fields
         maxBytes = request.maxBytes
         progress = request.progress
         machine = TransferStateMachine(location)
@@ -96,8 +99,11 @@ final class HTTPExchange {
         // Of the URL that is configured: a redirect within the origin keeps it.
         easy.set(CURLOPT_USERNAME, own ? configured.user : nil)
         easy.set(CURLOPT_PASSWORD, own ? configured.password : nil)
-        var lines: [String] = []
-        if own { lines = source.headers.map { $0.value.isEmpty ? "\($0.name);" : "\($0.name): \($0.value)" } }
+        // A secret that goes over plain http goes to this machine, which needs no proxy: one would read it on the way.
+        let isPrivate = own && (source.isPrivate || configured.user != nil)
+        let staysHere = isPrivate && source.isLocal && hop.location.origin.scheme == "http"
+        easy.set(CURLOPT_NOPROXY, staysHere ? "*" : nil)
+        var lines = own ? fields : []
         if let tag = validators?.entityTag { lines.append("If-None-Match: \(tag)") }
         if let date = validators?.lastModified { lines.append("If-Modified-Since: \(date)") }
         easy.setHeaders(lines)
@@ -163,7 +169,9 @@ final class HTTPExchange {
         let answer = HTTPAnswer(
             status: easy.number(CURLINFO_RESPONSE_CODE), host: host, contentType: easy.header("Content-Type"),
             entityTag: easy.header("ETag"), lastModified: easy.header("Last-Modified"),
-            retryAfter: easy.header("Retry-After"), wasConditional: validators != nil)
+            retryAfter: easy.header("Retry-After"), wasConditional: validators != nil,
+            identity: hop?.carriesCredentials == false
+                ? .withheld : .own(credentials: source.headers.compactMap(\.credential)))
         switch answer.meaning(now: now) {
         case .content:
             defer { body = [] }
@@ -189,7 +197,8 @@ final class HTTPExchange {
             received: easy.offset(CURLINFO_SIZE_DOWNLOAD_T) ?? 0,
             announced: easy.offset(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T),
             wasConnected: (easy.offset(CURLINFO_PRETRANSFER_TIME_T) ?? 0) > 0,
-            wasResolved: (easy.offset(CURLINFO_NAMELOOKUP_TIME_T) ?? 0) > 0, limits: options
+            wasResolved: (easy.offset(CURLINFO_NAMELOOKUP_TIME_T) ?? 0) > 0,
+            verification: easy.number(CURLINFO_SSL_VERIFYRESULT), limits: options
         ).failure
     }
 }

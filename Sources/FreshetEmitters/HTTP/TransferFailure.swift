@@ -7,6 +7,7 @@ import FreshetPipelines
 /// | --- | --- |
 /// | no address, no connection, no handshake, or none of them in time | connection |
 /// | a connection that broke, stalled or spoke nonsense; a certificate | transient |
+/// | a certificate that is not valid yet, or not any more | certificateDate |
 /// | a body that its own encoding contradicts | content |
 /// | memory, a CA file that cannot be read, a URL that libcurl refuses | local |
 struct TransferFailure {
@@ -22,7 +23,13 @@ struct TransferFailure {
     var wasConnected: Bool
     /// Whether the name had been resolved.
     var wasResolved: Bool
+    /// What OpenSSL found of the certificate (`X509_V_ERR_…`), if it is that which failed.
+    var verification = 0
     var limits: HTTPClient.Options
+
+    /// X509_V_ERR_CERT_NOT_YET_VALID and X509_V_ERR_CERT_HAS_EXPIRED (openssl/x509_vfy.h): of any certificate of the
+    /// chain.
+    private static let dateFindings = [9, 10]
 
     var failure: RunFailure {
         switch code {
@@ -41,6 +48,11 @@ struct TransferFailure {
             RunFailure(.connection, "could not connect to \(host) within \(Text.seconds(limits.connectTimeout))")
         case CURLE_OPERATION_TIMEDOUT:
             RunFailure(.transient, "\(host) sent nothing for \(Text.seconds(limits.stallLimit))")
+        case CURLE_PEER_FAILED_VERIFICATION where Self.dateFindings.contains(verification):
+            RunFailure(
+                .certificateDate,
+                "the certificate of \(host) is not valid at this machine's date\(reason); check the clock here, "
+                    + "then the certificate there")
         case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_CERTPROBLEM,
             CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_PINNEDPUBKEYNOTMATCH:
             RunFailure(

@@ -61,6 +61,12 @@ package struct HTTPSource: Hashable, Sendable {
         self.host = host
     }
 
+    /// The origin knows who asks, so that what it answers may not be for everybody: a header carries a secret.
+    package var isPrivate: Bool { headers.contains(where: \.isSecret) }
+
+    /// Credentials do not travel in the clear: the URL is `https`, or its host is this machine.
+    package var mayCarryCredentials: Bool { isLocal || url.lowercased().hasPrefix("https://") }
+
     /// The host is this machine by its name or address (RFC 6761, 6.3; 127.0.0.0/8, ::1).
     package var isLocal: Bool {
         let host = host.lowercased()
@@ -71,13 +77,40 @@ package struct HTTPSource: Hashable, Sendable {
 
 /// One header field of a request.
 package struct HTTPHeader: Hashable, Sendable {
+    /// Where its value comes from.
+    package enum Value: Hashable, Sendable {
+        case text(String)
+        /// The secret of this name that the service was started with, after the scheme's name and a space if it has one
+        /// (RFC 9110, 11.4).
+        case credential(String, scheme: String?)
+    }
+
     package var name: String
-    package var value: String
+    package var value: Value
 
     package init(_ name: String, _ value: String) {
         self.name = name
-        self.value = value
+        self.value = .text(value)
     }
+
+    package init(_ name: String, credential: String, scheme: String? = nil) {
+        self.name = name
+        value = .credential(credential, scheme: scheme)
+    }
+
+    /// A secret of this name as a bearer token (RFC 6750, 2.1).
+    package static func bearer(_ credential: String) -> HTTPHeader {
+        HTTPHeader("Authorization", credential: credential, scheme: "Bearer")
+    }
+
+    /// The credential whose secret it carries.
+    package var credential: String? {
+        guard case .credential(let name, _) = value else { return nil }
+        return name
+    }
+
+    /// Its value is a secret: a credential's, or by its name.
+    package var isSecret: Bool { credential != nil || SecretName.matches(name) }
 }
 
 /// What a snapshot must satisfy before it replaces the one before it. A candidate that fails is refused, and the copy
@@ -109,17 +142,22 @@ package struct CheckRules: Hashable, Sendable {
 package struct CacheRules: Hashable, Sendable {
     /// The file's name below `current/`: one path component.
     package var file: String
-    /// Permission bits; nil: 0644.
+    /// Permission bits; nil: by the source, see ``PipelineDefinition/cacheMode``.
     package var mode: UInt32?
+    /// The name of the group that owns the file; nil: the service's own.
+    package var group: String?
     /// How many generations are kept, the current one included; at least 1.
     package var keep: Int
 
     /// How many generations are kept where nothing is configured.
     package static let defaultKeep = 5
 
-    package init(file: String, mode: UInt32? = nil, keep: Int = CacheRules.defaultKeep) {
+    package init(
+        file: String, mode: UInt32? = nil, group: String? = nil, keep: Int = CacheRules.defaultKeep
+    ) {
         self.file = file
         self.mode = mode
+        self.group = group
         self.keep = keep
     }
 }

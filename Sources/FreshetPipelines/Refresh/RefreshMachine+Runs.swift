@@ -13,6 +13,7 @@ extension RefreshMachine {
             if let splayedUntil { return .waiting(Wait(.splay, until: splayedUntil)) }
             return .nothingWanted
         }
+        if goesToSleep { return .waiting(Wait(.sleep)) }
         let isUrgent = ready.urgency > .none
         if ready.urgency < .forced {
             if let retryAfter, now < retryAfter { return .waiting(Wait(.retryAfter, until: retryAfter)) }
@@ -152,6 +153,7 @@ extension RefreshMachine {
     ) {
         superseded = 0
         lastSuccess = success
+        memory = nil
         failing = nil
         hasGeneration = true
         if retryAfter != nil {

@@ -93,6 +93,8 @@ extension RefreshMachine {
             if run?.path != nil { interrupt(.networkLost) }
         } else if let run, run.path != state.path {
             interrupt(.pathChanged(early: run.order.started >= state.changedAt))
+        } else if let run, run.isOutlived(by: state) {
+            interrupt(.networkLost)
         }
         if change == .regained { releaseFromNetwork(now) }
     }
@@ -138,6 +140,7 @@ extension RefreshMachine {
         if !sameProduct {
             // What was known of the old source says nothing about the new one.
             lastSuccess = nil
+            memory = nil
             failing = nil
             if retryAfter != nil {
                 retryAfter = nil

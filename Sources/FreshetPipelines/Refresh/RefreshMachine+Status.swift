@@ -6,7 +6,7 @@ extension RefreshMachine {
         if run != nil { return .loading(LoadProgress()) }
         if let wait = waitsFor(at: now) {
             switch wait.reason {
-            case .network, .slot, .splay: return .waiting(wait)
+            case .network, .slot, .splay, .sleep: return .waiting(wait)
             case .quiet, .interval, .backOff, .retryAfter: if failing == nil { return .waiting(wait) }
             }
         }

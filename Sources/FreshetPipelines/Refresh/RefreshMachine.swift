@@ -20,6 +20,14 @@ package struct RefreshMachine: Sendable {
         /// - Parameter sameProduct: a run of the old configuration makes what the new one would.
         case reconfigured(RefreshSettings, sameProduct: Bool)
         case held(Bool)
+        /// The machine is about to sleep, or is not any more.
+        case goesToSleep(Bool)
+        /// The machine woke up. It comes before what became due meanwhile, and before the signal `resume`.
+        case woke
+        /// The wall clock was stepped.
+        ///
+        /// - Parameter memory: what is known from before the restart, by the clock as it is now.
+        case clockStepped(RefreshMemory)
         /// The slot that ``Action/requestSlot(_:)`` asked for is there.
         case slotGranted(UInt64)
         /// The run has returned, and nothing of it goes on.
@@ -53,6 +61,7 @@ package struct RefreshMachine: Sendable {
     enum Interruption: Hashable, Sendable {
         /// A signal came and `when-running` is `restart`.
         case restart
+        /// The network is gone, or the machine slept: its connections are dead.
         case networkLost
         /// The path is another one. *Early*: the run started after the change, and before it was told of it.
         case pathChanged(early: Bool)
@@ -72,6 +81,12 @@ package struct RefreshMachine: Sendable {
         var path: String?
         var deadline: Instant?
         var interruption: Interruption?
+
+        /// Whether it may have connections from before an epoch that left the path as it was. A run that started later
+        /// has none, although it does not know the epoch's number yet.
+        func isOutlived(by network: NetworkState) -> Bool {
+            order.epoch != network.epoch && order.started < network.changedAt
+        }
     }
 
     struct Failing: Hashable, Sendable {
@@ -114,7 +129,11 @@ package struct RefreshMachine: Sendable {
     /// Until when the origin asked to be left alone.
     var retryAfter: Instant?
     var isHeld = false
+    /// The machine is about to sleep: nothing starts until it is awake.
+    var goesToSleep = false
     var isStopped = false
+    /// What is known from before the restart, as it was brought onto boot time; nil once none of it counts any more.
+    @Apart var memory: RefreshMemory?
     /// Requests that a run has to start for.
     var requests: [UInt64] = []
 
@@ -138,6 +157,7 @@ package struct RefreshMachine: Sendable {
         lastSuccess = memory.lastCheck
         hasGeneration = memory.hasGeneration
         retryAfter = memory.retryAfter.flatMap { $0 > now ? $0 : nil }
+        self.memory = memory
         // An overdue check leaves the signal `start` the time to come first, and keeps this host's splay.
         plan = plannedCheck(since: now).map { max($0, now.advanced(by: settings.splay + settings.policy.quiet)) }
         lastActivity = activity(at: now)
@@ -145,6 +165,7 @@ package struct RefreshMachine: Sendable {
 
     /// Takes events that came together, in their order, and says what is to be done.
     package mutating func handle(_ events: [Event], now: Instant) -> [Action] {
+        if events.contains(.woke) { woke(now) }
         elapse(now)
         for event in events { apply(event, now) }
         elapse(now)
@@ -178,6 +199,9 @@ package struct RefreshMachine: Sendable {
         case .refresh(let request, let force): refresh(request, force: force, now)
         case .reconfigured(let new, let sameProduct): reconfigured(new, sameProduct: sameProduct, now)
         case .held(let held): hold(held)
+        case .goesToSleep(let sleeps): goesToSleep = sleeps
+        case .woke: goesToSleep = false  // the rest was done before time was let pass
+        case .clockStepped(let memory): clockStepped(memory, now)
         case .slotGranted(let slot): slotGranted(slot, now)
         case .timer: break  // what time alone brings has been done before
         case .stopped: stop(now)

@@ -46,33 +46,43 @@ extension PipelineDefinition {
     /// accepted and with which mode it is kept. So what the origin says has not changed still goes through a check that
     /// has, and gets the mode that is configured now.
     ///
-    /// Header fields are in it too, since `Accept` and its like choose the representation (RFC 9110, 12.5.5); their
-    /// values only as a number, since a value may be a secret.
+    /// Header fields are in it too, since `Accept` and its like choose the representation (RFC 9110, 12.5.5); of a
+    /// credential its name, so that a new token for the same account asks for nothing twice. It is a number, since URL
+    /// and values may be secrets: FNV-1a with 128 bits, as hexadecimal digits.
     package var validatorBinding: String {
-        let origin =
-            switch source {
-            case .http(let source): "\(source.url)\n\(source.headers.bindingNumber)"
-            case .command(let arguments): "command:\(arguments)"
-            case .file(let path): "file:\(path)"
+        var binding = BindingNumber()
+        switch source {
+        case .http(let source):
+            binding.add("url:\(source.url)")
+            for header in source.headers {
+                binding.add(header.name.lowercased())
+                switch header.value {
+                case .text(let value): binding.add("text:\(value)")
+                case .credential(let name, let scheme): binding.add("credential:\(scheme ?? "") \(name)")
+                }
             }
-        let limits = "\(check.minBytes)-\(check.maxBytes) \(check.types.joined(separator: " "))"
-        let mode = cache.mode.map { String($0, radix: 8) } ?? ""
-        return [origin, transform ?? "", check.jq ?? "", limits, mode].joined(separator: "\n")
+        case .command(let arguments): binding.add("command:\(arguments)")
+        case .file(let path): binding.add("file:\(path)")
+        }
+        binding.add("transform:\(transform ?? "")")
+        binding.add("jq:\(check.jq ?? "")")
+        binding.add("\(check.minBytes)-\(check.maxBytes) \(check.types.joined(separator: " "))")
+        binding.add("mode:\(String(cacheMode, radix: 8)) \(cache.group ?? "")")
+        return String(binding.hash, radix: 16)
     }
 }
 
-extension [HTTPHeader] {
-    /// FNV-1a over names and values, as hexadecimal digits.
-    fileprivate var bindingNumber: String {
-        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-        for header in self {
-            for byte in header.name.lowercased().utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
-            hash = (hash ^ 0x3A) &* 0x100_0000_01B3
-            for byte in header.value.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
-            hash = (hash ^ 0x0A) &* 0x100_0000_01B3
-        }
-        return String(hash, radix: 16)
+/// FNV-1a over texts, each with an end that no text has. Not for what an adversary may choose.
+private struct BindingNumber {
+    private(set) var hash: UInt128 = 0x6C62_272E_07BB_0142_62B8_2175_6295_C58D
+    private static let prime: UInt128 = 1 << 88 | 0x13B
+
+    mutating func add(_ text: String) {
+        for byte in text.utf8 { add(byte) }
+        add(0xFF)  // UTF-8 has no such byte
     }
+
+    private mutating func add(_ byte: UInt8) { hash = (hash ^ UInt128(byte)) &* Self.prime }
 }
 
 /// What the machine goes on from after a restart of the daemon, on its own clock.

@@ -7,11 +7,12 @@ package import FreshetSignals
 package final class PipelineEngine: Sendable {
     let world: PipelineWorld
     private let inbox = CauseInbox()
-    private let state = Lock(State())
+    let state = Lock(State())
 
-    private struct State {
+    struct State {
         var runners: [CauseInbox.Key: PipelineRunner] = [:]
         var lastKey: CauseInbox.Key = 0
+        var goesToSleep = false
         var isOver = false
     }
 
@@ -76,13 +77,14 @@ package final class PipelineEngine: Sendable {
         let runner = PipelineRunner(
             definition, settings, remembered: remembered, network: network, world: world,
             subscription: place.subscription, mailbox: place.mailbox, seed: seed, report: report)
-        let isOver = state.withLock { state in
+        let (isOver, goesToSleep) = state.withLock { state in
             if !state.isOver { state.runners[place.key] = runner }
-            return state.isOver
+            return (state.isOver, state.goesToSleep)
         }
         if isOver {
             runner.close()
         } else {
+            if goesToSleep { place.mailbox.post(.goesToSleep(true)) }
             // What fired meanwhile is found, and the first timer is set.
             place.mailbox.post(.timer)
         }

@@ -16,6 +16,8 @@ package final class PipelineRunner: Sendable {
     private let timer: any EngineTimer
     private let report: @Sendable (EngineEvent) -> Void
     private let subscription: CauseSubscription
+    /// By the wall clock, for when that is stepped.
+    private let remembered: RememberedState
 
     struct State {
         var machine: RefreshMachine
@@ -57,9 +59,11 @@ package final class PipelineRunner: Sendable {
         self.mailbox = mailbox
         timer = world.clock.makeTimer { mailbox.post(.timer) }
         let now = world.clock.now
-        var memory = RefreshMemory(
-            remembered, now: now, wallNow: world.clock.wallNow, tolerance: settings.policy.freshFor)
-        if let binding = remembered.binding, binding != definition.validatorBinding { memory.lastCheck = nil }
+        var known = remembered
+        if let binding = remembered.binding, binding != definition.validatorBinding { known.lastCheck = nil }
+        self.remembered = known
+        let memory = RefreshMemory(
+            known, now: now, wallNow: world.clock.wallNow, tolerance: settings.policy.freshFor)
         let machine = RefreshMachine(settings, network: network, memory: memory, jitter: Jitter(seed: seed), now: now)
         state = Lock(
             State(
@@ -73,6 +77,18 @@ package final class PipelineRunner: Sendable {
         let heard = subscription.take()
         if !heard.isEmpty { events.append(.heard(heard.map(RunCause.init))) }
         perform(events, in: &group)
+    }
+
+    /// The wall clock was stepped: instants that came from it, and those that are shown by it, are others now.
+    func clockStepped() {
+        let now = world.clock.now
+        let wallNow = world.clock.wallNow
+        let memory = state.withLock { state in
+            if state.machine.memory == nil, let success = state.machine.lastSuccess { state.lastCheck = wall(success) }
+            return RefreshMemory(
+                remembered, now: now, wallNow: wallNow, tolerance: state.machine.settings.policy.freshFor)
+        }
+        mailbox.post(.clockStepped(memory))
     }
 
     /// Begins to end: after that only the end of a run is awaited.
@@ -183,7 +199,9 @@ package final class PipelineRunner: Sendable {
         } catch {
             switch error {
             case .cancelled: return .cancelled
-            case .failed(let failure): return .failed(failure)
+            case .failed(var failure):
+                failure.message = world.redact(failure.message)
+                return .failed(failure)
             }
         }
     }

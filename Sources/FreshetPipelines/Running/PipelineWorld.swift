@@ -5,15 +5,18 @@ package final class PipelineWorld: Sendable {
     package let store: any SnapshotStore
     package let clock: any EngineClock
     package let slots: RunSlots
+    /// Takes secrets out of a failure's message, before anybody is told of it.
+    package let redact: @Sendable (String) -> String
 
     package init(
         fetcher: any Fetching, transformer: any Transforming, store: any SnapshotStore, clock: any EngineClock,
-        slots: RunSlots
+        slots: RunSlots, redact: @escaping @Sendable (String) -> String = { $0 }
     ) {
         self.fetcher = fetcher
         self.transformer = transformer
         self.store = store
         self.clock = clock
         self.slots = slots
+        self.redact = redact
     }
 }

@@ -27,6 +27,8 @@ package struct Wait: Hashable, Sendable {
         case splay
         /// Too many pipelines run at once.
         case slot
+        /// The machine is about to sleep.
+        case sleep
     }
 
     package var reason: Reason

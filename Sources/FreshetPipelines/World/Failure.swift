@@ -7,6 +7,9 @@ package struct RunFailure: Error, Hashable, Sendable, CustomStringConvertible {
         case connection
         /// The origin, or what lies between, failed for now: 5xx, 408, 425, 429, a time-out, a body cut short.
         case transient
+        /// The origin's certificate is not valid at the date of this machine: as transient, but a step of the clock ends
+        /// the back-off.
+        case certificateDate
         /// The origin refused: a 4xx other than those. Backs off to `every`, at least an hour.
         case refused
         /// The answer came and is not acceptable: a check, a limit, a transform.

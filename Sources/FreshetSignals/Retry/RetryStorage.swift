@@ -44,6 +44,8 @@ where Base.Element: Sendable, S.Failure == Never {
     private func watch() async {
         if var outputs = outputs.open() {
             while await outputs.next(isolation: nil) != nil {
+                // Those that are pending count as one with this.
+                forgetOutputs?()
                 machine.withLock { $0.output() }?.resume()
             }
         }

@@ -11,8 +11,8 @@ public struct NetworkFact: Hashable, Sendable, CustomStringConvertible {
     public internal(set) var isAssumed: Bool
     /// Since when ``isReachable`` has had its value.
     public internal(set) var since: ContinuousClock.Instant
-    /// When reachability or the path changed last: what grace after a change is counted from. At first, the instant at
-    /// which the target was first looked at.
+    /// When reachability or the path changed last, or an epoch began for all (``NetworkMonitor/beginEpoch()``): what
+    /// grace after a change is counted from. At first, the instant at which the target was first looked at.
     public internal(set) var changedAt: ContinuousClock.Instant
     /// The epoch of the network that the last change began. Connections from earlier ones may hang.
     public internal(set) var epoch: UInt64

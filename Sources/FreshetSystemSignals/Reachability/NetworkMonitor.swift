@@ -21,7 +21,7 @@ import Synchronization
 ///
 /// **Epochs.** Connections from before a change of path hang until they time out. So each look that fires begins a new
 /// epoch first: the hook is called, then the facts change, then the signals fire; all on the loop's thread, in this
-/// order.
+/// order. Who knows of another reason (the machine slept) begins one by ``beginEpoch()``.
 ///
 /// **Threading.** All methods may be called from any thread.
 public final class NetworkMonitor: Sendable {
@@ -203,11 +203,26 @@ public final class NetworkMonitor: Sendable {
 
     // MARK: Following
 
+    /// Begins an epoch for all targets, although the kernel said nothing: to be called on the loop's thread when the
+    /// machine woke up, since connections and answers of the name service from before its sleep are worth nothing.
+    ///
+    /// Links and addresses are listed anew and the kernel is asked, now and once more soon: after a sleep it may show
+    /// for a while what was before. The hook is called and the facts have changed when this returns; the signal fires
+    /// only if a path is another one.
+    public func beginEpoch() {
+        turn(settled: false, beginsEpoch: true)
+    }
+
     /// Reads what there is, asks, and tells. On the loop's thread.
-    private func turn(settled: Bool) {
+    private func turn(settled: Bool, beginsEpoch: Bool = false) {
         let instant = ContinuousClock.Instant.now
         let (outcome, watches, wait) = state.withLock { state in
-            let outcome = Self.look(&state, at: instant)
+            var outcome = ReachabilityMachine.Outcome()
+            if beginsEpoch {
+                outcome = state.machine.beginEpoch(at: instant)
+                state.needsListing = true
+            }
+            outcome = Self.look(&state, at: instant, after: outcome)
             let watches = outcome.changes.compactMap { state.watches[$0.fact.target]?.watch }
             return (outcome, watches, Self.settle(&state, outcome, settled: settled))
         }
@@ -235,15 +250,19 @@ public final class NetworkMonitor: Sendable {
         return outcome.isIncomplete ? settleTime * (1 << state.incompleteLooks) : nil
     }
 
-    private static func look(_ state: inout State, at now: ContinuousClock.Instant) -> ReachabilityMachine.Outcome {
-        guard let sockets = state.sockets else { return ReachabilityMachine.Outcome() }
+    private static func look(
+        _ state: inout State, at now: ContinuousClock.Instant, after before: ReachabilityMachine.Outcome
+    ) -> ReachabilityMachine.Outcome {
+        guard let sockets = state.sockets else { return before }
         state.looks += 1
         let followed = state.machine.tables.follow(limit: datagramsPerTurn) { sockets.events.receive() }
-        if let failure = followed.failure { return goBlind(&state, reason: explain(failure), at: now) }
+        if let failure = followed.failure {
+            return goBlind(&state, reason: explain(failure), at: now, after: before)
+        }
         if followed.hasGaps || state.needsListing { list(&state) }
         var answers: [IPAddress: RouteAnswer] = [:]
         for address in state.machine.questions { answers[address] = sockets.questions.route(to: address) }
-        var outcome = state.machine.look(answers, at: now)
+        var outcome = state.machine.look(answers, at: now, after: before)
         if state.needsListing { outcome.isIncomplete = true }
         return outcome
     }
@@ -259,10 +278,11 @@ public final class NetworkMonitor: Sendable {
     }
 
     private static func goBlind(
-        _ state: inout State, reason: String, at now: ContinuousClock.Instant
+        _ state: inout State, reason: String, at now: ContinuousClock.Instant,
+        after before: ReachabilityMachine.Outcome = ReachabilityMachine.Outcome()
     ) -> ReachabilityMachine.Outcome {
         state.sockets = nil
         state.availability = .unavailable(reason: reason)
-        return state.machine.goBlind(at: now)
+        return state.machine.goBlind(at: now, after: before)
     }
 }

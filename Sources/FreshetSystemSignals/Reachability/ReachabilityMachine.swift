@@ -56,9 +56,27 @@ struct ReachabilityMachine: Sendable {
         targets.removeAll { $0 == target }
     }
 
-    /// Compares what is now with what was.
-    mutating func look(_ answers: [IPAddress: RouteAnswer], at now: ContinuousClock.Instant) -> Outcome {
+    /// Connections from before are of no use any more, whatever a look finds: an epoch begins for all targets.
+    mutating func beginEpoch(at now: ContinuousClock.Instant) -> Outcome {
         var outcome = Outcome()
+        begin(&outcome)
+        for target in targets {
+            guard var entry = entries[target] else { continue }
+            entry.fact.epoch = epoch
+            entry.fact.changedAt = now
+            entries[target] = entry
+            outcome.changes.append(Change(fact: entry.fact))
+        }
+        return outcome
+    }
+
+    /// Compares what is now with what was.
+    ///
+    /// - Parameter before: what has to be told besides, and before; what is found belongs to its epoch.
+    mutating func look(
+        _ answers: [IPAddress: RouteAnswer], at now: ContinuousClock.Instant, after before: Outcome = Outcome()
+    ) -> Outcome {
+        var outcome = before
         for target in targets {
             guard let entry = entries[target] else { continue }
             var snapshot = entry.snapshot
@@ -75,9 +93,9 @@ struct ReachabilityMachine: Sendable {
     }
 
     /// From now on nobody can be asked, and everything counts as reachable.
-    mutating func goBlind(at now: ContinuousClock.Instant) -> Outcome {
+    mutating func goBlind(at now: ContinuousClock.Instant, after before: Outcome = Outcome()) -> Outcome {
         isBlind = true
-        var outcome = Outcome()
+        var outcome = before
         for target in targets {
             guard var entry = entries[target] else { continue }
             let wasReachable = entry.fact.isReachable

@@ -25,6 +25,7 @@ public struct JournalLogHandler: LogHandler {
     private let identifier: String
     private let destination: LogDestination
     private let threshold: LogThreshold
+    private let redactor: Redactor?
     private var ownLevel: Logger.Level?
 
     /// - Parameters:
@@ -33,15 +34,17 @@ public struct JournalLogHandler: LogHandler {
     ///   - destination: where lines go.
     ///   - threshold: the level for all loggers that have none of their own.
     ///   - metadataProvider: adds values to each line.
+    ///   - redactor: knows secrets that no message may hold.
     public init(
         label: String, identifier: String, destination: LogDestination, threshold: LogThreshold,
-        metadataProvider: Logger.MetadataProvider? = nil
+        metadataProvider: Logger.MetadataProvider? = nil, redactor: Redactor? = nil
     ) {
         self.label = label
         self.identifier = identifier
         self.destination = destination
         self.threshold = threshold
         self.metadataProvider = metadataProvider
+        self.redactor = redactor
     }
 
     /// The logger's own level once it is set, else the threshold's.
@@ -56,7 +59,8 @@ public struct JournalLogHandler: LogHandler {
     }
 
     public func log(event: LogEvent) {
-        let record = LogRecord(event, label: label, metadata: metadata, provided: metadataProvider?.get() ?? [:])
+        let record = LogRecord(
+            event, label: label, metadata: metadata, provided: metadataProvider?.get() ?? [:], redactor: redactor)
         switch destination {
         case .journal: Journal.send(record.journalFields(identifier: identifier))
         case .lines: StandardError.write(record.collectedLine)

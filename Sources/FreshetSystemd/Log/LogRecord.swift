@@ -21,7 +21,13 @@ struct LogRecord: Sendable {
     static let messageIDKey = "message-id"
 
     /// Merges metadata as swift-log wants it: the handler's, then the provider's, then the call's own.
-    init(_ event: LogEvent, label: String, metadata: Logger.Metadata, provided: Logger.Metadata) {
+    init(
+        _ event: LogEvent, label: String, metadata: Logger.Metadata, provided: Logger.Metadata,
+        redactor: Redactor? = nil
+    ) {
+        let shown = { (text: String) in
+            (redactor?.text(text) ?? Redaction.text(text)).truncated(toBytes: Self.valueLimit)
+        }
         var merged = metadata
         merged.merge(provided) { _, new in new }
         merged.merge(event.metadata ?? [:]) { _, new in new }
@@ -29,15 +35,11 @@ struct LogRecord: Sendable {
         messageID = merged.removeValue(forKey: Self.messageIDKey)?.description
         level = event.level
         self.label = label
-        message = Self.shown(event.message.description)
-        values = merged.map { (key: $0.key, value: Self.shown($0.value.description)) }.sorted { $0.key < $1.key }
+        message = shown(event.message.description)
+        values = merged.map { (key: $0.key, value: shown($0.value.description)) }.sorted { $0.key < $1.key }
         file = event.file
         function = event.function
         line = event.line
-    }
-
-    private static func shown(_ text: String) -> String {
-        Redaction.text(text).truncated(toBytes: valueLimit)
     }
 }
 

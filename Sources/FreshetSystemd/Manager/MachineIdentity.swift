@@ -1,4 +1,5 @@
 import CSystemd
+import Glibc
 
 /// A stable identity of this machine, fit to derive things from.
 public struct MachineIdentity: Hashable, Sendable {
@@ -10,6 +11,13 @@ public struct MachineIdentity: Hashable, Sendable {
     private static let application: [UInt8] = [
         0x6f, 0x1d, 0x83, 0x5a, 0xc2, 0x0e, 0x4b, 0x97, 0xa4, 0x39, 0x1c, 0xd8, 0x70, 0xe5, 0x92, 0x4f,
     ]
+
+    /// The name that the machine goes by, for want of an identity: a container has one of its own, and no machine id.
+    public static var hostName: [UInt8] {
+        var name = [CChar](repeating: 0, count: 256)  // HOST_NAME_MAX is 64
+        guard gethostname(&name, name.count - 1) == 0 else { return [] }
+        return name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
+    }
 
     /// Reads the identity, or returns nil where the machine has none: a container without `/etc/machine-id`, a first
     /// boot before it is written.

@@ -59,6 +59,12 @@ public struct Notifier: Sendable {
         send(Self.line(forStatus: text))
     }
 
+    /// `WATCHDOG=1`: the service is alive; see ``Watchdog`` for how often.
+    @discardableResult
+    public func watchdog() -> Bool {
+        send(["WATCHDOG=1"])
+    }
+
     private static func line(forStatus status: String?) -> [String] {
         guard let status else { return [] }
         // A line break would begin another assignment.

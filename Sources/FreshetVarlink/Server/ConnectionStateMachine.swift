@@ -34,6 +34,8 @@ struct ConnectionStateMachine {
     private enum Phase {
         case reading
         case calling(oneway: Bool)
+        /// The last reply of a call is on its way.
+        case answering
         case closed
     }
 
@@ -43,6 +45,8 @@ struct ConnectionStateMachine {
     private var isGone = false
     private let silence: Duration
     private var lastCall: Instant
+    /// Since when the client has taken nothing of a reply that waits for it; nil: none waits.
+    private var stalled: Instant?
 
     init(messageLimit: Int, silence: Duration, now: Instant) {
         framer = VarlinkFramer(limit: messageLimit)
@@ -51,7 +55,20 @@ struct ConnectionStateMachine {
     }
 
     var isCalling: Bool {
-        if case .calling = phase { true } else { false }
+        switch phase {
+        case .calling, .answering: true
+        case .reading, .closed: false
+        }
+    }
+
+    /// Since when the server waits for the client: for its next call, or for it to read. Nil: it does not, or there is
+    /// no connection any more.
+    var waitingSince: Instant? {
+        switch phase {
+        case .reading: stalled ?? lastCall
+        case .calling, .answering: stalled
+        case .closed: nil
+        }
     }
 
     /// No more bytes will come, so none need to be waited for.
@@ -70,7 +87,8 @@ struct ConnectionStateMachine {
     mutating func next() -> Action {
         switch phase {
         case .closed: return .close
-        case .calling: preconditionFailure("asked for a call during one")  // safe: the server's programming error
+        case .calling, .answering:
+            preconditionFailure("asked for a call during one")  // safe: the server's programming error
         case .reading: break
         }
         while true {
@@ -100,9 +118,32 @@ struct ConnectionStateMachine {
         }
     }
 
-    mutating func callEnded(at now: Instant) {
+    /// The call's handler has returned; its reply is to be written.
+    mutating func answers() {
         guard case .calling = phase else { return }  // closed in the meantime
+        phase = .answering
+    }
+
+    /// The kernel takes no more of a reply until the client reads.
+    ///
+    /// Returns when to look after a silent client, if that may be now: a stream is only held back, for as long as its
+    /// client likes, but a reply that nobody fetches is not kept for ever.
+    mutating func writeStalled(at now: Instant) -> Instant? {
+        let since = stalled ?? now
+        stalled = since
+        if case .answering = phase { return since + silence }
+        return nil
+    }
+
+    /// The client read: the kernel took more of a reply.
+    mutating func writeWentOn() {
+        stalled = nil
+    }
+
+    mutating func callEnded(at now: Instant) {
+        guard isCalling else { return }  // closed in the meantime
         phase = .reading
+        stalled = nil
         lastCall = now
     }
 
@@ -110,7 +151,7 @@ struct ConnectionStateMachine {
     mutating func hangUp() -> HangUpAction {
         isGone = true
         switch phase {
-        case .calling(oneway: false):
+        case .calling(oneway: false), .answering:
             phase = .closed
             return .cancel
         case .calling(oneway: true), .reading, .closed: return .readOn
@@ -124,8 +165,13 @@ struct ConnectionStateMachine {
 
     /// The time set for looking after silent clients has come.
     mutating func silenceTimerExpired(at now: Instant) -> SilenceAction {
-        guard case .reading = phase else { return .none }
-        guard now >= lastCall + silence else { return .lookAgain(at: lastCall + silence) }
+        let since: Instant
+        switch phase {
+        case .reading: since = lastCall
+        case .answering: since = stalled ?? now
+        case .calling, .closed: return .none
+        }
+        guard now >= since + silence else { return .lookAgain(at: since + silence) }
         phase = .closed
         return .close
     }

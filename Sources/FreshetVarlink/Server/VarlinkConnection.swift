@@ -97,6 +97,24 @@ final class VarlinkConnection: Sendable {
         }
     }
 
+    /// Since when the server waits for the client; nil: it has a call under way, or is over.
+    var waitingSince: ContinuousClock.Instant? {
+        state.withLock { state in
+            // While it does not wait, what came is being looked at.
+            state.isOver || (state.reader == nil && state.writer == nil) ? nil : state.machine.waitingSince
+        }
+    }
+
+    /// Gives its place to another. From any thread.
+    func giveWay() {
+        let waiters = state.withLock { state in
+            state.machine.stop()
+            state.isOver = true
+            return state.takeWaiters()
+        }
+        for waiter in waiters { waiter.resume() }
+    }
+
     /// Ends everything; the peer sees the end of the stream, whoever still holds this object.
     private func end() {
         let (watch, waiters) = state.withLock { state in
@@ -146,7 +164,9 @@ final class VarlinkConnection: Sendable {
         }
         let reply = await router.answer(call)
         // A client that went away hears nothing.
-        if !message.oneway, let reply { try? await write(reply) }
+        guard !message.oneway, let reply else { return }
+        state.withLock { $0.machine.answers() }
+        try? await write(reply)
     }
 
     private func callEnded() {
@@ -216,6 +236,7 @@ final class VarlinkConnection: Sendable {
         }
         defer { state.withLock { $0.isWriting = false } }
         var sent = 0
+        var hasStalled = false
         while sent < bytes.count {
             if state.withLock({ $0.isOver }) { throw CancellationError() }
             let count = bytes.withUnsafeBytes { bytes in
@@ -225,12 +246,27 @@ final class VarlinkConnection: Sendable {
             }
             if count >= 0 {
                 sent += count
+                if hasStalled { state.withLock { $0.machine.writeWentOn() } }
+                hasStalled = false
             } else if errno == EAGAIN {
+                hasStalled = true
+                lookAfterReader()
                 await waitUntilWritable()
             } else if errno != EINTR {
                 throw CancellationError()
             }
         }
+    }
+
+    /// The client does not read: if it goes on like that, the connection ends.
+    private func lookAfterReader() {
+        let (instant, timer) = state.withLock { state -> (ContinuousClock.Instant?, LoopTimer?) in
+            let instant = state.machine.writeStalled(at: .now)
+            guard instant != nil, !state.isSilenceTimerArmed, !state.isOver else { return (nil, nil) }
+            state.isSilenceTimerArmed = true
+            return (instant, state.silenceTimer)
+        }
+        if let instant { timer?.arm(at: instant) }
     }
 
     private func waitUntilWritable() async {

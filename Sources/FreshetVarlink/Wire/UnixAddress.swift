@@ -16,6 +16,23 @@ struct UnixAddress {
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
     }
 
+    /// Where a socket is bound; nil if the kernel does not say.
+    init?(of descriptor: OwnedDescriptor) {
+        var length = socklen_t(MemoryLayout<sockaddr_un>.size)
+        let result = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor.rawValue, $0, &length) }
+        }
+        guard result == 0, length <= MemoryLayout<sockaddr_un>.size else { return nil }
+    }
+
+    /// The path; nil for an abstract name, which begins with NUL, and for none.
+    var path: String? {
+        withUnsafeBytes(of: address.sun_path) { bytes in
+            let name = bytes.prefix { $0 != 0 }
+            return name.isEmpty ? nil : String(decoding: name, as: UTF8.self)
+        }
+    }
+
     /// Makes a stream socket that no child process inherits.
     static func makeSocket(flags: Int32 = 0) throws(SystemCallError) -> OwnedDescriptor {
         let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue) | flags

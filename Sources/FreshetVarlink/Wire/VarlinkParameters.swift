@@ -38,6 +38,9 @@ public struct VarlinkParameters: Hashable, Sendable {
         }
     }
 
+    /// Whether there is a parameter of this name, if only null.
+    public func has(_ name: String) -> Bool { names.contains(name) }
+
     /// The names of the parameters.
     var names: [String] {
         // What was received has been scanned before, and what was encoded here is JSON.

@@ -26,7 +26,7 @@ package func withControlServer(
     let server = try VarlinkServer(
         loop, try VarlinkListener(path: path),
         identity: .init(vendor: "Freshet", product: "freshetd", version: "1.0", url: "https://example.org/"),
-        interfaces: [try ControlDispatcher(service, rights: rights).interface()])
+        interfaces: try ControlDispatcher(service, rights: rights).interfaces())
     try await withThrowingTaskGroup(of: Void.self) { group in
         group.addTask(executorPreference: loop) { try await server.run() }
         let result: Result<Void, any Error> = await WorkerPool(threads: 1).run { Result { try body(path) } }

@@ -9,6 +9,7 @@ package final class ScriptedService: ControlService {
         package var reload: Result<ReloadSummary, ControlError> = .success(ReloadSummary())
         package var warnings: [ConfigurationDiagnostic] = []
         package var signals: [SignalStatus] = []
+        package var logLevel = LogLevel.info
         /// What was asked for, in words.
         package var asked: [String] = []
     }
@@ -50,11 +51,20 @@ package final class ScriptedService: ControlService {
 
     package func signals() async -> [SignalStatus] { script.withLock { $0.signals } }
 
-    package func reload(configurationOnly: Bool) async throws(ControlError) -> (
-        ReloadSummary, [ConfigurationDiagnostic]
-    ) {
+    package func logLevel() async -> LogLevel { script.withLock { $0.logLevel } }
+
+    package func setLogLevel(_ level: LogLevel) async {
+        script.withLock { script in
+            script.asked.append("log level \(level)")
+            script.logLevel = level
+        }
+    }
+
+    package func reload(
+        configurationOnly: Bool, asker: String
+    ) async throws(ControlError) -> (ReloadSummary, [ConfigurationDiagnostic]) {
         let (result, warnings) = script.withLock { script in
-            script.asked.append("reload\(configurationOnly ? " configuration" : "")")
+            script.asked.append("\(asker)\(configurationOnly ? " configuration" : "")")
             return (script.reload, script.warnings)
         }
         return (try result.get(), warnings)

@@ -8,6 +8,8 @@ package final class ScriptedClock: EngineClock {
     package let executor: SerialTestExecutor
     /// The wall clock at the manual clock's start: microseconds since 1970.
     package let wallStart: Int64
+    /// By how much it was set since, in microseconds.
+    private let wallSteps = Lock<Int64>(0)
 
     package init(executor: SerialTestExecutor, wallStart: Int64 = 1_700_000_000_000_000) {
         self.executor = executor
@@ -17,7 +19,13 @@ package final class ScriptedClock: EngineClock {
     package var now: ContinuousClock.Instant { manual.now }
     package var wallNow: Int64 {
         let (seconds, attoseconds) = manual.elapsed.components
-        return wallStart + seconds * 1_000_000 + attoseconds / 1_000_000_000_000
+        return wallStart + wallSteps.withLock { $0 } + seconds * 1_000_000 + attoseconds / 1_000_000_000_000
+    }
+
+    /// Sets the wall clock forward, or back.
+    package func stepWall(by step: Duration) {
+        let (seconds, attoseconds) = step.components
+        wallSteps.withLock { $0 += seconds * 1_000_000 + attoseconds / 1_000_000_000_000 }
     }
 
     package func makeTimer(_ handler: @escaping @Sendable () -> Void) -> any EngineTimer {

@@ -40,6 +40,11 @@ package final class ScriptedInternet: Fetching {
         }
     }
 
+    /// The connections that were made are dead, as after a sleep; new ones can be made.
+    package func breakConnections() {
+        state.withLock { $0.breaks += 1 }
+    }
+
     /// How many requests have not returned yet, and the most that there were at once.
     package var open: Int { state.withLock { $0.open } }
     package var mostOpen: Int { state.withLock { $0.mostOpen } }

@@ -64,6 +64,26 @@ struct CommitTests {
         }
     }
 
+    @Test("need not come for a new mode: the copy at hand is closed at once, and stays the same generation")
+    func access() throws {
+        let fixture = try CacheFixture()
+        let generation = try fixture.commit("one", validators: [.tag("\"a\"")]).generation
+        var destination = CacheDestination.jwks
+        destination.mode = 0o640
+        destination.group = getegid()
+        try fixture.cache.setAccess(destination)
+        #expect(try TemporaryDirectory.mode(generation.path) == 0o640)
+        #expect(try fixture.cache.current("jwks") == generation)
+        #expect(try fixture.cache.validators("jwks", url: "https://example.com/jwks") == .tag("\"a\""))
+        // Not another's file, and nothing where there is nothing.
+        destination.file = "other.json"
+        destination.mode = 0o600
+        try fixture.cache.setAccess(destination)
+        destination.pipeline = "unknown"
+        try fixture.cache.setAccess(destination)
+        #expect(try TemporaryDirectory.mode(generation.path) == 0o640)
+    }
+
     @Test("of the same content gives the file a mode that was configured anew")
     func newMode() throws {
         let fixture = try CacheFixture()

@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 
 @testable import FreshetCache
@@ -66,6 +67,19 @@ struct RecordsTests {
                     retryAfter: WallTime(seconds: 90)))
         try fixture.commit("one", at: 100)
         #expect(try fixture.cache.refreshState("jwks").retryAfter == nil)
+    }
+
+    @Test("a flush leaves nothing in the index's log for the end, and what was recorded in the index")
+    func flush() throws {
+        let fixture = try CacheFixture()
+        try fixture.commit("one", at: 100)
+        let log = fixture.directory.state + "/index.sqlite-wal"
+        var status = stat()
+        try #require(lstat(log, &status) == 0 && status.st_size > 0)
+        fixture.cache.flush()
+        try #require(lstat(log, &status) == 0)
+        #expect(status.st_size == 0)
+        #expect(try fixture.cache.refreshState("jwks").lastSuccess == WallTime(seconds: 100))
     }
 
     @Test("the newest runs up to the limit, texts cut at theirs, between two characters")

@@ -32,13 +32,20 @@ import Testing
         "a wrong command line is status 64, and says why on standard error",
         arguments: [
             "status --no-such-option", "refresh", "refresh --all jwks", "get", "get a b", "signals x",
-            "--no-such-option",
+            "--no-such-option", "log-level loud", "log-level 8", "log-level info debug",
             "list --socket",
         ])
     func usage(line: String) {
         let transcript = Transcript()
         #expect(freshetctl(line, transcript, socket: "/nonexistent/s") == .usage)
         #expect(!transcript.talk.isEmpty && transcript.output.isEmpty)
+    }
+
+    @Test("a misspelt log level is answered with a similar one")
+    func misspeltLevel() {
+        let transcript = Transcript()
+        #expect(freshetctl("log-level debgu", transcript, socket: "/nonexistent/s") == .usage)
+        #expect(transcript.talk.contains("'debgu' is no log level; did you mean 'debug'?"))
     }
 
     @Test("help is data and a success", arguments: ["--help", "help", "status --help", "help refresh"])
@@ -52,7 +59,7 @@ import Testing
     func allVerbs() {
         let transcript = Transcript()
         _ = freshetctl("--help", transcript)
-        for verb in ["status", "list", "refresh", "get", "monitor", "signals", "reload", "check"] {
+        for verb in ["status", "list", "refresh", "get", "monitor", "signals", "reload", "log-level", "check"] {
             #expect(transcript.output.contains("  \(verb) "))
         }
     }

@@ -267,7 +267,7 @@ private func service() -> ScriptedService {
         try await check(
             "reload --configuration-only", service,
             talk: "a.yaml: warning: unreadable\nadded a, b; removed c; 1 pipeline unchanged\n")
-        #expect(service.asked == ["reload configuration"])
+        #expect(service.asked == ["freshetctl reload configuration"])
     }
 
     @Test("a refused configuration is status 78 with file, line, column and a caret")
@@ -295,6 +295,30 @@ private func service() -> ScriptedService {
             #expect(freshetctl("reload --json", json, socket: path) == .configuration)
         }
         #expect(json.output.hasPrefix(#"{"diagnostics":[{"#))
+    }
+
+    @Test("log-level prints the level, and sets one by our names and by those of systemctl")
+    func logLevel() async throws {
+        let service = service()
+        try await check("log-level", service, output: "info\n")
+        try await check("log-level --json", service, output: #"{"level":"info"}"# + "\n")
+        for (name, level) in [
+            ("trace", LogLevel.trace), ("debug", .debug), ("err", .error), ("error", .error), ("emerg", .critical),
+            ("alert", .critical), ("crit", .critical), ("warning", .warning), ("7", .debug), ("0", .critical),
+        ] {
+            try await check("log-level \(name)", service)
+            try await check("log-level", service, output: "\(level.rawValue)\n")
+        }
+        for name in LogLevel.names { #expect(LogLevel(name: name) != nil) }
+    }
+
+    @Test("reading the log level is for all, setting it is not")
+    func logLevelRights() async throws {
+        try await check("log-level", rights: strangerRights, output: "info\n")
+        let transcript = Transcript()
+        try await withControlServer(service(), rights: strangerRights) { path in
+            #expect(freshetctl("log-level debug", transcript, socket: path) == .notPermitted)
+        }
     }
 
     @Test("monitor prints a line for each event until nobody reads", arguments: [false, true])

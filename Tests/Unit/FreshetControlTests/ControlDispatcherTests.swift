@@ -132,7 +132,7 @@ import Testing
             service.change { $0.reload = .failure(.configurationRefused([fault])) }
             #expect(throws: ControlClient.Failure.refused(.configurationRefused([fault]))) { try client.reload() }
         }
-        #expect(service.asked == ["reload configuration", "reload"])
+        #expect(service.asked == ["freshetctl reload configuration", "freshetctl reload"])
     }
 
     @Test("a pipeline without a copy has no content to show")

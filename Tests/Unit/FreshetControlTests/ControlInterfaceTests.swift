@@ -24,9 +24,9 @@ import Testing
 }
 
 /// The repository's directory, from this file's place in it.
-private let repository = #filePath.split(separator: "/").dropLast(4).map { "/" + $0 }.joined()
+let repository = #filePath.split(separator: "/").dropLast(4).map { "/" + $0 }.joined()
 
-private func contents(of path: String) -> String? {
+func contents(of path: String) -> String? {
     guard let file = fopen(path, "r") else { return nil }
     defer { fclose(file) }
     var bytes: [UInt8] = []

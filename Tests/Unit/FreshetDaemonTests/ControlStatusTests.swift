@@ -39,7 +39,7 @@ struct ControlStatusTests {
     func waiting() {
         let words: [(Wait.Reason, WaitingReason)] = [
             (.network, .network), (.quiet, .quiet), (.interval, .quiet), (.splay, .quiet), (.backOff, .backoff),
-            (.retryAfter, .backoff), (.slot, .slot),
+            (.retryAfter, .backoff), (.slot, .slot), (.sleep, .sleep),
         ]
         for (reason, word) in words {
             var status = status(.loaded)

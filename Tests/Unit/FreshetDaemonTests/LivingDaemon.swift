@@ -25,6 +25,7 @@ final class Home: Sendable {
         options.cacheDirectory = path + "/cache/below"
         options.runtimeDirectory = path + "/run"
         options.socket = socket
+        options.environment = ["CREDENTIALS_DIRECTORY": path]
         return options
     }
 

@@ -41,6 +41,17 @@ struct SupervisorTests {
         #expect(home.copy("file.txt") == "another", "the copy outlives the daemon")
     }
 
+    @Test("the log level is changed for all loggers at once, and said")
+    func logLevel() async throws {
+        let log = LogBook()
+        _ = try await withDaemon(try Home(), log) { client in
+            #expect(try client.logLevel() == .info)
+            try client.setLogLevel(.error)
+            #expect(try client.logLevel() == .error)
+            #expect(log.lines.last?.message == "log level changed" && log.lines.last?.metadata["level"] == "error")
+        }
+    }
+
     @Test("a reload adds, removes and changes, and leaves the others alone; a fault refuses all of it")
     func reload() async throws {
         let home = try Home()

@@ -284,6 +284,65 @@ struct HTTPClientTests {
         #expect(other.requests.map { $0.headers["authorization"] } == [nil])
     }
 
+    @Test("a credential is sent as it was handed over, to its own origin only")
+    func credential() async throws {
+        let other = try ScriptedOrigin { _, connection in connection.answer("401 Unauthorized") }
+        let elsewhere = other.url()
+        let origin = try ScriptedOrigin { request, connection in
+            connection.answer("301 Moved", headers: ["Location: \(request.target == "/a" ? "/b" : elsewhere)"])
+        }
+        await client.use(["token": "s3cret", "api-key": "k3y"])
+        let headers = [HTTPHeader.bearer("token"), HTTPHeader("X-Api-Key", credential: "api-key")]
+        let failure = try await failureOf { () async throws(FetchError) in
+            try await fetch(origin.url("/a"), headers: headers)
+        }
+        #expect(origin.requests.map { $0.headers["authorization"] } == ["Bearer s3cret", "Bearer s3cret"])
+        #expect(origin.requests.map { $0.headers["x-api-key"] } == ["k3y", "k3y"])
+        #expect(other.requests.map { $0.headers["authorization"] } == [nil])
+        #expect(other.requests.map { $0.headers["x-api-key"] } == [nil])
+        #expect(
+            failure.message == "the origin answered 401 Unauthorized (127.0.0.1): the source redirects there, and its "
+                + "headers are sent to its own origin only")
+        // Another one from the next request on.
+        await client.use(["token": "n3w", "api-key": "k3y"])
+        _ = try await failureOf { () async throws(FetchError) in try await fetch(origin.url("/a"), headers: headers) }
+        #expect(origin.requests.last?.headers["authorization"] == "Bearer n3w")
+    }
+
+    @Test("after 401 and 403 to a credential the remedy is a restart", arguments: [401, 403])
+    func rotated(status: Int) async throws {
+        let origin = try ScriptedOrigin { _, connection in connection.answer("\(status) No") }
+        await client.use(["token": "s3cret"])
+        let failure = try await failureOf { () async throws(FetchError) in
+            try await fetch(origin.url(), headers: [.bearer("token")])
+        }
+        #expect(failure.kind == .refused)
+        #expect(
+            failure.message.hasSuffix(
+                "the credential 'token' was read when the service started; after a rotation, systemctl restart "
+                    + "freshetd"))
+        let plain = try await failureOf { () async throws(FetchError) in try await fetch(origin.url()) }
+        #expect(plain.message.hasSuffix("check the source's headers, or give it a credential"))
+    }
+
+    @Test("without its credential, or unencrypted to another machine, nothing is sent")
+    func withheld() async throws {
+        let origin = try ScriptedOrigin { _, connection in connection.answer("200 OK") }
+        let missing = try await failureOf { () async throws(FetchError) in
+            try await fetch(origin.url(), headers: [.bearer("token")])
+        }
+        #expect(missing.message == "the service was started without the credential 'token'")
+        await client.use(["token": "s3cret"])
+        let source = HTTPSource(url: origin.url(), headers: [.bearer("token")], host: "api.example.com")
+        let unencrypted = try await failureOf { () async throws(FetchError) in
+            try await client.fetch(source, for: FetchRequest(source: .http(source)))
+        }
+        #expect(
+            unencrypted.message
+                == "the credential 'token' is not sent unencrypted to api.example.com; use an https URL")
+        #expect(origin.requests.isEmpty)
+    }
+
     @Test("a request carries nothing of the one before it")
     func nothingLeft() async throws {
         let origin = try ScriptedOrigin { _, connection in connection.answer("200 OK", body: "x") }

@@ -26,6 +26,19 @@ struct TransferFailureTests {
         #expect(!message.contains("p@ss") && !message.contains("user"))
     }
 
+    @Test(
+        "a certificate that is not valid yet, or not any more, is a failure of its own kind: a clock may be wrong",
+        arguments: [(9, RunFailure.Kind.certificateDate), (10, .certificateDate), (18, .transient), (0, .transient)])
+    func certificateDate(finding: Int, kind: RunFailure.Kind) {
+        let failure = TransferFailure(
+            code: CURLE_PEER_FAILED_VERIFICATION, detail: "SSL certificate problem", host: "example.com", received: 0,
+            announced: nil, wasConnected: false, wasResolved: true, verification: finding,
+            limits: HTTPClient.Options()
+        ).failure
+        #expect(failure.kind == kind)
+        #expect(failure.message.contains("check the clock"))
+    }
+
     @Test("libcurl's words are kept otherwise")
     func words() {
         #expect(

@@ -32,6 +32,53 @@ struct WorkerPoolTests {
         #expect(gauge.most <= 3)
         #expect(pool.threadCount <= 3)
     }
+
+    @Test("tells which work under way has taken longest, by its name; work that waits is not under way")
+    func oldest() async throws {
+        let pool = WorkerPool(threads: 2)
+        #expect(pool.oldestRunning == nil)
+        let (first, second, third) = (try Gate(), try Gate(), try Gate())
+        let before = ContinuousClock.now
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await pool.run("first") { first.pass() } }
+            first.awaitArrival()
+            group.addTask { await pool.run { second.pass() } }
+            second.awaitArrival()
+            group.addTask { await pool.run("third") { third.pass() } }
+            let work = pool.oldestRunning
+            #expect(work?.name == "first")
+            #expect(work.map { $0.since >= before && $0.since <= .now } == true)
+            first.open()
+            third.awaitArrival()
+            #expect(pool.oldestRunning?.name == "file access")
+            second.open()
+            third.open()
+        }
+        #expect(pool.oldestRunning == nil)
+    }
+}
+
+/// Where a thread arrives and is held until the gate opens. For threads that may block.
+private final class Gate: Sendable {
+    private let arrived: Pipe
+    private let opened: Pipe
+
+    init() throws {
+        arrived = try Pipe()
+        opened = try Pipe()
+    }
+
+    func pass() {
+        arrived.write("x")
+        Self.wait(opened)
+    }
+    func open() { opened.write("x") }
+    func awaitArrival() { Self.wait(arrived) }
+
+    private static func wait(_ pipe: Pipe) {
+        var descriptor = pollfd(fd: pipe.reading.rawValue, events: Int16(POLLIN), revents: 0)
+        poll(&descriptor, 1, 60_000)
+    }
 }
 
 private final class Gauge: Sendable {

@@ -85,6 +85,36 @@ struct ReachabilityMachineTests {
         #expect(outcome.changes.allSatisfy { $0.fact.epoch == 1 && $0.firing != nil })
     }
 
+    @Test("an epoch for another reason is every target's, and what is found with it belongs to it")
+    func epochForAll() throws {
+        var machine = machine()
+        let host = NetworkTarget.address(try address("198.51.100.7"))
+        let via = try route("192.0.2.1", from: "192.0.2.2")
+        _ = machine.add(.elsewhere, try answers(v4: via), at: at(0))
+        _ = machine.add(host, [try address("198.51.100.7"): .refused(101)], at: at(0))
+        // Nothing else has changed: facts, and no firing.
+        var all = try answers(v4: via)
+        all[try address("198.51.100.7")] = .refused(101)
+        var outcome = machine.look(all, at: at(60), after: machine.beginEpoch(at: at(60)))
+        #expect(outcome.epoch == 1)
+        #expect(outcome.changes.map(\.fact.epoch) == [1, 1])
+        #expect(outcome.changes.map(\.fact.isReachable) == [true, false])
+        #expect(outcome.changes.allSatisfy { $0.firing == nil && $0.fact.changedAt == at(60) })
+        #expect(outcome.changes.allSatisfy { $0.fact.since == at(0) })
+        // Another way, found at the same time, is of the same epoch and fires.
+        all[try address("203.0.113.1")] = try route("192.0.2.9", from: "192.0.2.2")
+        outcome = machine.look(all, at: at(90), after: machine.beginEpoch(at: at(90)))
+        #expect(outcome.epoch == 2 && machine.epoch == 2)
+        #expect(outcome.changes.map(\.fact.target) == [.elsewhere, host, .elsewhere])
+        #expect(outcome.changes.compactMap(\.firing).count == 1)
+        #expect(outcome.changes.allSatisfy { $0.fact.epoch == 2 })
+        // And without netlink.
+        _ = machine.goBlind(at: at(100))
+        outcome = machine.beginEpoch(at: at(120))
+        #expect(outcome.changes.map(\.fact.isReachable) == [true, true])
+        #expect(outcome.changes.allSatisfy { $0.fact.epoch == outcome.epoch })
+    }
+
     @Test("a question that was not answered changes nothing, and is to be asked again")
     func unanswered() throws {
         var machine = machine()

@@ -24,6 +24,8 @@ struct NotifierTests {
         #expect(manager.receive() == "STOPPING=1")
         #expect(notifier.status("loading jwks"))
         #expect(manager.receive() == "STATUS=loading jwks")
+        #expect(notifier.watchdog())
+        #expect(manager.receive() == "WATCHDOG=1")
     }
 
     @Test("a reload says its monotonic instant in the same datagram")

@@ -110,6 +110,61 @@ import Testing
         #expect(machine.silenceTimerExpired(at: start + .seconds(130)) == .close)
         #expect(machine.next() == .close)
     }
+
+    @Test("a last reply that nobody fetches is silence too, from when the kernel takes no more of it")
+    func unfetchedReply() {
+        var machine = machine()
+        machine.received(bytes(first))
+        _ = machine.next()
+        machine.answers()
+        #expect(machine.silenceTimerExpired(at: start + .seconds(90)) == .lookAgain(at: start + .seconds(120)))
+        #expect(machine.writeStalled(at: start + .seconds(100)) == start + .seconds(130))
+        // Asked again without having got on, it is the same silence.
+        #expect(machine.writeStalled(at: start + .seconds(110)) == start + .seconds(130))
+        machine.writeWentOn()
+        #expect(machine.writeStalled(at: start + .seconds(125)) == start + .seconds(155))
+        #expect(machine.silenceTimerExpired(at: start + .seconds(130)) == .lookAgain(at: start + .seconds(155)))
+        #expect(machine.silenceTimerExpired(at: start + .seconds(155)) == .close)
+        #expect(machine.next() == .close)
+    }
+
+    @Test("a stream that its client does not read is held back, for as long as that takes")
+    func unreadStream() {
+        var machine = machine()
+        machine.received(bytes(first))
+        _ = machine.next()
+        #expect(machine.writeStalled(at: start) == nil)
+        #expect(machine.silenceTimerExpired(at: start + .seconds(1_000)) == .none)
+    }
+
+    @Test("the server waits for a client that has no call under way, or does not read")
+    func waiting() {
+        var machine = machine()
+        #expect(machine.waitingSince == start)
+        machine.received(bytes(first))
+        _ = machine.next()
+        #expect(machine.waitingSince == nil)
+        _ = machine.writeStalled(at: start + .seconds(5))
+        #expect(machine.waitingSince == start + .seconds(5))
+        machine.writeWentOn()
+        #expect(machine.waitingSince == nil)
+        machine.answers()
+        #expect(machine.waitingSince == nil)
+        machine.callEnded(at: start + .seconds(9))
+        #expect(machine.waitingSince == start + .seconds(9))
+        machine.stop()
+        #expect(machine.waitingSince == nil)
+    }
+
+    @Test("a client that goes away while its reply is written ends the connection")
+    func hangUpDuringReply() {
+        var machine = machine()
+        machine.received(bytes(first) + bytes(first))
+        _ = machine.next()
+        machine.answers()
+        #expect(machine.hangUp() == .cancel)
+        #expect(machine.next() == .close)
+    }
 }
 
 @Suite struct ClientCensusTests {

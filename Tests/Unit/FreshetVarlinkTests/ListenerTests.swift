@@ -100,17 +100,76 @@ import Testing
         #expect(error?.description.contains("No such file or directory") == true)
     }
 
-    @Test("an inherited socket must listen")
-    func inherited() throws {
-        let socket = try UnixAddress.makeSocket()
-        #expect(throws: VarlinkListener.Failure.self) { try VarlinkListener(inherited: dup(socket.rawValue)) }
+    @Test("whether clients still find it at its path is known")
+    func inPlace() throws {
         try withDirectory { directory in
+            let first = try VarlinkListener(path: directory + "/s")
+            #expect(first.path == directory + "/s")
+            #expect(first.isInPlace)
+            unlink(directory + "/s")
+            #expect(!first.isInPlace)
+            let second = try VarlinkListener(path: directory + "/s")
+            #expect(second.isInPlace)
+            #expect(!first.isInPlace, "another socket is there")
+            second.close()
+        }
+    }
+
+    @Test("an inherited socket serves, is for no child, and keeps its name, which is its service manager's")
+    func inherited() throws {
+        try withDirectory { directory in
+            let socket = try UnixAddress.makeSocket()
             let address = try #require(UnixAddress(path: directory + "/s"))
             #expect(address.apply(bind, to: socket) == 0)
             #expect(listen(socket.rawValue, 1) == 0)
-            let listener = try VarlinkListener(inherited: dup(socket.rawValue))
+            let passed = dup(socket.rawValue)
+            let listener = try VarlinkListener(inherited: passed)
+            #expect(fcntl(passed, F_GETFD) & FD_CLOEXEC != 0)
+            #expect(listener.path == directory + "/s")
+            #expect(listener.isInPlace)
             listener.close()
-            #expect(access(directory + "/s", F_OK) == 0, "its name is the service manager's")
+            #expect(access(directory + "/s", F_OK) == 0)
+            unlink(directory + "/s")
+            #expect(!listener.isInPlace)
+        }
+    }
+
+    @Test("what is passed and is no Unix stream socket that listens is refused, with what a socket unit needs")
+    func unsuitable() throws {
+        let null = open("/dev/null", O_RDWR | O_CLOEXEC)
+        let unbound = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        let datagram = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0)
+        let sequence = socket(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0)
+        let network = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        for listening in [sequence, network] {
+            // The kernel gives each an address of its own.
+            if listening == sequence {
+                var family = sa_family_t(AF_UNIX)
+                let size = socklen_t(MemoryLayout<sa_family_t>.size)
+                withUnsafeMutableBytes(of: &family) { bytes in
+                    guard let address = bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self) else { return }
+                    #expect(bind(listening, address, size) == 0)
+                }
+            }
+            try #require(listen(listening, 1) == 0)
+        }
+        for descriptor in [null, unbound, datagram, sequence, network] {
+            let failure = #expect(throws: VarlinkListener.Failure.unsuitable(descriptor: descriptor)) {
+                try VarlinkListener(inherited: descriptor)
+            }
+            #expect(failure?.description.contains("ListenStream=") == true)
+        }
+    }
+
+    @Test("whoever waits can be turned away")
+    func turnAway() throws {
+        try withDirectory { directory in
+            let listener = try VarlinkListener(path: directory + "/s")
+            let clients = try (0..<3).map { _ in try RawClient(path: directory + "/s") }
+            listener.turnAway()
+            for client in clients { #expect(try client.receive() == nil) }
+            listener.turnAway()
+            listener.close()
         }
     }
 }

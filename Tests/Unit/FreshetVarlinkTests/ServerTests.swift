@@ -214,39 +214,108 @@ import Testing
         }
     }
 
-    @Test("one client more than the limit is hung up on, and finds room when another has left")
-    func clientLimit() async throws {
+    /// Room for as many, whoever runs the test.
+    private func room(for clients: Int) -> VarlinkServer.Limits {
         var limits = VarlinkServer.Limits()
-        limits.clients = 20
-        limits.clientsPerUser = 12
-        limits.clientsKeptForRoot = 8
-        try await withServer(limits: limits) { harness in
-            let note = #"{"method":"org.example.test.Note","parameters":{"text":"n"}}"#
-            let room = getuid() == 0 ? 20 : 12
+        limits.clients = clients
+        limits.clientsPerUser = clients
+        limits.clientsKeptForRoot = 0
+        return limits
+    }
+
+    private let note = #"{"method":"org.example.test.Note","parameters":{"text":"n"}}"#
+    private let wait = #"{"method":"org.example.test.Wait"}"# + "\0"
+
+    @Test("when all have a call under way, one client more is hung up on; it finds room when another has left")
+    func clientLimit() async throws {
+        try await withServer(limits: room(for: 12)) { harness in
             var clients: [RawClient] = []
-            for _ in 0..<room {
+            for _ in 0..<12 {
                 let client = try harness.connect()
-                #expect(try client.call(note) != nil)
+                client.send(wait)
                 clients.append(client)
             }
+            #expect(eventually { harness.record["waiting"] == 12 })
             #expect(try harness.connect().call(note) == nil)
             clients.removeLast()
-            #expect(eventually { harness.server.clientCount == room - 1 })
+            #expect(eventually { harness.server.clientCount == 11 })
             #expect(try harness.connect().call(note) != nil)
         }
     }
 
-    @Test("the 257th client is hung up on, the 256th is not")
-    func defaultLimit() async throws {
-        var limits = VarlinkServer.Limits()
-        // So that the test need not be root.
-        limits.clientsPerUser = limits.clients
-        limits.clientsKeptForRoot = 0
+    @Test("when there is no room, the client that was silent longest gives way, and none with a call under way")
+    func givingWay() async throws {
+        try await withServer(limits: room(for: 4)) { harness in
+            let busy = try harness.connect()
+            busy.send(wait)
+            #expect(eventually { harness.record["waiting"] == 1 })
+            let silent = try (0..<3).map { _ in
+                let client = try harness.connect()
+                #expect(try client.call(note) != nil)
+                return client
+            }
+            // The first has spoken since.
+            #expect(try silent[0].call(note) != nil)
+            let newcomer = try harness.connect()
+            #expect(try newcomer.call(note) != nil)
+            #expect(try silent[1].receive() == nil)
+            #expect(try silent[0].call(note) != nil)
+            #expect(try silent[2].call(note) != nil)
+            #expect(harness.record["wait ended"] == 0)
+            #expect(eventually { harness.server.clientCount == 4 })
+        }
+    }
+
+    @Test("a client that does not read its replies gives way as one that does not speak")
+    func givingWayUnread() async throws {
+        try await withServer(limits: room(for: 1)) { harness in
+            let unread = try harness.connect()
+            unread.send(#"{"method":"org.example.test.Flood","more":true}"# + "\0")
+            // Until the flood stands still it is no client that is waited for.
+            #expect(eventually { (try? harness.connect().call(note)) != nil })
+            #expect(eventually { harness.record["flood ended"] == 1 })
+        }
+    }
+
+    @Test("however many connect and say nothing, the next is served, and the limit holds")
+    func crowd() async throws {
+        let limits = room(for: VarlinkServer.Limits().clients)
         try await withServer(limits: limits) { harness in
-            let note = #"{"method":"org.example.test.Note","parameters":{"text":"n"}}"#
-            let clients = try (0..<256).map { _ in try harness.connect() }
+            let crowd = try (0..<300).map { _ in try harness.connect() }
+            #expect(try harness.connect().call(note) != nil)
+            #expect(harness.server.clientCount == 256)
+            withExtendedLifetime(crowd) {}
+        }
+    }
+
+    @Test("the 256th client does not make another give way, the 257th does")
+    func defaultLimit() async throws {
+        let limits = room(for: VarlinkServer.Limits().clients)
+        try await withServer(limits: limits) { harness in
+            let clients = try (0..<256).map { _ in
+                let client = try harness.connect()
+                #expect(try client.call(note) != nil)
+                return client
+            }
+            #expect(harness.server.clientCount == 256)
             for client in clients { #expect(try client.call(note) != nil) }
-            #expect(try harness.connect().call(note) == nil)
+            #expect(try harness.connect().call(note) != nil)
+            #expect(try clients[0].receive() == nil)
+        }
+    }
+
+    @Test("a reply that its client does not fetch is not kept for ever; a stream is only held back")
+    func unreadReply() async throws {
+        var limits = VarlinkServer.Limits()
+        limits.silence = .milliseconds(20)
+        try await withServer(limits: limits) { harness in
+            let unread = try harness.connect()
+            unread.send(#"{"method":"org.example.test.Huge"}"# + "\0")
+            let stream = try harness.connect()
+            stream.send(#"{"method":"org.example.test.Flood","more":true}"# + "\0")
+            #expect(eventually { harness.record["huge"] == 1 && harness.record["flood sent"] > 0 })
+            #expect(eventually { harness.server.clientCount == 1 })
+            #expect(harness.record["flood ended"] == 0)
         }
     }
 
@@ -265,6 +334,20 @@ import Testing
             #expect(try half.receive() == nil)
             #expect(harness.record["wait ended"] == 0)
             #expect(eventually { harness.server.clientCount == 1 })
+        }
+    }
+
+    @Test("another socket takes the place of one whose name was removed, and connections go on")
+    func change() async throws {
+        try await withServer { harness in
+            let call = #"{"method":"org.example.test.Echo","parameters":{"text":"a"}}"#
+            let before = try harness.connect()
+            #expect(try before.call(call)?.contains(#""a""#) == true)
+            unlink(harness.path)
+            try harness.server.change(to: VarlinkListener(path: harness.path))
+            for client in [try harness.connect(), before] {
+                #expect(try client.call(call)?.contains(#""a""#) == true)
+            }
         }
     }
 

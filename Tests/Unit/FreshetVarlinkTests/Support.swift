@@ -83,6 +83,7 @@ func testInterface(_ record: Record) throws -> VarlinkInterface {
             method Note(text: string, at: ?Point, flag: ?bool) -> ()
             method Count(number: int) -> (number: int)
             method Flood() -> (text: string)
+            method Huge() -> (text: string)
             method Wait() -> ()
             method Break() -> ()
             method Who() -> (number: int)
@@ -107,6 +108,11 @@ func testInterface(_ record: Record) throws -> VarlinkInterface {
                     try await call.send(text)
                     record.add("flood sent")
                 }
+            },
+            // More than the kernel's buffers take.
+            "Huge": { _ in
+                record.add("huge")
+                return try VarlinkParameters(encoding: Text(text: String(repeating: "x", count: 8 << 20)))
             },
             "Wait": { _ in
                 record.add("waiting")

@@ -19,6 +19,7 @@ struct AnyCourseTests {
         var starts: [UInt64: Double] = [:]
         var reachable = true
         var epoch: UInt64 = 1
+        var asleep = false
 
         init(_ policy: RefreshPolicy, splay: Duration, seed: UInt64) {
             dice = Jitter(seed: seed)
@@ -31,6 +32,7 @@ struct AnyCourseTests {
                 case .starts(let run, let causes):
                     #expect(running == nil, "two runs at once")
                     #expect(!causes.isEmpty, "a run without a cause")
+                    #expect(!asleep, "a run while the machine is about to sleep")
                     running = run
                     starts[run] = second
                 case .cancels(let run):
@@ -61,7 +63,7 @@ struct AnyCourseTests {
 
         func throwDice() {
             let now = talk.now
-            switch Int.random(in: 0..<16, using: &dice) {
+            switch Int.random(in: 0..<20, using: &dice) {
             case 0: say(.hears("network", at: now))
             case 1: say(.hears("resume", at: now))
             case 2, 3:
@@ -84,13 +86,31 @@ struct AnyCourseTests {
             case 10: end(.failed(RunFailure(.refused, "no")))
             case 11: end(.cancelled)
             case 12: say(.held(Bool.random(using: &dice)))
+            case 13:
+                asleep = true
+                say(.goesToSleep(true))
+            case 14, 15: wake()
+            case 16: say(.clockStepped(RefreshMemory(lastCheck: Dialogue.instant(now - 100), hasGeneration: true)))
             default: pass(Double(Int.random(in: 0..<4000, using: &dice)) / 1000)
             }
+        }
+
+        /// As the daemon tells it: the wake, its signal, and the new epoch's fact.
+        func wake() {
+            asleep = false
+            epoch += 1
+            let now = talk.now
+            let fact = NetworkState(
+                reachable: reachable, epoch: epoch, changedAt: Dialogue.instant(now), path: "a")
+            account(talk.at(now, .woke, .hears("resume", at: now)), at: now)
+            say(.network(fact))
         }
 
         /// All is well from now on: whatever was asked for comes about.
         func settle() {
             say(.held(false))
+            asleep = false
+            say(.goesToSleep(false))
             epoch += 1
             say(.network(Dialogue.online(epoch: epoch, since: talk.now)))
             for _ in 0..<100 {

@@ -35,7 +35,8 @@ final class Stage {
 
     init(
         _ policy: RefreshPolicy = RefreshPolicy(freshFor: .zero), transform: String? = nil,
-        check: CheckRules = CheckRules(), reachable: Bool = true, slots: Int = 10
+        check: CheckRules = CheckRules(), reachable: Bool = true, slots: Int = 10,
+        redact: @escaping @Sendable (String) -> String = { $0 }
     ) throws {
         clock = ScriptedClock(executor: executor)
         origin = ScriptedOrigin(clock: clock)
@@ -49,7 +50,8 @@ final class Stage {
         self.sources = sources
         signal = .merge(sources.values.map(\.signal))
         world = PipelineWorld(
-            fetcher: origin, transformer: ScriptedTransformer(), store: store, clock: clock, slots: self.slots)
+            fetcher: origin, transformer: ScriptedTransformer(), store: store, clock: clock, slots: self.slots,
+            redact: redact)
         let since = clock.now.advanced(by: .seconds(-1000))
         network = NetworkState(reachable: reachable, epoch: 1, changedAt: since, path: "a")
         (engine, runner) = try Self.pipeline(definition, signal, network, world, told, executor)

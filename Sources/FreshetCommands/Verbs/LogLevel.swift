@@ -1,0 +1,34 @@
+import ArgumentParser
+import FreshetControl
+
+struct LogLevelVerb: Verb {
+    static let configuration = CommandConfiguration(
+        commandName: "log-level",
+        abstract: "Show how much the daemon logs, or change it.",
+        discussion: """
+            Levels are critical, error, warning, notice, info, debug and trace; the names and numbers of 'systemctl \
+            log-level' are taken too. A change takes effect at once and lasts until the daemon ends; for longer, give \
+            freshetd --log-level.
+            """)
+
+    @Argument(help: "The least urgent level that is logged; without it, the present one is printed.")
+    var level: String?
+    @OptionGroup var options: GlobalOptions
+
+    func validate() throws {
+        guard let level, LogLevel(name: level) == nil else { return }
+        let meant = NameSuggestion.closest(to: level, among: LogLevel.names).map { "; did you mean '\($0)'?" }
+        throw ValidationError("'\(level)' is no log level\(meant ?? ".")")
+    }
+
+    func run(_ session: Session) throws(CommandFailure) {
+        let client = try session.connect()
+        if let level = level.flatMap(LogLevel.init(name:)) {
+            try session.asking { () throws(ControlClient.Failure) in try client.setLogLevel(level) }
+            return
+        }
+        let level = try session.asking { () throws(ControlClient.Failure) in try client.logLevel() }
+        if options.json { return session.print(json: ControlMessage.Level(level: level)) }
+        session.print(level.rawValue)
+    }
+}

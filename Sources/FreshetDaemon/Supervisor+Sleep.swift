@@ -1,0 +1,70 @@
+import FreshetControl
+import FreshetPipelines
+import FreshetSignals
+import FreshetSystemSignals
+import Logging
+
+/// The machine's sleep, its wake, and its wall clock.
+extension Supervisor {
+    /// Watches over sleep for the network and the pipelines: at a wake an epoch begins and all pipelines know of it
+    /// before the signal fires.
+    nonisolated func watchSleep(_ network: NetworkMonitor, _ engine: PipelineEngine) -> SleepMonitor {
+        SleepMonitor(loop, bus: BusConnection(loop, .system)) {
+            network.beginEpoch()
+            engine.woke()
+        }
+    }
+
+    /// Tells the pipelines, the journal and those who follow what becomes of it.
+    func followSleep() {
+        guard let parts else { return }
+        let (sleep, engine) = (parts.sleep, parts.engine)
+        adopt { [weak self] in
+            for await fact in sleep.facts {
+                engine.goesToSleep(fact.isGoingToSleep)
+                await self?.sayMissing(fact)
+            }
+        }
+        adopt { [weak self] in
+            for await causes in sleep.resumed.causes { await self?.resumed(causes, sleep.fact) }
+        }
+        adopt { [weak self] in
+            for await causes in sleep.clockStepped.causes {
+                engine.clockStepped()
+                await self?.clockStepped(causes.last?.last.detail)
+            }
+        }
+    }
+
+    private func sayMissing(_ fact: SleepFact) {
+        switch sleepNews.heard(fact.logind) {
+        case .missing(let reason):
+            log.notice("no logind, watching the clocks alone for sleep", metadata: ["error": .string(reason)])
+        case .found: log.info("logind is there")
+        case nil: break
+        }
+    }
+
+    private func resumed(_ causes: [Cause], _ fact: SleepFact) {
+        guard let cause = causes.first else { return }
+        book.note(SignalName.resume, cause.last.detail, count: cause.count)
+        var metadata: Logger.Metadata = ["message-id": .string(JournalMessage.resumed.rawValue)]
+        if let slept = fact.lastSleep { metadata["slept"] = .string("\(slept.rounded)") }
+        if let detail = cause.last.detail { metadata["detail"] = .string(detail) }
+        log.info("the machine woke up", metadata: metadata)
+    }
+
+    private func clockStepped(_ detail: String?) {
+        var metadata: Logger.Metadata = ["message-id": .string(JournalMessage.clockStepped.rawValue)]
+        if let detail { metadata["detail"] = .string(detail) }
+        log.info("the wall clock was set", metadata: metadata)
+        statusMayHaveChanged()
+    }
+
+    /// The row of `freshetctl signals`.
+    func resumeStatus() -> SignalStatus {
+        let fact = parts?.sleep.fact
+        return book.status(
+            SignalName.resume, fact: fact?.text(at: .now) ?? "not known", unavailable: fact?.missing)
+    }
+}

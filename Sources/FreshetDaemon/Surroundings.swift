@@ -1,0 +1,77 @@
+import FreshetConfiguration
+import FreshetPipelines
+import FreshetSystemd
+
+/// What a configuration needs of the service's surroundings: the credentials that it names, with their secrets, and
+/// groups. Made anew with each configuration.
+struct Surroundings: Sendable {
+    /// The secrets by the names of their credentials.
+    private(set) var secrets: [String: String] = [:]
+    private(set) var faults: [SurroundingsFault] = []
+
+    /// As the service itself sees them. Blocks on files and the name service.
+    init(of configuration: Configuration, _ credentials: Credentials) {
+        for definition in configuration.pipelines {
+            for (name, keys) in definition.credentials where secrets[name] == nil {
+                do throws(CredentialError) {
+                    secrets[name] = try credentials.secret(named: name)
+                } catch {
+                    note(definition, keys, error.message, error.remedy)
+                }
+            }
+            guard let name = definition.cache.group else { continue }
+            guard let group = SystemGroup(named: name) else {
+                noteNoGroup(name, definition)
+                continue
+            }
+            guard !group.isOwn else { continue }
+            note(
+                definition, ["cache", "group"], "the service's user is not in the group '\(name)'",
+                "add SupplementaryGroups=\(name) below [Service] by 'systemctl edit freshetd', and restart the service")
+        }
+    }
+
+    /// As far as somebody beside the service can tell: only root sees what credentials it runs with.
+    init(checking configuration: Configuration, environment: [String: String], isRoot: Bool) {
+        let handed = Credentials(environment: environment)
+        let credentials =
+            handed.directory == nil && isRoot ? Credentials(directory: "/run/credentials/freshetd.service") : handed
+        for definition in configuration.pipelines {
+            for (name, keys) in definition.credentials where credentials.directory != nil {
+                do throws(CredentialError) {
+                    _ = try credentials.secret(named: name)
+                } catch {
+                    let isMissing = error.reason == .missing
+                    note(
+                        definition, keys,
+                        isMissing
+                            ? "the service does not run, or runs without the credential '\(name)'" : error.message,
+                        error.remedy)
+                }
+            }
+            if let name = definition.cache.group, SystemGroup(named: name) == nil { noteNoGroup(name, definition) }
+        }
+    }
+
+    /// All that must not be shown, wherever it comes from.
+    func hidden(with configuration: Configuration) -> Set<String> {
+        var hidden = Set(configuration.pipelines.flatMap(\.plainSecrets))
+        for secret in secrets.values {
+            hidden.insert(secret)
+            // Of a whole `Basic abc` the last word is the secret.
+            if let last = secret.split(separator: " ").dropFirst().last { hidden.insert(String(last)) }
+        }
+        return hidden
+    }
+
+    private mutating func noteNoGroup(_ name: String, _ definition: PipelineDefinition) {
+        note(
+            definition, ["cache", "group"], "there is no group '\(name)' on this machine",
+            "'groupadd --system \(name)' makes it")
+    }
+
+    private mutating func note(_ definition: PipelineDefinition, _ keys: [String], _ message: String, _ remedy: String)
+    {
+        faults.append(SurroundingsFault(pipeline: definition.name, keys: keys, message: message, remedy: remedy))
+    }
+}

@@ -1,0 +1,51 @@
+/// Whether the machine is awake, as far as is known: a fact that can be asked for at any time.
+public struct SleepFact: Hashable, Sendable, CustomStringConvertible {
+    /// Whether logind can be heard (systemd-logind.service(8)).
+    public enum Availability: Hashable, Sendable {
+        /// Its signals are listened to.
+        case available
+        /// Not known yet: the bus is being connected to.
+        case pending
+        /// Only the clocks tell of a wake. The reason is a sentence for people.
+        case unavailable(reason: String)
+    }
+
+    /// logind said that the machine is about to sleep, and no wake has been seen yet.
+    public var isGoingToSleep: Bool
+    /// When the machine woke up last; nil: it has not slept since the monitor began.
+    public var awakeSince: ContinuousClock.Instant?
+    /// How long it slept before that, by the clocks; nil if they did not jump (a container, a suspend that failed).
+    public var lastSleep: Duration?
+    /// When the wall clock was set last; nil: not since the monitor began.
+    public var clockSteppedAt: ContinuousClock.Instant?
+    /// Whether logind can be heard. Say once what is missing.
+    public var logind: Availability
+
+    /// Makes a fact by hand: for tests of what reads facts.
+    public init(
+        isGoingToSleep: Bool = false, awakeSince: ContinuousClock.Instant? = nil, lastSleep: Duration? = nil,
+        clockSteppedAt: ContinuousClock.Instant? = nil, logind: Availability = .pending
+    ) {
+        self.isGoingToSleep = isGoingToSleep
+        self.awakeSince = awakeSince
+        self.lastSleep = lastSleep
+        self.clockSteppedAt = clockSteppedAt
+        self.logind = logind
+    }
+
+    /// For people, such as `going to sleep`, or `awake, after 28800.4 s of sleep`.
+    public var description: String {
+        if isGoingToSleep { return "going to sleep" }
+        guard awakeSince != nil else { return "awake" }
+        return lastSleep.map { "awake, after \($0.inSeconds) of sleep" } ?? "awake again"
+    }
+}
+
+extension Duration {
+    /// In seconds with one decimal place, such as `28800.4 s`.
+    var inSeconds: String {
+        let tenths = components.seconds * 10 + components.attoseconds / 100_000_000_000_000_000
+        let sign = tenths < 0 ? "-" : ""
+        return "\(sign)\(tenths.magnitude / 10).\(tenths.magnitude % 10) s"
+    }
+}

@@ -1,0 +1,137 @@
+import FreshetPipelines
+import Testing
+
+@testable import FreshetConfiguration
+
+@Suite("Credentials in a pipeline's file")
+struct CredentialTests {
+    private func headers(_ source: String) -> [HTTPHeader]? {
+        guard case .http(let source) = load(pipeline: pipeline(source: source)).pipelines.first?.source else {
+            return nil
+        }
+        return source.headers
+    }
+
+    @Test("'credential' is a bearer token, and a header may name one of its own")
+    func read() {
+        #expect(headers("{url: https://a.example/, credential: api-token}") == [.bearer("api-token")])
+        #expect(
+            headers("{url: https://a.example/, headers: {Accept: a/b, X-Api-Key: {credential: k}}, credential: t}")
+                == [HTTPHeader("Accept", "a/b"), HTTPHeader("X-Api-Key", credential: "k"), .bearer("t")])
+        #expect(headers("{url: http://127.0.0.1:8480/, credential: t}") == [.bearer("t")])
+    }
+
+    @Test("a drop-in names another one, or takes it away")
+    func dropIn() {
+        let texts = ["pipelines/jwks.yaml": pipeline(source: "{url: https://a.example/, credential: one}")]
+        func headers(_ dropIn: String) -> [HTTPHeader]? {
+            let configuration = load(texts.merging(["pipelines/jwks.yaml.d/a.yaml": dropIn]) { $1 })
+            guard case .http(let source) = configuration.pipelines.first?.source else { return nil }
+            return source.headers
+        }
+        #expect(headers("source: {credential: two}") == [.bearer("two")])
+        #expect(headers("source: {credential: null}") == [])
+    }
+
+    @Test(
+        "what would lose or leak a secret is refused",
+        arguments: [
+            (
+                "{url: http://a.example/x, credential: t}",
+                "1:15: error: a credential would be sent to 'a.example' unencrypted; begin the URL with https://; "
+                    + "http:// is for this machine itself (localhost, 127.0.0.1) (see jwks.yaml:1:35)"
+            ),
+            (
+                "{url: http://a.example/, headers: {X-Key: {credential: t}}}",
+                "1:15: error: a credential would be sent to 'a.example' unencrypted; begin the URL with https://; "
+                    + "http:// is for this machine itself (localhost, 127.0.0.1)"
+            ),
+            (
+                "{url: https://a.example/, credential: t, headers: {authorization: Basic x}}",
+                "1:35: error: 'credential' makes the header 'Authorization', which stands in 'headers' too; keep one of "
+                    + "them (see jwks.yaml:1:50)"
+            ),
+            (
+                "{file: /x, credential: t}",
+                "1:20: error: 'credential' belongs to a 'url', and the source is 'file'; leave it out"
+            ),
+            (
+                "{url: https://a.example/, headers: {X: {credentail: t}}}",
+                "1:48: error: 'X' has to be one line of text or {credential: NAME}; name a credential that the service "
+                    + "is started with"
+            ),
+            (
+                "{url: https://a.example/, headers: {X: {credential: t, scheme: y}}}",
+                "1:48: error: 'X' has to be one line of text or {credential: NAME}; name a credential that the service "
+                    + "is started with"
+            ),
+            (
+                "{url: https://a.example/, credential: }",
+                "1:47: error: 'credential' has no value; it has to be the name of a credential such as api-token; to "
+                    + "have the default, leave the key out"
+            ),
+        ])
+    func refused(source: String, expected: String) {
+        #expect(faults(pipeline(source: source)) == ["jwks.yaml:\(expected)"])
+    }
+
+    @Test(
+        "a secret where its name belongs is not repeated",
+        arguments: ["s3cret/+==", "'Bearer s3cret'", ".s3cret", "s3cret:x", "[s3cret]", "\"s3cret\\n\""])
+    func pasted(value: String) {
+        for source in ["credential: \(value)", "headers: {X: {credential: \(value)}}"] {
+            let diagnostics = load(pipeline: pipeline(source: "{url: https://a.example/, \(source)}")).diagnostics
+            #expect(diagnostics.count == 1)
+            #expect(!diagnostics.map { $0.text() }.joined().contains("s3cret"))
+        }
+    }
+
+    @Test("a broken line that may hold one is not shown")
+    func broken() {
+        let diagnostics = load(pipeline: "source:\n  url: https://a.example/\n  credential: 's3cret\n").diagnostics
+        #expect(!diagnostics.isEmpty)
+        #expect(!diagnostics.map { $0.text() }.joined().contains("s3cret"))
+    }
+
+    @Test("names have 64 bytes at most")
+    func longest() {
+        let name = String(repeating: "x", count: 64)
+        #expect(headers("{url: https://a.example/, credential: \(name)}") == [.bearer(name)])
+        #expect(faults(pipeline(source: "{url: https://a.example/, credential: \(name)x}")).count == 1)
+    }
+
+    @Test("a group is a name or a number")
+    func group() {
+        for name in ["www-data", "33", "_chrony"] {
+            let configuration = load(pipeline: "source: {file: /x}\ncache: {file: a, group: \(name)}\n")
+            #expect(configuration.pipelines.first?.cache.group == name)
+        }
+        for name in ["'a b'", "a:b", "-a", "''", "a/b"] {
+            #expect(
+                faults("source: {file: /x}\ncache: {file: a, group: \(name)}\n") == [
+                    "jwks.yaml:2:25: error: 'group' is not the name of a group; see the first column of /etc/group"
+                ])
+        }
+    }
+
+    @Test("what the service lacks is said at the place that asks for it, as an error or a warning")
+    func surroundings() throws {
+        let files = ["pipelines/a.yaml": "source:\n  url: https://a.example/\n  credential: t\ncache: {file: a}\n"]
+        var texts: [String: String] = [:]
+        for (path, text) in files { texts["/etc/freshet/\(path)"] = text }
+        let loader = ConfigurationLoader(
+            searchPath: SearchPath(directories: ["/etc/freshet"]), fileSystem: InMemoryFileSystem(texts: texts))
+        let configuration = loader.load()
+        let fault = SurroundingsFault(
+            pipeline: "a", keys: ["source", "credential"], message: "no credential 't'", remedy: "hand it over")
+        let refused = loader.noting([fault], as: .error, in: configuration)
+        #expect(refused.pipelines.isEmpty)
+        let text = "/etc/freshet/pipelines/a.yaml:3:15: error: no credential 't'; hand it over"
+        #expect(refused.faulty["a"]?.first?.text().hasPrefix(text) == true)
+        #expect(!refused.isSound)
+        let warned = loader.noting([fault], as: .warning, in: configuration)
+        #expect(warned.pipelines.map(\.name) == ["a"])
+        #expect(warned.isSound && warned.faulty.isEmpty)
+        #expect(warned.diagnostics.map(\.severity) == [.warning])
+    }
+}

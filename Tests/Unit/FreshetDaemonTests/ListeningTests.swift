@@ -1,0 +1,46 @@
+import FreshetControl
+import Glibc
+import Testing
+
+@testable import FreshetDaemon
+@testable import FreshetSystemd
+
+@Suite("The control socket")
+struct ListeningTests {
+    private func item(_ name: String) -> ListenDescriptors.Item { ListenDescriptors.Item(descriptor: -1, name: name) }
+
+    @Test("is the daemon's own where none was passed")
+    func none() throws {
+        #expect(try Supervisor.inheritedListener([]) == nil)
+    }
+
+    @Test("is refused with the remedy if several were passed, or one by another name")
+    func refused() {
+        #expect(throws: ActivationFault.several(["varlink", "http"])) {
+            try Supervisor.inheritedListener([item("varlink"), item("http")])
+        }
+        #expect(throws: ActivationFault.misnamed("unknown")) { try Supervisor.inheritedListener([item("unknown")]) }
+        #expect(ActivationFault.several(["a", "b"]).description.contains("one ListenStream="))
+        #expect(ActivationFault.misnamed("a").description.contains("FileDescriptorName=varlink"))
+    }
+
+    @Test("that is removed under a living daemon is made again, each time")
+    func removed() async throws {
+        let home = try Home()
+        let log = LogBook()
+        let exit = try await withDaemon(home, log) { client in
+            for _ in 1...2 {
+                unlink(home.socket)
+                #expect(comesTrue { access(home.socket, F_OK) == 0 })
+                let others = try ControlClient(path: home.socket).daemon()
+                #expect(others.pid == Int64(getpid()))
+                let own = try client.daemon()
+                #expect(own.pid == Int64(getpid()), "a connection from before goes on")
+            }
+        }
+        #expect(exit == .success)
+        #expect(access(home.socket, F_OK) != 0)
+        #expect(
+            log.lines.count { $0.message == "the control socket had been removed and was made again" } == 2)
+    }
+}

@@ -1,0 +1,97 @@
+import Testing
+import WorldTestSupport
+
+@testable import FreshetPipelines
+
+@Suite("Secrets of a pipeline")
+struct SecretsTests {
+    private func pipeline(
+        _ url: String = "https://a.example/", _ headers: [HTTPHeader] = [], cache: CacheRules = CacheRules(file: "f")
+    ) -> PipelineDefinition {
+        PipelineDefinition(
+            name: "p", source: .http(HTTPSource(url: url, headers: headers, host: "a.example")), cache: cache)
+    }
+
+    @Test("a copy is closed to others if it was asked for with a secret, unless its mode is configured")
+    func mode() {
+        #expect(pipeline().cacheMode == 0o644)
+        #expect(pipeline("https://a.example/", [HTTPHeader("Accept", "text/plain")]).cacheMode == 0o644)
+        for header in [
+            HTTPHeader.bearer("token"), HTTPHeader("X-Id", credential: "id"), HTTPHeader("authorization", "Basic x"),
+            HTTPHeader("Cookie", "a=b"), HTTPHeader("X-API-KEY", "a"), HTTPHeader("PRIVATE-TOKEN", "a"),
+        ] {
+            #expect(pipeline("https://a.example/", [header]).cacheMode == 0o640, "\(header.name)")
+            #expect(
+                pipeline("https://a.example/", [header], cache: CacheRules(file: "f", mode: 0o604)).cacheMode == 0o604)
+        }
+        #expect(
+            PipelineDefinition(name: "c", source: .command(["/x"]), cache: CacheRules(file: "f")).cacheMode == 0o644)
+    }
+
+    @Test("what the configuration holds in plain text is known by its name")
+    func plain() {
+        let headers = [
+            HTTPHeader("Authorization", "Bearer abcdefgh"), HTTPHeader("Accept", "application/json"), .bearer("token"),
+        ]
+        let secrets = pipeline("https://a.example/x?lang=en&api_key=01234567&Token=89&key", headers).plainSecrets
+        #expect(secrets == ["Bearer abcdefgh", "abcdefgh", "01234567", "89"])
+    }
+
+    @Test("the binding changes with what decides what the copy is and who reads it, and says nothing of it")
+    func binding() {
+        let base = pipeline("https://a.example/?token=s3cret", [HTTPHeader("X-Key", "k3y-k3y-k3y")])
+        var others: [PipelineDefinition] = [
+            pipeline("https://a.example/?token=s3creu", [HTTPHeader("X-Key", "k3y-k3y-k3y")]),
+            pipeline("https://a.example/?token=s3cret", [HTTPHeader("X-Key", "k3y-k3y-k3z")]),
+            pipeline("https://a.example/?token=s3cret", [HTTPHeader("X-Key", credential: "k3y-k3y-k3y")]),
+            pipeline("https://a.example/?token=s3cret", [HTTPHeader("X-Key", credential: "other")]),
+            pipeline("https://a.example/?token=s3cret", [HTTPHeader("X-Key", credential: "other", scheme: "Bearer")]),
+            PipelineDefinition(name: "p", source: .command(["/a", "b"]), cache: CacheRules(file: "f")),
+            PipelineDefinition(name: "p", source: .file("/a"), cache: CacheRules(file: "f")),
+        ]
+        for change: (inout PipelineDefinition) -> Void in [
+            { $0.transform = "." }, { $0.check.jq = "." }, { $0.check.minBytes = 7 }, { $0.check.types = ["a/b"] },
+            { $0.cache.mode = 0o600 }, { $0.cache.group = "web" },
+        ] {
+            var other = base
+            change(&other)
+            others.append(other)
+        }
+        let bindings = ([base] + others).map(\.validatorBinding)
+        #expect(Set(bindings).count == bindings.count)
+        for binding in bindings {
+            #expect(!binding.contains("s3cret") && binding.utf8.count <= 32 && binding.allSatisfy(\.isHexDigit))
+        }
+        var same = base
+        same.description = "other words"
+        same.cache.keep = 9
+        same.cache.mode = 0o640
+        #expect(same.validatorBinding == base.validatorBinding)
+    }
+
+    @Test("credentials travel encrypted, or stay on this machine")
+    func travel() {
+        for (url, host, may) in [
+            ("https://a.example/", "a.example", true), ("HTTPS://a.example/", "a.example", true),
+            ("http://a.example/", "a.example", false), ("http://127.0.0.1:8480/", "127.0.0.1", true),
+            ("http://localhost/", "LocalHost", true), ("http://[::1]/", "::1", true),
+            ("http://127.0.0.1.example/", "127.0.0.1.example", false), ("http://10.0.0.1/", "10.0.0.1", false),
+        ] {
+            #expect(HTTPSource(url: url, host: host).mayCarryCredentials == may, "\(url)")
+        }
+    }
+
+    @Test("the message of a failure loses what must not be shown before anybody is told")
+    func failure() throws {
+        let stage = try Stage(redact: { $0.replacing("s3cret", with: "***") })
+        stage.origin.answers(.fails(RunFailure(.refused, "the body said s3cret")))
+        try stage.start()
+        try stage.fire("start")
+        guard case .failed(let failure, _, _) = stage.status.activity else {
+            Issue.record("\(stage.status.activity)")
+            return
+        }
+        #expect(failure.message == "the body said ***")
+        #expect(stage.store.records.map(\.error) == ["the body said ***"])
+    }
+}
