@@ -71,6 +71,11 @@ let package = Package(
             name: "WorldTestSupport", dependencies: ["FreshetPipelines", "FreshetSignals", "FreshetTestKit"],
             path: "Tests/Support/World"),
 
+        // A process whose boot clock jumps for real.
+        .executableTarget(
+            name: "SleepWitness", dependencies: ["FreshetSystemSignals", "FreshetSignals", "FreshetEventLoop"],
+            path: "Tests/Support/SleepWitness"),
+
         // Tests: one folder a ring (CONTRIBUTING.md). The system ring is shell, below Tests/System.
         .testTarget(
             name: "FreshetSignalsTests", dependencies: ["FreshetSignals", "FreshetTestKit"],
@@ -80,7 +85,11 @@ let package = Package(
             path: "Tests/Unit/FreshetEventLoopTests"),
         .testTarget(
             name: "FreshetSystemSignalsTests",
-            dependencies: ["FreshetSystemSignals", "FreshetSignals", "FreshetEventLoop", "FreshetTestKit"],
+            // CSystemd: another program on the bus. SleepWitness: run by a test.
+            dependencies: [
+                "FreshetSystemSignals", "FreshetSignals", "FreshetEventLoop", "FreshetTestKit", "CSystemd",
+                "SleepWitness",
+            ],
             path: "Tests/Unit/FreshetSystemSignalsTests"),
         .testTarget(
             name: "FreshetSystemdTests", dependencies: ["FreshetSystemd", logging],
