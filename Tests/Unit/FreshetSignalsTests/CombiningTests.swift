@@ -195,7 +195,7 @@ struct CombiningTests {
         let sequences = Self.allButSwitch.map { $0.make(firings(source), .once { 1 }) }
         try SerialTestExecutor().run {
             var iterators = sequences.map { $0.makeAsyncIterator() }
-            for _ in 0..<1_000_000 { source.fire() }
+            for _ in 0..<1_000_000 / sanitizerDivisor { source.fire() }
             for index in iterators.indices {
                 for _ in 1...3 {
                     let element = try await iterators[index].next(isolation: #isolation)

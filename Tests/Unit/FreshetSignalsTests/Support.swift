@@ -99,3 +99,11 @@ func eventually(_ condition: () -> Bool, sourceLocation: SourceLocation = #_sour
         await Task.yield()
     }
 }
+
+/// What a large number is divided by where each step is many times as slow: under the thread sanitizer, whose build
+/// has this flag.
+#if FRESHET_PTHREAD_LOCKS
+    let sanitizerDivisor = 20
+#else
+    let sanitizerDivisor = 1
+#endif
