@@ -38,7 +38,7 @@ let package = Package(
         .target(
             name: "FreshetSystemSignals",
             dependencies: ["FreshetSignals", "FreshetEventLoop", "CNetlink", "CSystemd"]),
-        .target(name: "FreshetSystemd", dependencies: ["CSystemd", logging]),
+        .target(name: "FreshetSystemd", dependencies: ["CSystemd", "CLinux", logging]),
         .target(name: "FreshetVarlink", dependencies: ["FreshetEventLoop"]),
         .target(name: "FreshetPipelines", dependencies: ["FreshetSignals"]),
         .target(name: "FreshetJQ", dependencies: ["CJQ"]),
@@ -92,7 +92,7 @@ let package = Package(
             ],
             path: "Tests/Unit/FreshetSystemSignalsTests"),
         .testTarget(
-            name: "FreshetSystemdTests", dependencies: ["FreshetSystemd", logging],
+            name: "FreshetSystemdTests", dependencies: ["FreshetSystemd", "CLinux", logging],
             path: "Tests/Unit/FreshetSystemdTests"),
         .testTarget(
             name: "FreshetVarlinkTests", dependencies: ["FreshetVarlink", "FreshetEventLoop"],
