@@ -7,13 +7,43 @@
 ///
 /// Children run ahead of the consumer by one element: an offer waits until it is taken.
 final class Driver<Element: Sendable, Failure: Error>: Sendable {
-    typealias Machine = HandoffStateMachine<Element, Failure, Waiter, OfferWaiter>
+    typealias Machine = HandoffStateMachine<Offered, Failure, Waiter, Producer>
     typealias Round = Machine.Round
     /// An operator's work: it offers elements, and returns or throws when it is done and its children have ended.
     typealias Operation = @Sendable (Driver) async throws(Failure) -> Void
+    /// Called, without a lock, when a `next()` has found nothing, perhaps more than once for one `next()`: the
+    /// operator may answer then or later.
+    typealias Demand = @Sendable (Driver) -> Void
+
+    /// A child that waits until its element is taken.
+    struct Producer {
+        fileprivate let waiter: OfferWaiter
+        fileprivate let onTaken: (@Sendable () -> Void)?
+
+        fileprivate func resume(returning isTaken: Bool) {
+            if isTaken { onTaken?() }
+            waiter.resume(returning: isTaken)
+        }
+    }
+
+    /// What waits to be taken.
+    enum Offered: Sendable {
+        case element(Element)
+        /// Made when it is taken.
+        case maker(@Sendable () -> Element)
+
+        fileprivate var element: Element {
+            switch self {
+            case .element(let element): element
+            case .maker(let make): make()
+            }
+        }
+    }
 
     private struct State {
         var machine = Machine()
+        /// Until the iteration has ended.
+        var demand: Demand?
         /// Until the task is made.
         var operation: Operation?
         /// From then on until it has ended.
@@ -22,8 +52,8 @@ final class Driver<Element: Sendable, Failure: Error>: Sendable {
 
     private let state: Lock<State>
 
-    init(_ operation: @escaping Operation) {
-        state = Lock(State(operation: operation))
+    init(onDemand demand: Demand? = nil, _ operation: @escaping Operation) {
+        state = Lock(State(demand: demand, operation: operation))
     }
 
     // MARK: The consumer
@@ -37,14 +67,18 @@ final class Driver<Element: Sendable, Failure: Error>: Sendable {
             switch state.withLock({ $0.machine.ask() }) {
             case .start:
                 start()
-            case .deliver(let element, let producer):
+            case .deliver(let offered, let producer):
+                let element = offered.element
                 producer.resume(returning: true)
                 return element
+            case .take(let offered):
+                return offered.element
             case .fail(let failure):
                 throw failure
             case .end:
                 return nil
             case .sleep:
+                state.withLock { $0.demand }?(self)
                 await waitUntilResumed(isolation: isolation) { waiter in
                     state.withLock { $0.machine.sleep(waiter) }
                 } onCancel: {
@@ -58,26 +92,26 @@ final class Driver<Element: Sendable, Failure: Error>: Sendable {
 
     /// Starts to end the iteration; from any thread, also more than once.
     func cancel() {
-        let (action, task, operation) = state.withLock { state in
+        let (action, task, released) = state.withLock { state in
             let action = state.machine.cancel()
-            // Released after the lock: it owns upstream iterators.
-            let operation = action.cancelsDriver ? nil : state.operation.take()
-            return (action, action.cancelsDriver ? state.task : nil, operation)
+            // Released after the lock: they own upstream iterators.
+            let released = action.cancelsDriver ? (nil, nil) : (state.operation.take(), state.demand.take())
+            return (action, action.cancelsDriver ? state.task : nil, released)
         }
+        perform(action, task)
+        _ = released
+    }
+
+    private func perform(_ action: Machine.CancelAction, _ task: Task<Void, Never>?) {
         task?.cancel()
         for producer in action.dropped {
             producer.resume(returning: false)
         }
         action.wake?.resume()
-        _ = operation
     }
 
     private func start() {
-        guard let operation = state.withLock({ $0.operation.take() }) else { return }
-        let executor = withUnsafeCurrentTask { $0?.unownedTaskExecutor?.asTaskExecutor() }
-        let task = Task(executorPreference: executor) { [self] in
-            await run(operation)
-        }
+        let task = startDriverTask { [self] in await run() }
         let isStopping = state.withLock { state in
             state.task = task
             return state.machine.isStopping
@@ -88,19 +122,26 @@ final class Driver<Element: Sendable, Failure: Error>: Sendable {
         }
     }
 
-    private func run(_ operation: Operation) async {
-        var failure: Failure?
-        do throws(Failure) {
-            try await operation(self)
-        } catch let error {
-            failure = error
-        }
-        let ended = failure
+    private func run() async {
+        let failure = await operate()
         let consumer = state.withLock { state in
             state.task = nil
-            return state.machine.driverEnded(ended)
+            return state.machine.driverEnded(failure)
         }
         consumer?.resume()
+    }
+
+    /// Does the operator's work. When it returns, what the operator held has been released.
+    private func operate() async -> Failure? {
+        guard let operation = state.withLock({ $0.operation.take() }) else { return nil }
+        // Released after the lock, like the operation: it owns what the operator holds.
+        defer { _ = state.withLock { $0.demand.take() } }
+        do throws(Failure) {
+            try await operation(self)
+            return nil
+        } catch {
+            return error
+        }
     }
 
     // MARK: The operator
@@ -119,23 +160,62 @@ final class Driver<Element: Sendable, Failure: Error>: Sendable {
     ///
     /// It does not look at the cancellation of the child that offers: who cancels a child first begins a new round.
     ///
+    /// - Parameter onTaken: Called by the `next()` that takes the element, before it returns. Without a lock.
     /// - Returns: False if nothing of this round is wanted any more.
-    func offer(_ element: Element, in round: Round) async -> Bool {
-        await waitUntilTaken { producer in
-            switch state.withLock({ $0.machine.offer(element, in: round, by: producer) }) {
+    func offer(_ element: Element, in round: Round, onTaken: (@Sendable () -> Void)? = nil) async -> Bool {
+        await offer(.element(element), in: round, onTaken: onTaken)
+    }
+
+    /// Offers an element that is made by the `next()` that takes it, without a lock.
+    ///
+    /// As `offer(_:in:)` otherwise. For elements that are large, or that depend on what was taken before them.
+    func offer(in round: Round, madeBy make: @escaping @Sendable () -> Element) async -> Bool {
+        await offer(.maker(make), in: round, onTaken: nil)
+    }
+
+    private func offer(_ offered: Offered, in round: Round, onTaken: (@Sendable () -> Void)?) async -> Bool {
+        await waitUntilTaken { waiter in
+            let producer = Producer(waiter: waiter, onTaken: onTaken)
+            switch state.withLock({ $0.machine.offer(offered, in: round, by: producer) }) {
             case .drop: producer.resume(returning: false)
             case .hold(let consumer): consumer?.resume()
             }
         }
     }
+
+    /// Answers the `next()` for which there was demand, once.
+    func answer(_ element: Element) {
+        state.withLock { $0.machine.answer(.element(element)) }?.resume()
+    }
+
+    /// Ends the iteration from within: what was offered and not taken is dropped and the children are cancelled, the
+    /// caller's task included. When all have ended the consumer gets the failure, or the end.
+    ///
+    /// The first to say so is right; later words, and those of a cancelled iteration, are no news.
+    func conclude(_ failure: Failure? = nil) {
+        let (action, task) = state.withLock { state in
+            let action = state.machine.conclude(failure)
+            return (action, action.cancelsDriver ? state.task : nil)
+        }
+        perform(action, task)
+    }
+}
+
+/// Makes the one unstructured task of an iteration, on the executor that the calling task prefers.
+func startDriverTask(_ operation: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
+    let executor = withUnsafeCurrentTask { $0?.unownedTaskExecutor?.asTaskExecutor() }
+    return Task(executorPreference: executor) { await operation() }
 }
 
 /// The iterators' half of a driver: with its last copy the iteration is cancelled.
 final class DriverOwner<Element: Sendable, Failure: Error>: Sendable {
     private let driver: Driver<Element, Failure>
 
-    init(_ operation: @escaping Driver<Element, Failure>.Operation) {
-        driver = Driver(operation)
+    init(
+        onDemand demand: Driver<Element, Failure>.Demand? = nil,
+        _ operation: @escaping Driver<Element, Failure>.Operation
+    ) {
+        driver = Driver(onDemand: demand, operation)
     }
 
     deinit {
@@ -146,6 +226,27 @@ final class DriverOwner<Element: Sendable, Failure: Error>: Sendable {
         try await driver.next(isolation: isolation)
     }
 }
+
+/// An iterator of a sequence whose iterations each have a driver. Copies share the iteration.
+struct DriverIterator<Element: Sendable, Failure: Error>: AsyncIteratorProtocol {
+    private let owner: DriverOwner<Element, Failure>
+
+    /// - Parameter operation: The operator's work. It starts at the first `next()`, so what it is to have subscribed by
+    ///   then it holds already.
+    init(
+        onDemand demand: Driver<Element, Failure>.Demand? = nil,
+        _ operation: @escaping Driver<Element, Failure>.Operation
+    ) {
+        owner = DriverOwner(onDemand: demand, operation)
+    }
+
+    mutating func next(isolation: isolated (any Actor)? = #isolation) async throws(Failure) -> Element? {
+        try await owner.next(isolation: isolation)
+    }
+}
+
+@available(*, unavailable)
+extension DriverIterator: Sendable {}
 
 /// Carries a value that is not Sendable, as iterators are, to the one child that will use it.
 final class Parcel<Value>: Sendable {

@@ -2,6 +2,9 @@
 ///
 /// Offers belong to a round. To begin a new round is to want nothing of the old one any more: its offers are dropped,
 /// those that wait and those that come late.
+///
+/// An operator that decides what to deliver only when it is asked makes no offers. It answers a `next()` that found
+/// nothing with one element, which belongs to no round, waits for nothing, and comes before the end.
 struct HandoffStateMachine<Element, Failure: Error, Consumer, Producer> {
     /// Names a round; never used twice in one iteration.
     struct Round: Hashable, Sendable {
@@ -15,6 +18,9 @@ struct HandoffStateMachine<Element, Failure: Error, Consumer, Producer> {
         case running
         /// The driver is being cancelled, its children still have to end. The iteration will end without an error.
         case stopping
+        /// One of the children said how the iteration ends. The driver is being cancelled, its children still have to
+        /// end.
+        case concluding(Failure?)
         /// All has ended; a failure waits to be delivered, once.
         case finished(Failure?)
     }
@@ -25,6 +31,8 @@ struct HandoffStateMachine<Element, Failure: Error, Consumer, Producer> {
         case start
         /// Tell the producer `true`, return the element.
         case deliver(Element, Producer)
+        /// Return the element, which nobody waits to be rid of.
+        case take(Element)
         /// Throw this.
         case fail(Failure)
         /// Return nil.
@@ -49,6 +57,8 @@ struct HandoffStateMachine<Element, Failure: Error, Consumer, Producer> {
         var cancelsDriver = false
         /// Who is to be woken.
         var wake: Consumer?
+        /// Not wanted any more, to be released when no lock is held.
+        var released: Element?
     }
 
     private var phase = Phase.idle
@@ -56,9 +66,16 @@ struct HandoffStateMachine<Element, Failure: Error, Consumer, Producer> {
     private var round = Round()
     /// First come, first served. No producer has two offers at once, so there are at most as many as producers.
     private var offers = Fifo<(element: Element, producer: Producer)>()
+    /// The answer to the `next()` that is under way.
+    private var answer: Element?
 
-    /// The iteration was given up: who runs the driver has to cancel it.
-    var isStopping: Bool { if case .stopping = phase { true } else { false } }
+    /// The iteration was given up or concluded: who runs the driver has to cancel it.
+    var isStopping: Bool {
+        switch phase {
+        case .stopping, .concluding: true
+        case .idle, .running, .finished: false
+        }
+    }
 
     // MARK: The consumer
 
@@ -69,6 +86,10 @@ struct HandoffStateMachine<Element, Failure: Error, Consumer, Producer> {
 
     /// A `next()` asks. Unless the action is ``AskAction/start`` or ``AskAction/sleep`` it is over with that.
     mutating func ask() -> AskAction {
+        if let element = answer.take() {
+            asker.leave()
+            return .take(element)
+        }
         switch phase {
         case .idle:
             phase = .running
@@ -77,7 +98,7 @@ struct HandoffStateMachine<Element, Failure: Error, Consumer, Producer> {
             guard let offer = offers.removeFirst() else { return .sleep }
             asker.leave()
             return .deliver(offer.element, offer.producer)
-        case .stopping:
+        case .stopping, .concluding:
             // The end is delivered when the last child has ended.
             return .sleep
         case .finished(let failure):
@@ -93,7 +114,7 @@ struct HandoffStateMachine<Element, Failure: Error, Consumer, Producer> {
     /// - Returns: The consumer, if there is something to ask for already.
     mutating func sleep(_ consumer: Consumer) -> Consumer? {
         switch phase {
-        case .running where offers.isEmpty, .stopping: asker.sleep(consumer)
+        case .running where offers.isEmpty && answer == nil, .stopping, .concluding: asker.sleep(consumer)
         case .idle, .running, .finished: consumer
         }
     }
@@ -107,10 +128,16 @@ struct HandoffStateMachine<Element, Failure: Error, Consumer, Producer> {
         case .running:
             phase = .stopping
             // The consumer sleeps on, until the children have ended.
-            return CancelAction(dropped: beginRound().dropped, cancelsDriver: true)
-        case .stopping, .finished:
+            return CancelAction(dropped: beginRound().dropped, cancelsDriver: true, released: answer.take())
+        case .concluding:
+            // The driver is cancelled already. A failure on its way is dropped.
+            phase = .stopping
+            return CancelAction()
+        case .finished:
             // A failure that nobody has taken is dropped with the rest.
-            if case .finished = phase { phase = .finished(nil) }
+            phase = .finished(nil)
+            return CancelAction(released: answer.take())
+        case .stopping:
             return CancelAction()
         }
     }
@@ -132,11 +159,40 @@ struct HandoffStateMachine<Element, Failure: Error, Consumer, Producer> {
         return .hold(wake: asker.wake())
     }
 
+    /// The operator answers the `next()` that was said to have found nothing, once. Also when the driver has ended
+    /// meanwhile: the answer comes first.
+    ///
+    /// - Returns: The consumer, if it sleeps.
+    mutating func answer(_ element: Element) -> Consumer? {
+        switch phase {
+        case .running, .finished:
+            answer = element
+            return asker.wake()
+        case .stopping, .concluding:
+            // Not wanted any more.
+            return nil
+        case .idle:
+            preconditionFailure("an answer that nobody asked for")  // safe: our own order of calls
+        }
+    }
+
+    /// A child says how the iteration ends, now. What was offered and not taken is dropped.
+    mutating func conclude(_ failure: Failure?) -> CancelAction {
+        guard case .running = phase else {
+            // It was given up, or another child was first.
+            return CancelAction()
+        }
+        phase = .concluding(failure)
+        return CancelAction(dropped: beginRound().dropped, cancelsDriver: true, released: answer.take())
+    }
+
     /// The driver has ended, and so have all its children.
     mutating func driverEnded(_ failure: Failure?) -> Consumer? {
         switch phase {
         case .running:
             phase = .finished(failure)
+        case .concluding(let conclusion):
+            phase = .finished(conclusion)
         case .stopping:
             // What children say when they are cancelled is no news.
             phase = .finished(nil)

@@ -46,6 +46,15 @@ public func publish<T: Sendable>(
     publish(onOutputFrom: signal) { Emitter<T, any Error>.once(body) }
 }
 
+/// Loads a value at each output of a sequence that cannot fail, and delivers that of the latest load.
+///
+/// As `publish(onOutputFrom:_:)` for a body that makes a sequence of one value.
+public func publish<S: AsyncSequence & Sendable, T: Sendable>(
+    onOutputFrom signal: S, _ body: @escaping @Sendable () async throws -> T
+) -> some AsyncSequence<T, any Error> & Sendable where S.Failure == Never {
+    publish(onOutputFrom: signal) { Emitter<T, any Error>.once(body) }
+}
+
 /// Runs a body once, and again at each output of a signal, and delivers what the latest run emits.
 ///
 /// ```
@@ -82,6 +91,15 @@ public func publishAndRepeat<S: AsyncSequence & Sendable, B: AsyncSequence & Sen
 public func publishAndRepeat<T: Sendable>(
     onOutputFrom signal: Signal?, _ body: @escaping @Sendable () async throws -> T
 ) -> some AsyncSequence<T, any Error> & Sendable {
+    publishAndRepeat(onOutputFrom: signal) { Emitter<T, any Error>.once(body) }
+}
+
+/// Loads a value once, and again at each output of a sequence that cannot fail, and delivers that of the latest load.
+///
+/// As `publishAndRepeat(onOutputFrom:_:)` for a body that makes a sequence of one value.
+public func publishAndRepeat<S: AsyncSequence & Sendable, T: Sendable>(
+    onOutputFrom signal: S, _ body: @escaping @Sendable () async throws -> T
+) -> some AsyncSequence<T, any Error> & Sendable where S.Failure == Never {
     publishAndRepeat(onOutputFrom: signal) { Emitter<T, any Error>.once(body) }
 }
 

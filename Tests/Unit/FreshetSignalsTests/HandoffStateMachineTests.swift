@@ -93,6 +93,79 @@ struct HandoffStateMachineTests {
         #expect(machine.ask().text == "end")
     }
 
+    @Test("an answer wakes who asked, or keeps it awake, and comes before the end")
+    func answer() {
+        var (machine, _) = running()
+        #expect(machine.ask().text == "sleep")
+        #expect(machine.answer(1) == nil)
+        #expect(machine.sleep("consumer") == "consumer")
+        #expect(machine.ask().text == "take 1")
+        machine.arrive()
+        #expect(machine.ask().text == "sleep")
+        #expect(machine.sleep("consumer") == nil)
+        #expect(machine.answer(2) == "consumer")
+        #expect(machine.driverEnded(Fault()) == nil)
+        #expect(machine.ask().text == "take 2")
+        machine.arrive()
+        #expect(machine.ask().text == "fail")
+        machine.arrive()
+        #expect(machine.ask().text == "end")
+    }
+
+    @Test("an answer that comes when the driver has ended is still taken")
+    func lateAnswer() {
+        var (machine, _) = running()
+        #expect(machine.driverEnded(nil) == nil)
+        #expect(machine.answer(1) == nil)
+        #expect(machine.ask().text == "take 1")
+        machine.arrive()
+        #expect(machine.ask().text == "end")
+    }
+
+    @Test("an answer to a cancelled iteration is dropped")
+    func cancelledAnswer() {
+        var (machine, _) = running()
+        #expect(machine.answer(1) == nil)
+        #expect(machine.cancel().released == 1)
+        #expect(machine.answer(2) == nil)
+        #expect(machine.ask().text == "sleep")
+        #expect(machine.driverEnded(nil) == nil)
+        #expect(machine.ask().text == "end")
+    }
+
+    @Test("a child's conclusion drops what waits, cancels the driver, and is delivered when that has ended")
+    func concluded() {
+        var (machine, round) = running()
+        #expect(machine.offer(1, in: round, by: "p").text == "hold")
+        let action = machine.conclude(Fault())
+        #expect(action.cancelsDriver)
+        #expect(action.dropped == ["p"])
+        #expect(machine.isStopping)
+        #expect(!machine.conclude(nil).cancelsDriver, "the first to say so is right")
+        #expect(machine.offer(2, in: round, by: "p").text == "drop")
+        #expect(machine.answer(3) == nil)
+        #expect(machine.ask().text == "sleep")
+        #expect(machine.sleep("consumer") == nil)
+        #expect(machine.driverEnded(nil) == "consumer")
+        #expect(machine.ask().text == "fail")
+        machine.arrive()
+        #expect(machine.ask().text == "end")
+    }
+
+    @Test("a cancellation after a conclusion is stronger: the iteration ends without a failure")
+    func concludedAndCancelled() {
+        var (machine, _) = running()
+        #expect(machine.conclude(Fault()).cancelsDriver)
+        #expect(!machine.cancel().cancelsDriver, "it is cancelled already")
+        #expect(machine.driverEnded(nil) == nil)
+        #expect(machine.ask().text == "end")
+        var (other, _) = running()
+        #expect(other.cancel().cancelsDriver)
+        #expect(!other.conclude(Fault()).cancelsDriver)
+        #expect(other.driverEnded(nil) == nil)
+        #expect(other.ask().text == "end")
+    }
+
     @Test("a failure that nobody took is dropped by a cancellation")
     func cancelledAfterEnd() {
         var (machine, _) = running()
@@ -107,6 +180,7 @@ extension HandoffStateMachine.AskAction where Element == Int, Producer == String
         switch self {
         case .start: "start"
         case .deliver(let element, let producer): "deliver \(element) of \(producer)"
+        case .take(let element): "take \(element)"
         case .fail: "fail"
         case .end: "end"
         case .sleep: "sleep"

@@ -3,13 +3,13 @@ import Testing
 @testable import FreshetSignals
 
 @Suite("When runs begin and end, event by event")
-struct PublishStateMachineTests {
+struct LatestRunStateMachineTests {
     struct Fault: Error {}
-    typealias Machine = PublishStateMachine<Fault, String>
+    typealias Machine = LatestRunStateMachine<String, Fault, String>
 
     /// A machine with a run under way whose driver sleeps.
     func running() throws -> (Machine, Machine.RunNumber) {
-        var machine = Machine(runsAtStart: true)
+        var machine = Machine(first: "first")
         machine.driverArrived()
         let number = try #require(machine.nextRun(isCancelled: false).number)
         machine.driverArrived()
@@ -20,14 +20,14 @@ struct PublishStateMachineTests {
 
     @Test("outputs before a run starts are one")
     func outputsAreOne() throws {
-        var machine = Machine(runsAtStart: false)
+        var machine = Machine()
         machine.driverArrived()
         #expect(machine.nextRun(isCancelled: false).text == "sleep")
         #expect(machine.driverSleeps("driver") == nil)
-        let first = machine.output()
+        let first = machine.output("next")
         #expect(first.wake == "driver")
         #expect(!first.supersedes)
-        #expect(machine.output().wake == nil)
+        #expect(machine.output("next").wake == nil)
         let number = try #require(machine.nextRun(isCancelled: false).number)
         machine.driverArrived()
         #expect(machine.presentRun(isCancelled: false) == .sleep)
@@ -41,10 +41,10 @@ struct PublishStateMachineTests {
     @Test("an output supersedes the run under way once; outputs until the next start are one")
     func supersedes() throws {
         var (machine, old) = try running()
-        let action = machine.output()
+        let action = machine.output("next")
         #expect(action.supersedes)
         #expect(action.wake == "driver")
-        #expect(!machine.output().supersedes)
+        #expect(!machine.output("next").supersedes)
         #expect(machine.presentRun(isCancelled: false) == .end)
         #expect(machine.runEnded(old, Fault()) == nil, "what a superseded run says is no news")
         machine.driverArrived()
@@ -57,7 +57,7 @@ struct PublishStateMachineTests {
     @Test("a late word of an old run does not end the new one")
     func lateWord() throws {
         var (machine, old) = try running()
-        _ = machine.output()
+        _ = machine.output("next")
         #expect(machine.presentRun(isCancelled: false) == .end)
         machine.driverArrived()
         _ = machine.nextRun(isCancelled: false)
@@ -71,7 +71,7 @@ struct PublishStateMachineTests {
         var (machine, number) = try running()
         #expect(machine.runEnded(number, Fault()) == "driver")
         #expect(machine.presentRun(isCancelled: false) == .end)
-        #expect(!machine.output().supersedes)
+        #expect(!machine.output("next").supersedes)
         machine.driverArrived()
         #expect(machine.nextRun(isCancelled: false).text == "fail")
     }
@@ -90,8 +90,8 @@ struct PublishStateMachineTests {
 
     @Test("an output and then the end of the signal: one more run")
     func outputThenEnd() {
-        var machine = Machine(runsAtStart: false)
-        _ = machine.output()
+        var machine = Machine()
+        _ = machine.output("next")
         _ = machine.signalEnded()
         machine.driverArrived()
         #expect(machine.nextRun(isCancelled: false).number != nil)
@@ -99,7 +99,7 @@ struct PublishStateMachineTests {
 
     @Test("what happens between asking and falling asleep keeps the driver awake")
     func awake() throws {
-        var machine = Machine(runsAtStart: false)
+        var machine = Machine()
         machine.driverArrived()
         #expect(machine.nextRun(isCancelled: false).text == "sleep")
         _ = machine.signalEnded()
@@ -114,9 +114,9 @@ struct PublishStateMachineTests {
     }
 }
 
-extension PublishStateMachine.StartAction {
-    fileprivate var number: PublishStateMachine.RunNumber? {
-        if case .start(let number) = self { number } else { nil }
+extension LatestRunStateMachine.StartAction {
+    fileprivate var number: LatestRunStateMachine.RunNumber? {
+        if case .start(let number, _) = self { number } else { nil }
     }
 
     fileprivate var text: String {

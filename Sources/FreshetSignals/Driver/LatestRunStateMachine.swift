@@ -1,8 +1,9 @@
-/// When the runs of a `publish` begin and end.
+/// When runs begin and end of which only the latest is wanted: those of a `publish`, and the sequences of a
+/// `switchToLatest`.
 ///
-/// The driver asks when to start the next run, then when that is over, and so on. Outputs of the signal and the ends
-/// of runs are reported to it as they come.
-struct PublishStateMachine<Failure: Error, Waiter> {
+/// The driver asks when to start the next run, then when that is over, and so on. Outputs of the signal, each with what
+/// there is to run, and the ends of runs are reported to it as they come.
+struct LatestRunStateMachine<Work, Failure: Error, Waiter> {
     /// Tells a run from those before it.
     struct RunNumber: Hashable, Sendable {
         fileprivate var number: UInt64 = 0
@@ -11,7 +12,7 @@ struct PublishStateMachine<Failure: Error, Waiter> {
     /// What the driver does while no run is under way.
     enum StartAction {
         /// Start a run.
-        case start(RunNumber)
+        case start(RunNumber, Work)
         /// End with this failure, or without one.
         case finish(Failure?)
         /// Sleep, then ask again.
@@ -32,6 +33,8 @@ struct PublishStateMachine<Failure: Error, Waiter> {
         var supersedes = false
         /// The driver is to be woken.
         var wake: Waiter?
+        /// What will never run, to be released when no lock is held.
+        var released: Work?
     }
 
     private enum Run {
@@ -42,8 +45,8 @@ struct PublishStateMachine<Failure: Error, Waiter> {
         case over
     }
 
-    /// A run is to be started: all outputs since the last start, as one.
-    private var isDue: Bool
+    /// What is to run next: that of the latest output since the last start.
+    private var due: Work?
     private var signalIsOpen = true
     private var run = Run.none
     private var lastRun = RunNumber()
@@ -51,24 +54,25 @@ struct PublishStateMachine<Failure: Error, Waiter> {
     private var failure: Failure?
     private var driver = AskerStateMachine<Waiter>()
 
-    /// - Parameter runsAtStart: A run is due before the first output.
-    init(runsAtStart: Bool) {
-        isDue = runsAtStart
+    /// - Parameter first: What is to run before the first output.
+    init(first: Work? = nil) {
+        due = first
     }
 
     // MARK: What happens
 
     /// The signal delivered.
-    mutating func output() -> OutputAction {
+    mutating func output(_ work: Work) -> OutputAction {
         // After a failure the signal is dropped.
-        guard failure == nil else { return OutputAction() }
-        isDue = true
+        guard failure == nil else { return OutputAction(released: work) }
+        let replaced = due
+        due = work
         switch run {
         case .current:
             run = .over
-            return OutputAction(supersedes: true, wake: driver.wake())
+            return OutputAction(supersedes: true, wake: driver.wake(), released: replaced)
         case .none, .over:
-            return OutputAction(wake: driver.wake())
+            return OutputAction(wake: driver.wake(), released: replaced)
         }
     }
 
@@ -100,12 +104,11 @@ struct PublishStateMachine<Failure: Error, Waiter> {
             driver.leave()
             return .finish(failure)
         }
-        if isDue {
-            isDue = false
+        if let work = due.take() {
             run = .current
             lastRun.number += 1
             driver.leave()
-            return .start(lastRun)
+            return .start(lastRun, work)
         }
         if !signalIsOpen {
             driver.leave()
@@ -132,7 +135,7 @@ struct PublishStateMachine<Failure: Error, Waiter> {
     mutating func driverSleeps(_ waiter: Waiter) -> Waiter? {
         let mayLook =
             switch run {
-            case .none: isDue || !signalIsOpen || failure != nil
+            case .none: due != nil || !signalIsOpen || failure != nil
             case .current: false
             case .over: true
             }

@@ -1,0 +1,60 @@
+/// One iteration of a combination: the row, and what each branch's child does.
+final class LatestStorage<Row: LatestRow, Failure: Error>: Sendable {
+    typealias Machine = LatestStateMachine<Row, Waiter>
+    typealias Owner = Driver<Row.Snapshot, Failure>
+
+    private let machine: Lock<Machine>
+
+    init(_ row: Row, branches: Int) {
+        machine = Lock(Machine(row, branches: branches))
+    }
+
+    /// A branch's child: reads its upstream to the end.
+    ///
+    /// - Parameter value: What an element of the upstream is in the row.
+    func run<Iterator: AsyncIteratorProtocol>(
+        _ branch: Int, _ upstream: Parcel<Iterator>, for driver: Owner, in round: Owner.Round,
+        value: (Iterator.Element) -> Row.Value
+    ) async where Iterator.Failure == Failure {
+        let snapshot: @Sendable () -> Row.Snapshot = { self.take(offeredBy: branch) }
+        var hasDelivered = false
+        let hasEnded = await driver.exhaust(upstream, rethrowing: { $0 }) { element in
+            hasDelivered = true
+            let incoming = value(element)
+            switch machine.withLock({ $0.deliver(incoming, by: branch) }) {
+            case .offer:
+                return await driver.offer(in: round, madeBy: snapshot)
+            case .restAndOffer:
+                await rest(branch)
+                return await driver.offer(in: round, madeBy: snapshot)
+            case .keep:
+                // A branch that never suspends must not starve those that have not delivered yet.
+                await Task.yield()
+                await rest(branch)
+                return !Task.isCancelled
+            }
+        }
+        if hasEnded, !hasDelivered {
+            // There will never be a whole row.
+            driver.conclude()
+        }
+    }
+
+    private func rest(_ branch: Int) async {
+        guard machine.withLock({ $0.mustRest }) else { return }
+        await waitUntilResumed(isolation: nil) { waiter in
+            let isCancelled = Task.isCancelled
+            return machine.withLock { $0.rest(branch, waiter, isCancelled: isCancelled) }
+        } onCancel: {
+            machine.withLock { $0.cancel(branch) }
+        }
+    }
+
+    private func take(offeredBy branch: Int) -> Row.Snapshot {
+        let action = machine.withLock { $0.take(offeredBy: branch) }
+        for waiter in action.wake {
+            waiter.resume()
+        }
+        return action.snapshot
+    }
+}
