@@ -376,7 +376,7 @@ struct TimedOperatorTests {
         ]
         let iterators = sequences.map { ($0, Handed($1.makeAsyncIterator())) }
         for _ in 0..<1_000 { source.fire() }
-        for (name, iterator) in iterators {
+        let tasks = iterators.map { name, iterator in
             Task(executorPreference: executor) { [log] in
                 guard var iterator = iterator.take() else { return }
                 while try await iterator.next() != nil { log.add(name) }
@@ -386,6 +386,9 @@ struct TimedOperatorTests {
         let counts = Dictionary(log.entries.map { ($0, 1) }, uniquingKeysWith: +)
         #expect(counts == ["debounce": 2, "wait": 1, "page": 1])
         #expect(attempts.value == 2)
+        for task in tasks { task.cancel() }
+        try executor.runUntilIdle()
+        #expect(source.fire() == 0)
     }
 
     @Test("an upstream that never suspends starves nobody on its executor")
