@@ -19,11 +19,13 @@ DESTDIR ?=
 SYSCONFDIR ?= /etc
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 USERUNITDIR ?= $(PREFIX)/lib/systemd/user
+CATALOGDIR ?= $(PREFIX)/lib/systemd/catalog
 DOCDIR ?= $(PREFIX)/share/doc/freshet
 SWIFT ?= swift
 RELEASE = $(SWIFT) build --configuration release --static-swift-stdlib -Xlinker --gc-sections
 SOURCES = Package.swift Sources Tests
-PLACES = -e 's|/usr/sbin/freshetd|$(PREFIX)/sbin/freshetd|' -e 's|/usr/bin/freshetctl|$(PREFIX)/bin/freshetctl|'
+PLACES = -e 's|/usr/sbin/freshetd|$(PREFIX)/sbin/freshetd|' -e 's|/usr/bin/freshetctl|$(PREFIX)/bin/freshetctl|' \
+	-e 's|/usr/share/doc/freshet|$(DOCDIR)|'
 # install-once MODE,SOURCE,TARGET
 install-once = test -e $(3) -o -L $(3) || install -D -m $(1) $(2) $(3)
 
@@ -78,6 +80,9 @@ install:
 	install -m 0644 systemd/freshetd.socket $(DESTDIR)$(UNITDIR)/freshetd.socket
 	install -m 0644 systemd/user/freshetd.socket $(DESTDIR)$(USERUNITDIR)/freshetd.socket
 	chmod 0644 $(DESTDIR)$(UNITDIR)/freshetd.service $(DESTDIR)$(USERUNITDIR)/freshetd.service
+	install -d $(DESTDIR)$(CATALOGDIR)
+	sed $(PLACES) systemd/freshet.catalog >$(DESTDIR)$(CATALOGDIR)/freshet.catalog
+	chmod 0644 $(DESTDIR)$(CATALOGDIR)/freshet.catalog
 	install -D -m 0644 systemd/freshet.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/freshet.conf
 	install -D -m 0644 varlink/io.freshet.Control.varlink $(DESTDIR)$(PREFIX)/share/freshet/io.freshet.Control.varlink
 	install -D -m 0644 -t $(DESTDIR)$(DOCDIR) README.md LICENSE CHANGELOG.md
@@ -94,7 +99,7 @@ uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/sbin/freshetd $(DESTDIR)$(PREFIX)/bin/freshetctl \
 		$(DESTDIR)$(UNITDIR)/freshetd.service $(DESTDIR)$(USERUNITDIR)/freshetd.service \
 		$(DESTDIR)$(UNITDIR)/freshetd.socket $(DESTDIR)$(USERUNITDIR)/freshetd.socket \
-		$(DESTDIR)$(PREFIX)/lib/sysusers.d/freshet.conf
+		$(DESTDIR)$(PREFIX)/lib/sysusers.d/freshet.conf $(DESTDIR)$(CATALOGDIR)/freshet.catalog
 	rm -rf $(DESTDIR)$(PREFIX)/share/freshet $(DESTDIR)$(DOCDIR)
 
 clean:

@@ -38,7 +38,7 @@ let package = Package(
         .target(
             name: "FreshetSystemSignals",
             dependencies: ["FreshetSignals", "FreshetEventLoop", "CNetlink", "CSystemd"]),
-        .target(name: "FreshetSystemd", dependencies: ["CSystemd", logging]),
+        .target(name: "FreshetSystemd", dependencies: ["CSystemd", "CLinux", logging]),
         .target(name: "FreshetVarlink", dependencies: ["FreshetEventLoop"]),
         .target(name: "FreshetPipelines", dependencies: ["FreshetSignals"]),
         .target(name: "FreshetJQ", dependencies: ["CJQ"]),
@@ -71,6 +71,11 @@ let package = Package(
             name: "WorldTestSupport", dependencies: ["FreshetPipelines", "FreshetSignals", "FreshetTestKit"],
             path: "Tests/Support/World"),
 
+        // A process whose boot clock jumps for real.
+        .executableTarget(
+            name: "SleepWitness", dependencies: ["FreshetSystemSignals", "FreshetSignals", "FreshetEventLoop"],
+            path: "Tests/Support/SleepWitness"),
+
         // Tests: one folder a ring (CONTRIBUTING.md). The system ring is shell, below Tests/System.
         .testTarget(
             name: "FreshetSignalsTests", dependencies: ["FreshetSignals", "FreshetTestKit"],
@@ -80,10 +85,14 @@ let package = Package(
             path: "Tests/Unit/FreshetEventLoopTests"),
         .testTarget(
             name: "FreshetSystemSignalsTests",
-            dependencies: ["FreshetSystemSignals", "FreshetSignals", "FreshetEventLoop", "FreshetTestKit"],
+            // CSystemd: another program on the bus. SleepWitness: run by a test.
+            dependencies: [
+                "FreshetSystemSignals", "FreshetSignals", "FreshetEventLoop", "FreshetTestKit", "CSystemd",
+                "SleepWitness",
+            ],
             path: "Tests/Unit/FreshetSystemSignalsTests"),
         .testTarget(
-            name: "FreshetSystemdTests", dependencies: ["FreshetSystemd", logging],
+            name: "FreshetSystemdTests", dependencies: ["FreshetSystemd", "CLinux", logging],
             path: "Tests/Unit/FreshetSystemdTests"),
         .testTarget(
             name: "FreshetVarlinkTests", dependencies: ["FreshetVarlink", "FreshetEventLoop"],

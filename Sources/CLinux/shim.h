@@ -1,6 +1,7 @@
 #pragma once
 // What Linux offers and the Glibc module leaves out. Headers that the Glibc module has are not included here again:
 // the two modules would disagree about them. So what those headers hide behind _GNU_SOURCE is declared by hand.
+#include <linux/memfd.h>
 #include <malloc.h>
 #include <stdint.h>
 #include <sys/epoll.h>
@@ -14,6 +15,9 @@
 // string.h (glibc 2.32): thread-safe and untranslated.
 const char *strerrordesc_np(int error);
 const char *strerrorname_np(int error);
+// sys/mman.h, fcntl.h: a file in memory (memfd_create(2)), and F_ADD_SEALS, F_GET_SEALS and F_SEAL_* (fcntl(2)).
+int memfd_create(const char *name, unsigned int flags);
+enum { FRESHET_ADD_SEALS = 1033, FRESHET_GET_SEALS = 1034, FRESHET_ALL_SEALS = 0x0f };  // seal, shrink, grow, write
 // pthread.h
 int pthread_setname_np(unsigned long thread, const char *name);
 // sys/socket.h, unistd.h, fcntl.h

@@ -2,20 +2,52 @@ import FreshetControl
 import FreshetRender
 
 extension CommandFailure {
-    init(_ failure: ControlClient.Failure, socket: String, times: Times) {
+    /// - Parameters:
+    ///   - socket: the path that was tried.
+    ///   - isInstalled: whether there is a `freshetd` on this machine.
+    init(_ failure: ControlClient.Failure, socket: String, isInstalled: Bool, times: Times) {
         switch failure {
         case .refused(let error): self.init(error, times: times)
-        case .noAccess(let what): self.init(.notPermitted, "\(what); check the rights of the socket's directory")
-        case .notRunning(let what):
-            // A socket in the user's own directory is that of the user's own daemon.
-            let user = socket.hasPrefix("/run/user/") ? "--user " : ""
+        case .noAccess(let what):
+            self.init(.notPermitted, "you may not ask freshetd: \(what); check the rights of the socket's directory")
+        case .notRunning(let what, let isSocketThere):
             self.init(
-                .notRunning, "freshetd does not run: \(what)\nStart it with 'systemctl \(user)start freshetd'.")
+                .notRunning,
+                "freshetd does not run: \(what)\n"
+                    + Self.remedy(socket: socket, hasEnded: isSocketThere, isInstalled: isInstalled))
         case .closed: self.init(.notRunning, "freshetd closed the connection: it stops, or has too many clients")
+        case .notFreshet:
+            self.init(.notRunning, "who answers at '\(DisplayText.harmless(socket))' is not freshetd")
+        case .noSuchMethod(let method):
+            self.init(
+                .failure,
+                "the daemon does not have '\(DisplayText.harmless(method))': it is older than this freshetctl; "
+                    + "'\(Self.systemctl("restart", socket))' starts the one that is installed")
         case .mismatch(let what):
             self.init(.failure, "\(DisplayText.harmless(what)): is the daemon of another version?")
         case .other(let what): self.init(.failure, what)
         }
+    }
+
+    /// What to do when nobody listens.
+    private static func remedy(socket: String, hasEnded: Bool, isInstalled: Bool) -> String {
+        guard isInstalled else {
+            return "It is not installed here either, or not where freshetctl looks: beside itself and in /usr/sbin."
+        }
+        guard socket.hasPrefix("/run/") else {
+            return "Is that the right path? '--socket' and $FRESHET_SOCKET name another than the usual one."
+        }
+        if hasEnded {
+            return "It was killed, or crashed: '\(systemctl("status", socket))' says why.\n"
+                + "Start it with '\(systemctl("start", socket))'."
+        }
+        return "Start it with '\(systemctl("start", socket))', at each boot with '\(systemctl("enable", socket))'.\n"
+            + "'\(systemctl("status", socket))' says why it ended."
+    }
+
+    /// A socket in the user's own directory is that of the user's own daemon.
+    private static func systemctl(_ verb: String, _ socket: String) -> String {
+        "systemctl \(socket.hasPrefix("/run/user/") ? "--user " : "")\(verb) freshetd"
     }
 
     private init(_ error: ControlError, times: Times) {

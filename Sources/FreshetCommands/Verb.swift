@@ -27,8 +27,16 @@ struct Session {
         do {
             return try question()
         } catch {
-            throw CommandFailure(error, socket: socketPath, times: times)
+            throw failure(error)
         }
+    }
+
+    /// What an error of the daemon, or its absence, means and what to do.
+    func failure(_ failure: ControlClient.Failure) -> CommandFailure {
+        CommandFailure(
+            failure, socket: socketPath,
+            isInstalled: Check.candidates(ownPath: context.ownPath).contains(where: context.isExecutable),
+            times: times)
     }
 
     var socketPath: String { options.socket ?? SocketPath.find(context) }

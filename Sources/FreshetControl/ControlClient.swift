@@ -8,12 +8,16 @@ package final class ControlClient {
     package enum Failure: Error, Hashable, Sendable {
         /// The daemon answered with an error of the interface.
         case refused(ControlError)
-        /// Nobody listens; the sentence says where.
-        case notRunning(String)
+        /// Nobody listens; the sentence says where. There is no socket, or one that its daemon has left behind.
+        case notRunning(String, isSocketThere: Bool)
         /// The socket's directory, or the socket, is closed to this user; the sentence says which.
         case noAccess(String)
         /// The daemon closed the connection.
         case closed
+        /// Somebody listens, and does not have the interface.
+        case notFreshet
+        /// The daemon does not have this method: it is older than this client.
+        case noSuchMethod(String)
         /// What came is not what the interface describes: another version, or another program.
         case mismatch(String)
         /// Something of this machine.
@@ -136,10 +140,23 @@ package final class ControlClient {
         }
     }
 
+    /// An error that is not one of the interface.
+    private static func failure(_ reply: VarlinkErrorReply, _ description: String) -> Failure {
+        switch reply.name {
+        case VarlinkErrorReply.Name.interfaceNotFound: .notFreshet
+        case VarlinkErrorReply.Name.methodNotFound, VarlinkErrorReply.Name.methodNotImplemented:
+            .noSuchMethod((try? reply.parameters.decode(as: [String: String].self))?["method"] ?? "")
+        default: .mismatch(description)
+        }
+    }
+
     private static func failure(_ error: VarlinkClientError) -> Failure {
         switch error {
-        case .refused(let reply): ControlError(reply).map(Failure.refused) ?? .mismatch(error.description)
-        case .unreachable: error.isPermissionDenied ? .noAccess(error.description) : .notRunning(error.description)
+        case .refused(let reply): ControlError(reply).map(Failure.refused) ?? failure(reply, error.description)
+        case .unreachable:
+            error.isPermissionDenied
+                ? .noAccess(error.description)
+                : .notRunning(error.description, isSocketThere: error.isDeserted)
         case .closed: .closed
         case .violation: .mismatch(error.description)
         case .timedOut, .interrupted, .system: .other(error.description)

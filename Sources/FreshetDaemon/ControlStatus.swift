@@ -8,13 +8,11 @@ extension FreshetControl.PipelineStatus {
     init(_ status: FreshetPipelines.PipelineStatus, of definition: PipelineDefinition, path: String?) {
         let wait = status.waitsFor
         var loadedBytes: Int64?
-        var failure: FailureStatus?
-        switch status.activity {
-        case .loading(let progress): loadedBytes = Int64(clamping: progress.bytes)
-        case .failed(let reason, let since, let attempts):
-            failure = FailureStatus(
-                message: reason.message, since: WallClock.microseconds(at: since), attempts: Int64(attempts))
-        case .idle, .waiting, .loaded, .held: break
+        if case .loading(let progress) = status.activity { loadedBytes = Int64(clamping: progress.bytes) }
+        let failure = status.failing.map { failing in
+            FailureStatus(
+                message: failing.failure.message, since: WallClock.microseconds(at: failing.since),
+                attempts: Int64(failing.attempts))
         }
         self.init(
             name: status.name, description: definition.description, source: definition.source.text,

@@ -79,17 +79,19 @@ package enum DaemonEntry {
         let destination = LogDestination.detect(environment: options.environment)
         let threshold = LogThreshold(Logger.Level(rawValue: options.logLevel) ?? .info)
         let redactor = Redactor()
-        let log = Logger(label: "freshetd") { label in
-            JournalLogHandler(
-                label: label, identifier: "freshetd", destination: destination, threshold: threshold, redactor: redactor
-            )
-        }
+        let handler = JournalLogHandler(
+            label: "freshetd", identifier: "freshetd", destination: destination, threshold: threshold,
+            loss: JournalLogHandler.LossReport(
+                message: JournalMessage.lost.text.description, messageID: JournalMessage.lost.rawValue),
+            redactor: redactor)
+        defer { handler.flush(for: .seconds(1)) }
+        let log = Logger(label: "freshetd") { _ in handler }
         do {
             return try await Supervisor(
                 options: options, loop: loop, log: log, threshold: threshold, redactor: redactor
             ).run()
         } catch {
-            log.critical("cannot start", metadata: ["error": .string("\(error)")])
+            log.say(.cannotStart, [.error: .string("\(error)")])
             return .failure
         }
     }

@@ -1,20 +1,158 @@
-/// The identifiers of what the daemon says in the journal (systemd.journal-fields(7), `MESSAGE_ID`): one for each kind
-/// of message, for ever. `journalctl MESSAGE_ID=…` finds them.
-enum JournalMessage: String {
+import Logging
+
+/// What the daemon says in the journal, one case for each kind: its identifier (systemd.journal-fields(7),
+/// `MESSAGE_ID`), the same for ever, its words and its level.
+///
+/// `journalctl MESSAGE_ID=…` finds them, `journalctl -x` explains them by `systemd/freshet.catalog`, and
+/// `docs/journal.md` lists them; tests hold both against this table.
+enum JournalMessage: String, CaseIterable {
+    // The daemon's life.
     case ready = "ca5cf8103cb9486cb2151383aeadd847"
     case stopping = "2f145c47cc92434b9359d88f8a193d18"
+    case terminalClosed = "5b0e9bae9dd242c2bb126f1bca22af68"
+    case cannotStart = "8854e41883c046d083800c9e6a31b3bb"
+    case controlFailed = "6956fd2e2d6442f38adff3aa9ef0b243"
+    case noManager = "3e588b2a143f4b9784ca69529bd2013c"
+    case socketMended = "846bd026ddca422291b230dbab6a3ef7"
+    case socketLost = "d6774d23db4748968160caff2d2e4901"
+    case socketUnwatched = "513dff410ac448e0b253246c32294bc5"
+    // Runs.
     case changed = "66f71c85b7f24bbaaa0c0a4d5d7ec04a"
     case unchanged = "533d72ca7a914d4f9b91600b7869027c"
     case failed = "257972dd68734f17ae756b6dc5ace42b"
     case recovered = "f82d38fe28324e70bfd953fbd9ec25b2"
+    case summary = "80e0832f01dd414d8552afb344a7acc2"
+    case notRun = "fa09bd3c13054552bed0016ce2fd6cb3"
+    // What leads to runs, for who debugs.
+    case heard = "ca0309a93c6d42f2a5ba75aa201e4ae9"
+    case freshEnough = "68169e9339f84055b7d54dc4b2e4c343"
     case waiting = "dc89e0303b544fc889aa97e6daadf9e5"
+    case waited = "466ad4d5d91b445883d69118cbc7541f"
+    case runStarted = "770a8eb3cb58429fb1ef2435bb679081"
+    case runCutShort = "43793088594c48dca79e5c842d41044d"
+    case networkSettling = "2494ec07255b40cda8a69bf5ae6d1c9a"
+    case retryPlanned = "4bb2477b85234b24849d2b31f5dbb86a"
+    // Configuration.
     case reloaded = "369e7ef8dfd446099e6530e3fc46ab35"
     case reloadRefused = "ad7d0387f3ee4fdbb4f07230b67d6ff4"
+    case configurationFault = "5625a57da3734e1a9c2d0b10b6c16500"
     case faultyPipeline = "1c0e49dbdf174eb9a7fb4558f75abd3c"
+    // The cache.
+    case indexRebuilt = "b4d49681c1b6468580edcedaae88fbb6"
     case cacheMended = "c7176e0f419246289ab9c463273b2aef"
     case cacheTrouble = "ab6bd2ed3512434ca37b15d55b5a9d3e"
-    case network = "6400bcdb36024f2ebc67e8fc559dacd0"
+    // The machine.
     case resumed = "38988b34e4ce4065b5ede383ced9bfa8"
     case clockStepped = "045ea345332c48c79b66127d5877f2d4"
-    case signal = "29c96b42cc944492b5532632c1c120b3"
+    case logindMissing = "c7c2992a49e046c48206f99e66184b46"
+    case logindFound = "5e9a98707d8b4905be62e52aaae3f972"
+    // The network.
+    case network = "6400bcdb36024f2ebc67e8fc559dacd0"
+    case networkUnknown = "8e849ad9278d4bf6927701832a94ab5a"
+    // The journal itself.
+    case more = "6127226a92d14ebc81ca7790c56542a8"
+    case logLevel = "1f91b9eae7fb413f8baa6bd131a7b4fe"
+    case lost = "072a0346d0ab46dcb74a864ab22abe21"
+
+    /// The level at which it is said if nothing else is asked for.
+    var level: Logger.Level {
+        switch self {
+        case .heard, .freshEnough, .waiting, .waited, .runStarted, .runCutShort, .networkSettling, .retryPlanned,
+            .unchanged:
+            .debug
+        case .ready, .stopping, .terminalClosed, .changed, .recovered, .summary, .reloaded, .network,
+            .noManager, .socketUnwatched, .resumed, .clockStepped, .logindFound:
+            .info
+        case .cacheMended, .logLevel, .socketMended, .logindMissing: .notice
+        case .failed, .notRun, .indexRebuilt, .networkUnknown, .more, .lost: .warning
+        case .reloadRefused, .configurationFault, .faultyPipeline, .cacheTrouble, .socketLost: .error
+        case .cannotStart, .controlFailed: .critical
+        }
+    }
+
+    /// Its words, always the same; `{field}` is replaced by a field's value where people read it.
+    var text: Logger.Message {
+        switch self {
+        case .ready: "ready"
+        case .stopping: "stopped"
+        case .terminalClosed: "the terminal was closed, stopping"
+        case .cannotStart: "cannot start: {error}"
+        case .controlFailed: "the control socket failed, stopping: {error}"
+        case .noManager:
+            "no service manager: nobody is told of readiness, and nobody restarts a daemon that ends or hangs"
+        case .socketMended: "the control socket had been removed and was made again"
+        case .socketLost: "the control socket was removed and cannot be made again; restart the daemon: {error}"
+        case .socketUnwatched: "a control socket that is removed will not be noticed: {error}"
+        case .changed: "changed"
+        case .unchanged: "unchanged"
+        case .failed: "failed, keeping the copy: {error}"
+        case .recovered: "recovered"
+        case .summary:
+            "{signal} woke {pipelines} pipelines: {changed} changed, {unchanged} unchanged, {failed} failed"
+        case .notRun: "not run, the network is not there"
+        case .heard: "heard a signal"
+        case .freshEnough: "the copy is fresh enough, nothing is fetched"
+        case .waiting: "waiting"
+        case .waited: "waited long enough"
+        case .runStarted: "run started"
+        case .runCutShort: "run ended before its time"
+        case .networkSettling: "the network is not ready, trying again"
+        case .retryPlanned: "trying again"
+        case .reloaded: "configuration in force"
+        case .reloadRefused: "the new configuration is refused, keeping the one in force"
+        case .configurationFault: "fault in the configuration: {error}"
+        case .faultyPipeline: "does not run because of a fault: {error}"
+        case .indexRebuilt: "the index was damaged and was made anew from the files"
+        case .cacheMended: "the cache was mended"
+        case .cacheTrouble: "the cache's memory failed, going on without"
+        case .resumed: "the machine woke up"
+        case .clockStepped: "the wall clock was set"
+        case .logindMissing: "no logind, watching the clocks alone for sleep: {error}"
+        case .logindFound: "logind is there"
+        case .network: "the network has changed"
+        case .networkUnknown: "nobody says whether the network is there; pipelines run as if it were"
+        case .more: "{count} more messages like the last ones, told one by one only at the level debug"
+        case .logLevel: "the log level is {level} from now on"
+        case .lost: "{count} messages were lost: the journal took none for a while"
+        }
+    }
+}
+
+/// The values that messages carry. In the journal each is a field: `pipeline` is `FRESHET_PIPELINE`.
+enum JournalField: String, CaseIterable {
+    case pipeline, run, causes, signal, count, outcome, generation, error, duration, next, repeated, failures
+    case wait = "for"
+    case freshFor = "fresh-for"
+    case delay = "in"
+    case version, pipelines, runs, changed, unchanged, failed, recovered, added, removed
+    case asker = "by"
+    case faults, file, line, column
+    case target, path, changes
+    case repairs
+    case movedTo = "moved-to"
+    case message = "of"
+    case level, socket, slept, detail
+}
+
+extension Logger {
+    /// Says something, with its identifier and its values.
+    ///
+    /// - Parameters:
+    ///   - text: other words of the same meaning; constant ones.
+    ///   - level: another level than the message's own.
+    ///   - fields: made only if it is logged.
+    func say(
+        _ message: JournalMessage, text: Logger.Message? = nil, level: Logger.Level? = nil,
+        _ fields: @autoclosure () -> [JournalField: MetadataValue] = [:], file: String = #fileID,
+        function: String = #function, line: UInt = #line
+    ) {
+        func metadata() -> Metadata {
+            var metadata: Metadata = ["message-id": .string(message.rawValue)]
+            for (field, value) in fields() { metadata[field.rawValue] = value }
+            return metadata
+        }
+        log(
+            level: level ?? message.level, text ?? message.text, metadata: metadata(), file: file, function: function,
+            line: line)
+    }
 }

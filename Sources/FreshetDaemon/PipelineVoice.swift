@@ -8,51 +8,46 @@ struct PipelineVoice: Sendable {
     let name: String
     let log: Logger
     let events: ControlEvents
-    let book: SignalBook
+    /// Which news of many pipelines are told one by one.
+    private let desk: NewsDesk
     private var news = FailureNews()
 
-    init(name: String, log: Logger, events: ControlEvents, book: SignalBook) {
+    init(name: String, log: Logger, events: ControlEvents, desk: NewsDesk) {
         self.name = name
         var log = log
         log[metadataKey: "pipeline"] = .string(name)
         self.log = log
         self.events = events
-        self.book = book
+        self.desk = desk
     }
 
     /// - Parameter generation: what is offered now.
     mutating func say(_ event: EngineEvent, generation: OfferedGeneration?) {
         switch event {
         case .heard(let cause):
-            log.debug(
-                "heard a signal", metadata: ["signal": .string(cause.signal), "count": .stringConvertible(cause.count)])
+            log.say(.heard, [.signal: .string(cause.signal), .count: .stringConvertible(cause.count)])
         case .suppressed(let causes, let freshUntil):
-            log.debug(
-                "the copy is fresh enough, nothing is fetched",
-                metadata: [
-                    "causes": .string(causes.summary),
-                    "fresh-for": .string("\((freshUntil - .now).rounded) more"),
-                ])
+            log.say(
+                .freshEnough,
+                [.causes: .string(causes.summary), .freshFor: .string("\((freshUntil - .now).rounded) more")])
         case .waitingBegan(let wait):
-            log.debug("waiting", metadata: metadata(.waiting, ["for": .string(wait.text)]))
+            log.say(.waiting, [.wait: .string(wait.text)])
         case .waitingEnded(let reason):
-            log.debug("waited long enough", metadata: ["for": .string(reason.rawValue)])
+            log.say(.waited, [.wait: .string(reason.rawValue)])
         case .runStarted(let order):
-            log.debug(
-                "run started",
-                metadata: ["run": .stringConvertible(order.run), "causes": .string(order.causes.summary)])
+            log.say(.runStarted, [.run: .stringConvertible(order.run), .causes: .string(order.causes.summary)])
             events.publish(.runStarted(RunStatus(order), of: name, at: WallClock.now))
-        case .runEnded(let summary, _):
-            ended(summary)
+        case .runEnded(let summary, let next):
+            ended(summary, next: next, hasCopy: generation != nil)
             events.publish(
                 .runEnded(
                     RunStatus(summary), of: name,
                     generation: summary.outcome == .changed ? generation.map(GenerationStatus.init) : nil,
                     at: WallClock.now))
         case .retryPlanned(let instant, let failures, _):
-            log.debug(
-                "trying again",
-                metadata: ["in": .string("\((instant - .now).rounded)"), "failures": .stringConvertible(failures)])
+            log.say(
+                .retryPlanned,
+                [.delay: .string("\((instant - .now).rounded)"), .failures: .stringConvertible(failures)])
         case .stateChanged(let activity):
             var wait: Wait?
             if case .waiting(let reason) = activity { wait = reason }
@@ -63,40 +58,52 @@ struct PipelineVoice: Sendable {
         }
     }
 
-    private mutating func ended(_ summary: RunSummary) {
-        var values: Logger.Metadata = [
-            "run": .stringConvertible(summary.run), "causes": .string(summary.causes.summary),
-            "outcome": .string(summary.outcome.rawValue), "duration": .string("\(summary.duration.rounded)"),
-        ]
-        if let generation = summary.generation { values["generation"] = .stringConvertible(generation) }
-        if let failure = summary.failure { values["error"] = .string(failure.message) }
+    private mutating func ended(_ summary: RunSummary, next: PlannedRun?, hasCopy: Bool) {
+        func fields() -> [JournalField: Logger.MetadataValue] {
+            var fields: [JournalField: Logger.MetadataValue] = [
+                .run: .stringConvertible(summary.run), .causes: .string(summary.causes.summary),
+                .outcome: .string(summary.outcome.rawValue), .duration: .string(summary.duration.rounded),
+            ]
+            if let generation = summary.generation { fields[.generation] = .stringConvertible(generation) }
+            if let failure = summary.failure { fields[.error] = .string(failure.message) }
+            return fields
+        }
         switch summary.outcome {
-        case .changed:
-            recover()
-            log.info("changed", metadata: metadata(.changed, values))
-        case .unchanged:
-            recover()
-            log.debug("unchanged", metadata: metadata(.unchanged, values))
-        case .failed where summary.counts:
-            guard case .say(let passedOver) = news.failed(at: summary.ended) else {
-                log.debug("failed again, keeping the copy", metadata: metadata(.failed, values))
-                return
+        case .changed, .unchanged:
+            let hasChanged = summary.outcome == .changed
+            let isRecovery = news.succeeded()
+            let tell = desk.ended(
+                name, summary,
+                NewsWaves.News(
+                    outcome: hasChanged ? .changed : .unchanged, isRecovery: isRecovery,
+                    isNews: hasChanged || isRecovery))
+            if isRecovery { log.say(.recovered, level: tell ? .info : .debug) }
+            if hasChanged {
+                log.say(.changed, level: tell ? .info : .debug, fields())
+            } else {
+                log.say(.unchanged, fields())
             }
-            if passedOver > 0 { values["repeated"] = .stringConvertible(passedOver) }
-            log.warning("failed, keeping the copy", metadata: metadata(.failed, values))
+        case .failed where summary.counts:
+            let verdict = news.failed(at: summary.ended)
+            let tell = desk.ended(name, summary, NewsWaves.News(outcome: .failed, isNews: verdict != .passOver))
+            log.say(
+                .failed, text: hasCopy ? nil : "failed, there is no copy yet: {error}", level: tell ? .warning : .debug,
+                fields().merging(following(verdict, next)) { $1 })
         case .failed:
-            log.debug("the network is not ready, trying again", metadata: values)
+            log.say(.networkSettling, fields())
         case .superseded, .cancelled:
-            log.debug("run ended before its time", metadata: values)
+            log.say(.runCutShort, fields())
         }
     }
 
-    private mutating func recover() {
-        if news.succeeded() { log.info("recovered", metadata: metadata(.recovered, [:])) }
-    }
-
-    private func metadata(_ message: JournalMessage, _ values: Logger.Metadata) -> Logger.Metadata {
-        values.merging(["message-id": .string(message.rawValue)]) { value, _ in value }
+    /// What a failure's line says besides: that it is not the first one, and when the next attempt comes.
+    private func following(
+        _ verdict: FailureNews.Verdict, _ next: PlannedRun?
+    ) -> [JournalField: Logger.MetadataValue] {
+        var fields: [JournalField: Logger.MetadataValue] = [:]
+        if case .say(let passedOver) = verdict, passedOver > 0 { fields[.repeated] = .stringConvertible(passedOver) }
+        if let next { fields[.next] = .string("in \((next.at - .now).rounded)") }
+        return fields
     }
 }
 

@@ -112,7 +112,7 @@ extension Supervisor: ControlService {
         guard new != before else { return }
         // Said at whichever level lets more through: that it grows silent, too.
         threshold.level = min(before, new)
-        log.notice("log level changed", metadata: ["level": .string(level.rawValue)])
+        log.say(.logLevel, [.level: .string(level.rawValue)])
         threshold.level = new
     }
 
@@ -150,7 +150,7 @@ extension Supervisor: ControlService {
             do {
                 try await server.run()
             } catch {
-                self?.log.critical("the control socket failed", metadata: ["error": .string("\(error)")])
+                self?.log.say(.controlFailed, [.error: .string("\(error)")])
                 self?.end(.failure)
             }
         }

@@ -25,7 +25,7 @@ extension Supervisor {
         do {
             socketWatch = try watchSocket(of: server, at: path)
         } catch {
-            log.info("a control socket that is removed will not be noticed", metadata: ["error": .string("\(error)")])
+            log.say(.socketUnwatched, [.error: .string("\(error)")])
         }
     }
 
@@ -45,13 +45,11 @@ extension Supervisor {
             socketWatch = try watchSocket(of: server, at: path)
             try server.change(to: VarlinkListener(path: path))
             isSocketLost = false
-            log.notice("the control socket had been removed and was made again", metadata: ["socket": .string(path)])
+            log.say(.socketMended, [.socket: .string(path)])
         } catch {
             guard !isSocketLost else { return }
             isSocketLost = true
-            log.error(
-                "the control socket was removed and cannot be made again; restart the daemon",
-                metadata: ["socket": .string(path), "error": .string("\(error)")])
+            log.say(.socketLost, [.socket: .string(path), .error: .string("\(error)")])
         }
     }
 

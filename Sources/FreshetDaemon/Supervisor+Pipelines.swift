@@ -68,7 +68,7 @@ extension Supervisor {
     ) -> (target: NetworkTarget, network: NetworkState, reporter: PipelineReporter) {
         let target = NetworkTarget(definition, daemonTarget: configuration.daemon.networkTarget)
         let network = follow(target, in: parts)
-        let reporter = PipelineReporter(PipelineVoice(name: definition.name, log: log, events: events, book: book)) {
+        let reporter = PipelineReporter(PipelineVoice(name: definition.name, log: log, events: events, desk: news)) {
             [weak self] in self?.statusMayHaveChanged()
         }
         return (target, network, reporter)
@@ -128,14 +128,10 @@ extension Supervisor {
             faulty[name] = FaultyPipeline(
                 message: message, remembered: await parts.store.remembered(name), since: WallClock.now)
             for diagnostic in diagnostics where diagnostic.severity == .error {
-                log.error(
-                    "a fault keeps the pipeline from running, keeping its copy",
-                    metadata: [
-                        "message-id": .string(JournalMessage.faultyPipeline.rawValue), "pipeline": .string(name),
-                        "error": .string(diagnostic.sentence),
-                    ])
+                news.say(.faultyPipeline, diagnostic.fields.merging([.pipeline: .string(name)]) { $1 })
             }
         }
+        news.finish(.faultyPipeline)
     }
 
     // MARK: The network
@@ -222,13 +218,12 @@ extension Supervisor {
         _ target: NetworkTarget, changes: Int? = nil, message: Logger.Message? = nil, level: Logger.Level = .info
     ) {
         guard let follower = targets[target] else { return }
-        var metadata: Logger.Metadata = [
-            "message-id": .string(JournalMessage.network.rawValue), "target": .string("\(target)"),
-            "path": .string(follower.watch.fact.description),
+        var fields: [JournalField: Logger.MetadataValue] = [
+            .target: .string("\(target)"), .path: .string(follower.watch.fact.description),
         ]
-        if let changes { metadata["changes"] = .stringConvertible(changes) }
+        if let changes { fields[.changes] = .stringConvertible(changes) }
         let state: Logger.Message = follower.state.reachable ? "the network is there" : "the network is gone"
-        log.log(level: level, message ?? state, metadata: metadata)
+        log.say(.network, text: message ?? state, level: level, fields)
     }
 
     private func networkFired(_ target: NetworkTarget, _ detail: String?, count: Int) {

@@ -57,25 +57,21 @@ extension Supervisor {
         guard faults.isEmpty else {
             notifier.ready(status: "the last reload was refused; the configuration from before is in force")
             for fault in faults { say(fault) }
-            log.error(
-                "the new configuration is refused, keeping the one in force",
-                metadata: [
-                    "message-id": .string(JournalMessage.reloadRefused.rawValue),
-                    "faults": .stringConvertible(faults.count),
-                ])
+            news.finish(.configurationFault)
+            log.say(.reloadRefused, [.asker: .string(detail), .faults: .stringConvertible(faults.count)])
             throw .configurationRefused((new.isSound ? faults : new.diagnostics).map(ConfigurationDiagnostic.init))
         }
         redactor.know(surroundings.hidden(with: new))
         await parts.http.use(surroundings.secrets)
         let summary = await apply(new)
         notifier.ready(status: statusLine())
-        log.info(
-            "configuration in force",
-            metadata: [
-                "message-id": .string(JournalMessage.reloaded.rawValue),
-                "added": .stringConvertible(summary.added.count), "changed": .stringConvertible(summary.changed.count),
-                "removed": .stringConvertible(summary.removed.count),
-                "unchanged": .stringConvertible(summary.unchanged),
+        log.say(
+            .reloaded,
+            [
+                .asker: .string(detail), .added: .stringConvertible(summary.added.count),
+                .changed: .stringConvertible(summary.changed.count),
+                .removed: .stringConvertible(summary.removed.count),
+                .unchanged: .stringConvertible(summary.unchanged),
             ])
         events.publish(.reloaded(detail: summary.text, at: WallClock.now))
         if !configurationOnly {
@@ -162,13 +158,21 @@ extension Supervisor {
 
     /// Each fault of the configuration is one message, with its place.
     func say(_ diagnostic: Diagnostic) {
-        log.log(level: diagnostic.severity == .error ? .error : .warning, "\(diagnostic.sentence)")
+        news.say(.configurationFault, level: diagnostic.severity == .error ? nil : .warning, diagnostic.fields)
     }
 }
 
 extension Diagnostic {
     /// The fault on one line: place, severity, what is wrong and what to do.
     var sentence: String { text().split(separator: "\n").first.map(String.init) ?? message }
+
+    /// The fault and its place, for the journal.
+    var fields: [JournalField: Logger.MetadataValue] {
+        var fields: [JournalField: Logger.MetadataValue] = [.error: .string(sentence), .file: .string(file)]
+        if let line { fields[.line] = .stringConvertible(line) }
+        if let column { fields[.column] = .stringConvertible(column) }
+        return fields
+    }
 }
 
 extension ReloadSummary {

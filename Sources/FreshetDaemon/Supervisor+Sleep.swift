@@ -39,8 +39,8 @@ extension Supervisor {
     private func sayMissing(_ fact: SleepFact) {
         switch sleepNews.heard(fact.logind) {
         case .missing(let reason):
-            log.notice("no logind, watching the clocks alone for sleep", metadata: ["error": .string(reason)])
-        case .found: log.info("logind is there")
+            log.say(.logindMissing, [.error: .string(reason)])
+        case .found: log.say(.logindFound)
         case nil: break
         }
     }
@@ -48,16 +48,16 @@ extension Supervisor {
     private func resumed(_ causes: [Cause], _ fact: SleepFact) {
         guard let cause = causes.first else { return }
         book.note(SignalName.resume, cause.last.detail, count: cause.count)
-        var metadata: Logger.Metadata = ["message-id": .string(JournalMessage.resumed.rawValue)]
-        if let slept = fact.lastSleep { metadata["slept"] = .string("\(slept.rounded)") }
-        if let detail = cause.last.detail { metadata["detail"] = .string(detail) }
-        log.info("the machine woke up", metadata: metadata)
+        var fields: [JournalField: Logger.MetadataValue] = [:]
+        if let slept = fact.lastSleep { fields[.slept] = .string("\(slept.rounded)") }
+        if let detail = cause.last.detail { fields[.detail] = .string(detail) }
+        log.say(.resumed, fields)
     }
 
     private func clockStepped(_ detail: String?) {
-        var metadata: Logger.Metadata = ["message-id": .string(JournalMessage.clockStepped.rawValue)]
-        if let detail { metadata["detail"] = .string(detail) }
-        log.info("the wall clock was set", metadata: metadata)
+        var fields: [JournalField: Logger.MetadataValue] = [:]
+        if let detail { fields[.detail] = .string(detail) }
+        log.say(.clockStepped, fields)
         statusMayHaveChanged()
     }
 

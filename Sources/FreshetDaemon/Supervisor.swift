@@ -35,6 +35,7 @@ actor Supervisor {
 
     nonisolated let events = ControlEvents()
     let book: SignalBook
+    let news: NewsDesk
     let standard = StandardSignals()
     let operation = Trigger(SignalName.operation)
     /// What no other host has, for delays that are always the same here.
@@ -100,6 +101,7 @@ actor Supervisor {
         notifier = Notifier(environment: options.environment)
         clock = LoopEngineClock(loop: loop)
         book = SignalBook(events: events)
+        news = NewsDesk(log: log, clock: clock)
         directories = try Self.directories(options)
         identity = MachineIdentity.read()?.bytes ?? MachineIdentity.hostName
         (jobs, jobsInput) = AsyncStream.makeStream()
@@ -129,7 +131,7 @@ actor Supervisor {
         do {
             inherited = try Self.inheritedListener(ListenDescriptors(environment: options.environment).items)
         } catch {
-            log.critical("cannot start", metadata: ["error": .string("\(error)")])
+            log.say(.cannotStart, [.error: .string("\(error)")])
             return .configuration
         }
         let surroundings: Surroundings
@@ -144,7 +146,7 @@ actor Supervisor {
             parts = try await makeParts()
             await parts?.http.use(surroundings.secrets)
         } catch {
-            log.critical("cannot start", metadata: ["error": .string("\(error)")])
+            log.say(.cannotStart, [.error: .string("\(error)")])
             return .failure
         }
         await prepareFaulty()
@@ -155,7 +157,8 @@ actor Supervisor {
         }
         // Here, where the loop still turns and a slow disk is no hang.
         if let cache = parts?.cache { await workers.run("index") { cache.flush() } }
-        log.info("stopped", metadata: ["message-id": .string(JournalMessage.stopping.rawValue)])
+        news.finish()
+        log.say(.stopping)
         return exit.status ?? .success
     }
 
@@ -180,7 +183,7 @@ actor Supervisor {
             try listenToProcessSignals()
             try serveControl()
         } catch {
-            log.critical("cannot start", metadata: ["error": .string("\(error)")])
+            log.say(.cannotStart, [.error: .string("\(error)")])
             return end(.failure)
         }
         if let engine = parts?.engine { adopt { await engine.run() } }
@@ -191,15 +194,8 @@ actor Supervisor {
         }
         notifier.ready(status: statusLine())
         beginWatchdog()
-        if !notifier.isConnected {
-            log.info("no service manager: nobody is told of readiness, and nobody restarts a daemon that ends or hangs")
-        }
-        log.info(
-            "ready",
-            metadata: [
-                "message-id": .string(JournalMessage.ready.rawValue), "pipelines": .stringConvertible(pipelines.count),
-                "version": .string(Version.current),
-            ])
+        if !notifier.isConnected { log.say(.noManager) }
+        log.say(.ready, [.pipelines: .stringConvertible(pipelines.count), .version: .string(Version.current)])
         standard.start.fire("the daemon is ready")
         book.note(SignalName.start, "the daemon is ready")
         if options.once { adopt { await self.runOnce() } }
@@ -222,16 +218,10 @@ actor Supervisor {
             http.assumeIsolated { $0.beginEpoch(epoch) }
         }
         if case .unavailable(let reason) = network.availability {
-            log.warning("no network signals", metadata: ["error": .string(reason)])
+            log.say(.networkUnknown, [.error: .string(reason)])
         }
-        let log = log
-        let store = CacheStore(cache: cache, workers: workers) { pipeline, error in
-            log.error(
-                "the cache's memory failed, going on without",
-                metadata: [
-                    "message-id": .string(JournalMessage.cacheTrouble.rawValue), "pipeline": .string(pipeline),
-                    "error": .string(error.description),
-                ])
+        let store = CacheStore(cache: cache, workers: workers) { [news] pipeline, error in
+            news.say(.cacheTrouble, [.pipeline: .string(pipeline), .error: .string(error.description)])
         }
         let slots = RunSlots(limit: configuration.daemon.concurrency)
         let world = PipelineWorld(
@@ -274,13 +264,13 @@ actor Supervisor {
         do {
             hangup = try HangupSource(loop)
         } catch {
-            log.critical("cannot listen to SIGHUP", metadata: ["error": .string("\(error)")])
+            log.say(.cannotStart, [.error: .string("\(error)")])
             return end(.failure)
         }
         // One subscription to both, before the loop reads the descriptor.
         for await causes in Signal.merge(hangup.reloadRequested, hangup.terminalClosed).causes {
             if causes.contains(where: { $0.last.signal == HangupSource.terminalClosedName }) {
-                log.info("the terminal was closed, stopping")
+                log.say(.terminalClosed)
                 end()
             } else {
                 await reloadBySignal(causes.first?.last.detail ?? "SIGHUP")
@@ -291,21 +281,17 @@ actor Supervisor {
     /// What the cache found and mended at its start.
     private func say(_ report: RecoveryReport) {
         if case .rebuilt(let movedTo, let reason) = report.index {
-            log.warning(
-                "the index was damaged and was made anew from the files",
-                metadata: [
-                    "message-id": .string(JournalMessage.cacheMended.rawValue), "error": .string(reason),
-                    "moved-to": .string(movedTo),
-                ])
+            log.say(.indexRebuilt, [.error: .string(reason), .movedTo: .string(movedTo)])
         }
         for recovery in report.pipelines {
-            log.notice(
-                "the cache was mended",
-                metadata: [
-                    "message-id": .string(JournalMessage.cacheMended.rawValue), "pipeline": .string(recovery.pipeline),
-                    "repairs": .string(recovery.repairs.map(\.description).joined(separator: "; ")),
+            news.say(
+                .cacheMended,
+                [
+                    .pipeline: .string(recovery.pipeline),
+                    .repairs: .string(recovery.repairs.map(\.description).joined(separator: "; ")),
                 ])
         }
+        news.finish(.cacheMended)
     }
 
     // MARK: Once
@@ -333,9 +319,7 @@ actor Supervisor {
         guard let hosted = pipelines[name], hosted.definition.needsNetwork, let target = targets[hosted.target],
             !target.state.reachable
         else { return true }
-        log.warning(
-            "not run, the network is not there",
-            metadata: ["pipeline": .string(name), "path": .string(target.watch.fact.description)])
+        news.say(.notRun, [.pipeline: .string(name), .path: .string(target.watch.fact.description)])
         return false
     }
 

@@ -51,12 +51,16 @@ exits() {
     [ "$status" = "$wanted" ] || fail "status $status, not $wanted, of: $* ($(cat /tmp/exits))"
 }
 journal() { journalctl --sync; journalctl --no-pager -o cat -u "$unit"; }
-# Fails if the journal has what a sandbox makes programs say or die of.
+# Fails if the journal has what a sandbox makes programs say or die of, or lines of the unit that are neither messages
+# of its daemon, nor freshetctl's, nor the service manager's: complaints of a library, for instance.
 journal_is_quiet() {
     journalctl --sync
     if journalctl --no-pager | grep -E 'SIGSYS|status=31/SYS|[Ff]ailed to set thread priority|type=1326'; then
         fail 'the system call filter bites'
     fi
+    journalctl --no-pager -o json -u "$unit" | jq -r 'select((has("FRESHET_MESSAGE") or ._PID == "1"
+        or (.SYSLOG_IDENTIFIER // "" | . == "freshetctl" or startswith("("))) | not) | .MESSAGE' >/tmp/strange
+    [ ! -s /tmp/strange ] || fail "said by nobody knows whom: $(head -n 5 /tmp/strange)"
     if journalctl --no-pager _PID=1 | grep 'freshetd\.service' | grep -iE 'unknown|ignoring|failed to parse|not supported'; then
         fail 'the service manager complains of the unit'
     fi

@@ -23,20 +23,33 @@ struct Reload: Verb {
                 if options.json {
                     session.print(json: ControlMessage.Diagnostics(diagnostics: diagnostics))
                 } else {
-                    for diagnostic in diagnostics { session.context.talk(DiagnosticView.text(diagnostic) + "\n") }
+                    Self.tell(diagnostics, session)
                 }
             }
-            throw CommandFailure(error, socket: session.socketPath, times: session.times)
+            throw session.failure(error)
         }
         if options.json { return session.print(json: reloaded) }
-        for warning in reloaded.diagnostics { session.context.talk(DiagnosticView.text(warning) + "\n") }
+        Self.tell(reloaded.diagnostics, session)
         session.say(Self.text(reloaded.summary))
+    }
+
+    /// The most faults that are printed, and the most names of pipelines. As the unit's `ExecReload=` it prints to the
+    /// journal, which drops what is too much.
+    static let faultLimit = 100
+    static let nameLimit = 20
+
+    private static func tell(_ diagnostics: [ConfigurationDiagnostic], _ session: Session) {
+        for diagnostic in diagnostics.prefix(faultLimit) {
+            session.context.talk(DiagnosticView.text(diagnostic) + "\n")
+        }
+        let rest = diagnostics.count - faultLimit
+        if rest > 0 { session.context.talk("and \(rest) more, which freshetctl check names too\n") }
     }
 
     static func text(_ summary: ReloadSummary) -> String {
         let parts = [("added", summary.added), ("changed", summary.changed), ("removed", summary.removed)]
             .filter { !$0.1.isEmpty }
-            .map { "\($0.0) \($0.1.joined(separator: ", "))" }
+            .map { "\($0.0) \($0.1.count > nameLimit ? "\($0.1.count)" : $0.1.joined(separator: ", "))" }
         let unchanged = "\(Count.text(summary.unchanged, "pipeline")) unchanged"
         return DisplayText.harmless((parts + [unchanged]).joined(separator: "; "))
     }

@@ -13,6 +13,7 @@ enum DiagnosticView {
             switch diagnostic.severity {
             case .fault: "error"
             case .warning: "warning"
+            case .unknown: "note"
             }
         let first = DisplayText.harmless("\(place): \(severity): \(diagnostic.message)")
         guard let line = diagnostic.line, let excerpt = diagnostic.excerpt else { return first }

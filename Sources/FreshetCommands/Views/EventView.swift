@@ -24,6 +24,7 @@ enum EventView {
             let until = event.waitingUntil.map { ", until \(times.timeOfDay($0))" } ?? ""
             return "\(event.state?.rawValue ?? "")\(reason)\(until)"
         case .reloaded: return "configuration read again\(detail)"
+        case .unknown: return "something that this freshetctl does not know\(detail)"
         case .skipped: return "\(event.number ?? 0) events were missed here, as this client read too slowly"
         }
     }

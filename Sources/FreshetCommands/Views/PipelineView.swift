@@ -50,7 +50,7 @@ struct PipelineView {
         case .loaded: pipeline.freshness == .expired ? .bad : .good
         case .failed: .bad
         case .waiting, .loading: .busy
-        case .idle, .held: .plain
+        case .idle, .held, .unknown: .plain
         }
     }
 
@@ -76,6 +76,7 @@ struct PipelineView {
         case .budget: "its budget"
         case .slot: "its turn"
         case .sleep: "the machine to wake up"
+        case .unknown: "something unknown"
         }
     }
 

@@ -18,7 +18,7 @@ enum RefreshView {
             return "changed\(generation)\(size)\(duration)"
         case .unchanged: return "unchanged\(duration)"
         case .failed: return "failed: \(result.failure ?? "the daemon does not say why")"
-        case .superseded, .cancelled:
+        case .superseded, .cancelled, .unknown:
             let reason = result.failure.map { ": \($0)" } ?? ""
             return "\(result.outcome?.rawValue ?? "")\(reason)"
         case nil: return waited ? "the daemon does not say what came of it" : "refresh requested"
@@ -31,7 +31,7 @@ enum RefreshView {
             guard result.tryLater == nil else { return false }
             switch result.outcome {
             case .changed, .unchanged: return false
-            case .failed, .superseded, .cancelled: return true
+            case .failed, .superseded, .cancelled, .unknown: return true
             case nil: return waited
             }
         }

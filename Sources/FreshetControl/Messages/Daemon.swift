@@ -19,6 +19,7 @@ package struct PipelineCounts: Codable, Hashable, Sendable {
             case .loaded: loaded += 1
             case .failed: failed += 1
             case .held: held += 1
+            case .unknown: break
             }
         }
     }

@@ -2,10 +2,12 @@
 ///
 /// Make one with the static functions, which set the fields that belong to the kind.
 package struct ControlEvent: Codable, Hashable, Sendable {
-    package enum Kind: String, Codable, CaseIterable, Hashable, Sendable {
+    package enum Kind: String, OpenEnumeration, CaseIterable, Hashable, Sendable {
         case signal, runStarted, runEnded, state, reloaded
         /// Events are missing here, as the client read too slowly.
         case skipped
+        /// Of a newer daemon.
+        case unknown
     }
 
     package var at: Int64

@@ -2,16 +2,18 @@
 // and what `freshetctl --json` prints. Instants are microseconds since 1970 by the wall clock.
 
 /// What a pipeline is doing.
-package enum PipelineState: String, Codable, CaseIterable, Hashable, Sendable {
+package enum PipelineState: String, OpenEnumeration, CaseIterable, Hashable, Sendable {
     /// It never ran.
     case idle
     case waiting, loading, loaded, failed
     /// The operator stopped it.
     case held
+    /// Of a newer daemon.
+    case unknown
 }
 
 /// What a waiting pipeline waits for.
-package enum WaitingReason: String, Codable, CaseIterable, Hashable, Sendable {
+package enum WaitingReason: String, OpenEnumeration, CaseIterable, Hashable, Sendable {
     /// That the network is reachable.
     case network
     /// That a storm of signals calms down.
@@ -24,20 +26,26 @@ package enum WaitingReason: String, Codable, CaseIterable, Hashable, Sendable {
     case slot
     /// That the machine, which is about to sleep, is awake again.
     case sleep
+    /// Of a newer daemon.
+    case unknown
 }
 
 /// How old the offered copy is.
-package enum Freshness: String, Codable, CaseIterable, Hashable, Sendable {
+package enum Freshness: String, OpenEnumeration, CaseIterable, Hashable, Sendable {
     case fresh
     /// Its next planned check has passed.
     case stale
     /// It is past its maximum age.
     case expired
+    /// Of a newer daemon.
+    case unknown
 }
 
 /// How a run ended.
-package enum RunOutcome: String, Codable, CaseIterable, Hashable, Sendable {
+package enum RunOutcome: String, OpenEnumeration, CaseIterable, Hashable, Sendable {
     case changed, unchanged, failed, superseded, cancelled
+    /// Of a newer daemon.
+    case unknown
 }
 
 /// A committed copy.

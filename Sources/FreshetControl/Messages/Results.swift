@@ -44,10 +44,12 @@ package struct RefreshResult: Codable, Hashable, Sendable {
 
 /// Something that is wrong, or doubtful, in the configuration.
 package struct ConfigurationDiagnostic: Codable, Hashable, Sendable {
-    package enum Severity: String, Codable, CaseIterable, Hashable, Sendable {
+    package enum Severity: String, OpenEnumeration, CaseIterable, Hashable, Sendable {
         /// The configuration is refused for it.
         case fault
         case warning
+        /// Of a newer daemon.
+        case unknown
     }
 
     package var severity: Severity

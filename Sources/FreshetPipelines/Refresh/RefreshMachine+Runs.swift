@@ -217,7 +217,7 @@ extension RefreshMachine {
             }
         }
         let attempts = (failing?.attempts ?? 0) + 1
-        failing = Failing(failure: failure, since: failing?.since ?? now, attempts: attempts)
+        failing = OngoingFailure(failure: failure, since: failing?.since ?? now, attempts: attempts)
         let delay = BackOff.delay(after: attempts, failure.kind, policy: settings.policy, jitter: &jitter)
         var due = max(now.advanced(by: delay), run.order.started.advanced(by: settings.policy.minInterval))
         if let retryAfter { due = max(due, retryAfter) }

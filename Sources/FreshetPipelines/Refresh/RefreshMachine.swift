@@ -89,12 +89,6 @@ package struct RefreshMachine: Sendable {
         }
     }
 
-    struct Failing: Hashable, Sendable {
-        var failure: RunFailure
-        var since: Instant
-        var attempts: Int
-    }
-
     var settings: RefreshSettings
     var network: NetworkGate
     var storm: StormGate
@@ -122,7 +116,7 @@ package struct RefreshMachine: Sendable {
 
     /// The last successful check of what is configured now.
     var lastSuccess: Instant?
-    @Apart var failing: Failing?
+    @Apart var failing: OngoingFailure?
     var hasGeneration: Bool
     /// The next check by the clock.
     var plan: Instant?

@@ -90,4 +90,21 @@ package struct PipelineStatus: Hashable, Sendable {
     package var run: RunOrder?
     package var lastRun: RunSummary?
     package var next: PlannedRun?
+    /// Why it fails, also while the next attempt runs or waits; nil: its last run that counts did not fail.
+    package var failing: OngoingFailure?
+}
+
+/// Failures in a row.
+package struct OngoingFailure: Hashable, Sendable {
+    /// The last one.
+    package var failure: RunFailure
+    /// When the first one was.
+    package var since: ContinuousClock.Instant
+    package var attempts: Int
+
+    package init(failure: RunFailure, since: ContinuousClock.Instant, attempts: Int) {
+        self.failure = failure
+        self.since = since
+        self.attempts = attempts
+    }
 }

@@ -236,9 +236,10 @@ final class BusLink: @unchecked Sendable {
         let descriptor = sd_bus_get_fd(bus)
         let events = sd_bus_get_events(bus)
         guard descriptor >= 0, events >= 0 else { return lost(min(descriptor, events)) }
+        // With work left, the timer alone brings the next turn: both would be two turns in one of the loop's.
         var interest: Interest = []
-        if events & Int32(POLLIN) != 0 { interest.insert(.read) }
-        if events & Int32(POLLOUT) != 0 { interest.insert(.write) }
+        if isDrained && events & Int32(POLLIN) != 0 { interest.insert(.read) }
+        if isDrained && events & Int32(POLLOUT) != 0 { interest.insert(.write) }
         // While it connects, sd-bus may close a descriptor and open another one of the same number.
         if !isReady || watched?.descriptor != descriptor {
             watch?.cancel()

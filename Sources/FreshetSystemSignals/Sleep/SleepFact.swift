@@ -42,9 +42,10 @@ public struct SleepFact: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension Duration {
-    /// In seconds with one decimal place, such as `28800.4 s`.
+    /// In seconds with one decimal place, rounded, such as `28800.4 s`.
     var inSeconds: String {
-        let tenths = components.seconds * 10 + components.attoseconds / 100_000_000_000_000_000
+        let rounded = self + .milliseconds(self < .zero ? -50 : 50)
+        let tenths = rounded.components.seconds * 10 + rounded.components.attoseconds / 100_000_000_000_000_000
         let sign = tenths < 0 ? "-" : ""
         return "\(sign)\(tenths.magnitude / 10).\(tenths.magnitude % 10) s"
     }

@@ -1,4 +1,3 @@
-import CSystemd
 import Glibc
 public import Logging
 
@@ -18,6 +17,7 @@ public import Logging
 /// Messages are constants; what varies is metadata. The metadata key `message-id` becomes `MESSAGE_ID`. URLs lose
 /// their secrets (``Redaction``), values longer than 4 KiB their end; on lines for people, control characters are
 /// escaped. An event that cannot be written (a full pipe, no journal) is dropped: a daemon does not fail for its log.
+/// Nobody waits for the journal: what it does not take at once is kept for it, up to 4 MiB, then counted.
 public struct JournalLogHandler: LogHandler {
     public var metadata: Logger.Metadata = [:]
     public var metadataProvider: Logger.MetadataProvider?
@@ -25,19 +25,34 @@ public struct JournalLogHandler: LogHandler {
     private let identifier: String
     private let destination: LogDestination
     private let threshold: LogThreshold
+    private let journal: JournalSocket?
     private let redactor: Redactor?
     private var ownLevel: Logger.Level?
+
+    /// What is said when entries were lost on their way to the journal.
+    public struct LossReport: Hashable, Sendable {
+        /// Its words; `{count}` is replaced by how many.
+        public var message: String
+        /// Its MESSAGE_ID.
+        public var messageID: String?
+
+        public init(message: String = "{count} messages for the journal were lost", messageID: String? = nil) {
+            self.message = message
+            self.messageID = messageID
+        }
+    }
 
     /// - Parameters:
     ///   - label: the logger's label.
     ///   - identifier: the program's name as the journal shows it (SYSLOG_IDENTIFIER).
     ///   - destination: where lines go.
     ///   - threshold: the level for all loggers that have none of their own.
+    ///   - loss: what is said when the journal took nothing for so long that entries were lost.
     ///   - metadataProvider: adds values to each line.
     ///   - redactor: knows secrets that no message may hold.
     public init(
         label: String, identifier: String, destination: LogDestination, threshold: LogThreshold,
-        metadataProvider: Logger.MetadataProvider? = nil, redactor: Redactor? = nil
+        loss: LossReport = LossReport(), metadataProvider: Logger.MetadataProvider? = nil, redactor: Redactor? = nil
     ) {
         self.label = label
         self.identifier = identifier
@@ -45,7 +60,22 @@ public struct JournalLogHandler: LogHandler {
         self.threshold = threshold
         self.metadataProvider = metadataProvider
         self.redactor = redactor
+        guard destination == .journal else {
+            journal = nil
+            return
+        }
+        journal = JournalSocket { lost in
+            var metadata: Logger.Metadata = ["count": .stringConvertible(lost)]
+            if let id = loss.messageID { metadata[LogRecord.messageIDKey] = .string(id) }
+            let event = LogEvent(
+                level: .warning, message: "\(loss.message)", metadata: metadata, source: nil, file: #fileID,
+                function: #function, line: #line)
+            return LogRecord(event, label: label, metadata: [:], provided: [:]).journalFields(identifier: identifier)
+        }
     }
+
+    /// Waits until what was logged has reached the journal, at most so long: for a program that is about to end.
+    public func flush(for limit: Duration) { journal?.flush(for: limit) }
 
     /// The logger's own level once it is set, else the threshold's.
     public var logLevel: Logger.Level {
@@ -62,29 +92,9 @@ public struct JournalLogHandler: LogHandler {
         let record = LogRecord(
             event, label: label, metadata: metadata, provided: metadataProvider?.get() ?? [:], redactor: redactor)
         switch destination {
-        case .journal: Journal.send(record.journalFields(identifier: identifier))
+        case .journal: journal?.send(record.journalFields(identifier: identifier))
         case .lines: StandardError.write(record.collectedLine)
         case .terminal(let colour): StandardError.write(record.terminalLine(time: WallClock.now, colour: colour))
-        }
-    }
-}
-
-private enum Journal {
-    /// Hands an entry to journald. Each field is `NAME=value`; a value may hold any byte.
-    static func send(_ fields: [String]) {
-        var vectors: [iovec] = []
-        vectors.reserveCapacity(fields.count)
-        // One buffer for all: the vectors point into it, so it must not move before the call has ended.
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(fields.reduce(0) { $0 + $1.utf8.count })
-        for field in fields { bytes += field.utf8 }
-        bytes.withUnsafeMutableBytes { buffer in
-            guard var start = buffer.baseAddress else { return }
-            for field in fields {
-                vectors.append(iovec(iov_base: start, iov_len: field.utf8.count))
-                start += field.utf8.count
-            }
-            _ = sd_journal_sendv(vectors, Int32(vectors.count))
         }
     }
 }

@@ -1,6 +1,7 @@
 import Logging
 
-/// The record as a line for people: a sentence, then the values that the sentence does not say.
+/// The record as a line for people: a sentence, then the values that the sentence does not say. A message may name
+/// values by their keys, as in `fault in the configuration: {error}`.
 ///
 /// `jwks: changed, generation 3 (causes=network (2), timer; run=12)`
 extension LogRecord {
@@ -9,10 +10,12 @@ extension LogRecord {
         var rest = values
         var text = ""
         if let pipeline = rest.take("pipeline") { text += PlainText.escaping(pipeline) + ": " }
-        text += PlainText.escaping(message)
+        text += Self.filled(message, taking: &rest)
         if let generation = rest.take("generation") { text += ", generation " + PlainText.escaping(generation) }
         // The message says it in words; it is there for programs.
         _ = rest.take("outcome")
+        // An error that has a place begins with it.
+        if rest.take("file") != nil { for key in ["line", "column"] { _ = rest.take(key) } }
         guard !rest.isEmpty else { return text }
         // What happened and why comes first; the rest in the keys' order.
         let first = ["error", "causes", "signal"]
@@ -31,6 +34,20 @@ extension LogRecord {
         guard colour, let code = level.colour else { return "\(time) \(name) \(sentence)\n" }
         // SGR (ECMA-48, 8.3.117); the sentence itself has no escape character left.
         return "\(time) \u{1b}[\(code)m\(name)\u{1b}[0m \(sentence)\n"
+    }
+
+    /// A message in which each `{key}` that has a value is replaced by it; those values are taken out of the rest. What
+    /// a value brings along is not looked at again.
+    private static func filled(_ message: String, taking values: inout [(key: String, value: String)]) -> String {
+        var text = ""
+        var rest = message[...]
+        while let open = rest.firstIndex(of: "{"), let close = rest[open...].firstIndex(of: "}") {
+            let key = rest[rest.index(after: open)..<close]
+            text += PlainText.escaping(String(rest[..<open]))
+            text += values.take(String(key)).map(PlainText.escaping) ?? "{\(key)}"
+            rest = rest[rest.index(after: close)...]
+        }
+        return text + PlainText.escaping(String(rest))
     }
 
     /// A value that could be taken for several, or for none, in quotation marks.

@@ -237,8 +237,15 @@ public enum VarlinkClientError: Error, Hashable, Sendable, CustomStringConvertib
         return error.errno == EACCES || error.errno == EPERM
     }
 
+    /// The socket is there, and nobody listens on it: its service ended without removing it.
+    public var isDeserted: Bool {
+        guard case .unreachable(_, let error) = self else { return false }
+        return error.errno == ECONNREFUSED
+    }
+
     public var description: String {
         switch self {
+        case .unreachable(let path, let error) where isPermissionDenied: "cannot connect to '\(path)': \(error.reason)"
         case .unreachable(let path, let error): "nobody answers at '\(path)': \(error.reason)"
         case .refused(let error): "the service answered with an error: \(error)"
         case .timedOut: "the service did not answer in time"

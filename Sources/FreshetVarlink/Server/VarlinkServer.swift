@@ -178,6 +178,8 @@ public final class VarlinkServer: Sendable {
     private func admit(_ connection: VarlinkConnection) -> Bool {
         let user = connection.peer.user
         let (isAdmitted, leaver) = state.withLock { state -> (Bool, VarlinkConnection?) in
+            // Given up in a worse moment, and not had back then.
+            if state.spare == nil { state.spare = Self.makeSpare() }
             var leaver: VarlinkConnection?
             if !state.census.admit(user: user) {
                 leaver = Self.longestWaiting(of: user, in: state.connections.values)

@@ -26,6 +26,11 @@ struct JSONScanner {
     /// The members of the object that the whole text is. A name that comes twice is refused: what it means depends on
     /// who reads it.
     static func members(of bytes: [UInt8]) throws(SyntaxError) -> [Member] {
+        do throws(UTF8.ValidationError) {
+            _ = try UTF8Span(validating: bytes.span)
+        } catch {
+            throw SyntaxError(offset: error.byteOffsets.lowerBound)
+        }
         var scanner = JSONScanner(bytes)
         var members: [Member] = []
         scanner.skipSpace()
@@ -135,7 +140,7 @@ struct JSONScanner {
         guard position > start else { throw failure }
     }
 
-    /// Passes a string; its UTF-8 is checked where it is read.
+    /// Passes a string.
     private mutating func string() throws(SyntaxError) -> Range<Int> {
         let start = position
         try expect("\"")

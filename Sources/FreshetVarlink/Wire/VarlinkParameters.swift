@@ -31,10 +31,11 @@ public struct VarlinkParameters: Hashable, Sendable {
     public func decode<Value: Decodable>(as type: Value.Type = Value.self) throws(VarlinkErrorReply) -> Value {
         do {
             return try JSONDecoder().decode(type, from: Data(json))
-        } catch let error as DecodingError {
-            throw .invalidParameter(error.parameter)
         } catch {
-            throw .invalidParameter("")
+            // The decoder does not say where it met a number that is too large for it.
+            let names = names
+            throw .invalidParameter(
+                (error as? DecodingError)?.parameter ?? (names.count == 1 ? names.first ?? "" : ""))
         }
     }
 
@@ -50,12 +51,12 @@ public struct VarlinkParameters: Hashable, Sendable {
 
 extension DecodingError {
     /// The outermost member that did not fit, as Varlink's error wants it.
-    fileprivate var parameter: String {
+    fileprivate var parameter: String? {
         switch self {
         case .keyNotFound(let key, let context): (context.codingPath.first ?? key).stringValue
         case .typeMismatch(_, let context), .valueNotFound(_, let context), .dataCorrupted(let context):
-            context.codingPath.first?.stringValue ?? ""
-        @unknown default: ""
+            context.codingPath.first?.stringValue
+        @unknown default: nil
         }
     }
 }

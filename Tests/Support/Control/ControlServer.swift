@@ -15,6 +15,30 @@ package func withControlServer(
     _ service: ScriptedService, rights: ControlRights = ownRights,
     _ body: @escaping @Sendable (_ path: String) throws -> Void
 ) async throws {
+    try await withServer(of: try ControlDispatcher(service, rights: rights).interfaces(), body)
+}
+
+/// Serves a daemon of another version, or another program: an interface whose methods answer with these JSON texts.
+package func withForeignServer(
+    interface: String = ControlInterface.name, replies: [String: String],
+    _ body: @escaping @Sendable (_ path: String) throws -> Void
+) async throws {
+    var methods: [String: VarlinkInterface.Handler] = [:]
+    for (method, json) in replies {
+        let parameters = try VarlinkParameters(encoding: try JSONValue(json))
+        methods[method] = { _ in parameters }
+    }
+    let description =
+        "interface \(interface)\n"
+        + replies.keys.map {
+            "method \($0)(names: int, all: int, wait: int, force: int, configurationOnly: int) -> ()\n"
+        }.joined()
+    try await withServer(of: [try VarlinkInterface(description: description, methods: methods)], body)
+}
+
+private func withServer(
+    of interfaces: [VarlinkInterface], _ body: @escaping @Sendable (_ path: String) throws -> Void
+) async throws {
     var template = Array("/tmp/freshet-control-XXXXXX".utf8CString)
     guard mkdtemp(&template) != nil else { throw SystemCallError("mkdtemp", errno: errno) }
     let directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
@@ -26,7 +50,7 @@ package func withControlServer(
     let server = try VarlinkServer(
         loop, try VarlinkListener(path: path),
         identity: .init(vendor: "Freshet", product: "freshetd", version: "1.0", url: "https://example.org/"),
-        interfaces: try ControlDispatcher(service, rights: rights).interfaces())
+        interfaces: interfaces)
     try await withThrowingTaskGroup(of: Void.self) { group in
         group.addTask(executorPreference: loop) { try await server.run() }
         let result: Result<Void, any Error> = await WorkerPool(threads: 1).run { Result { try body(path) } }

@@ -1,3 +1,4 @@
+import FreshetControl
 import Testing
 
 @testable import FreshetCommands
@@ -55,6 +56,28 @@ import Testing
         #expect(transcript.output.contains("USAGE: freshetctl") && transcript.talk.isEmpty)
     }
 
+    @Test("the list of verbs is what it is, and fits a terminal of 80 columns")
+    func helpText() {
+        let transcript = Transcript()
+        _ = freshetctl("--help", transcript)
+        let rows = transcript.output.split(separator: "\n").drop { $0 != "SUBCOMMANDS:" }.dropFirst()
+        #expect(
+            rows.joined(separator: "\n") == """
+                \u{20} status                  Show what pipelines do and offer.
+                \u{20} list (default)          List the pipelines, one a line.
+                \u{20} refresh                 Run pipelines now.
+                \u{20} get                     Print the content of a pipeline's current copy.
+                \u{20} monitor                 Follow signals, runs and states as they happen.
+                \u{20} signals                 Show the sources of signals: the present facts, and
+                \u{20}                         what fired last.
+                \u{20} reload                  Have the daemon read its configuration again.
+                \u{20} log-level               Show how much the daemon logs, or change it.
+                \u{20} check                   Check the configuration, without the daemon.
+                \u{20} See 'freshetctl help <subcommand>' for detailed help.
+                """)
+        #expect(transcript.output.split(separator: "\n").allSatisfy { $0.count <= 80 })
+    }
+
     @Test("help names all verbs, and each says what it is for")
     func allVerbs() {
         let transcript = Transcript()
@@ -77,19 +100,55 @@ import Testing
         #expect(Freshetctl.verbFirst(arguments).joined(separator: " ") == expected)
     }
 
-    @Test("without a daemon: status 69 and how to start it")
-    func notRunning() {
+    /// What is said when the daemon does not answer at a path.
+    private func hint(_ socket: String, isInstalled: Bool = true) -> String {
         let transcript = Transcript()
-        #expect(freshetctl("status --socket /nonexistent/s", transcript) == .notRunning)
+        let context = transcript.context(executable: isInstalled ? ["/usr/sbin/freshetd"] : [])
+        #expect(Freshetctl.run(["status", "--socket", socket], context) == .notRunning)
+        #expect(transcript.output.isEmpty)
+        return transcript.talk
+    }
+
+    @Test("without a daemon: status 69, where it was looked for, and what to do")
+    func notRunning() {
         #expect(
-            transcript.talk == """
-                freshetctl: freshetd does not run: nobody answers at '/nonexistent/s': No such file or directory
-                Start it with 'systemctl start freshetd'.
+            hint("/run/freshet-is-not-here/s") == """
+                freshetctl: freshetd does not run: nobody answers at '/run/freshet-is-not-here/s': No such file or directory
+                Start it with 'systemctl start freshetd', at each boot with 'systemctl enable freshetd'.
+                'systemctl status freshetd' says why it ended.
 
                 """)
-        let user = Transcript()
-        #expect(freshetctl("list --socket /run/user/4000000000/s", user) == .notRunning)
-        #expect(user.talk.contains("systemctl --user start freshetd"))
+        #expect(hint("/run/user/4000000000/s").contains("'systemctl --user start freshetd'"))
+        #expect(hint("/nonexistent/s").contains("Is that the right path?"))
+        #expect(hint("/run/freshet-is-not-here/s", isInstalled: false).contains("It is not installed here either"))
+        #expect(
+            hint("/dev/null/s") == """
+                freshetctl: freshetd does not run: nobody answers at '/dev/null/s': Not a directory
+                Is that the right path? '--socket' and $FRESHET_SOCKET name another than the usual one.
+
+                """)
+    }
+
+    @Test("a socket that a daemon left behind says that it was killed")
+    func leftBehind() {
+        let failure = CommandFailure(
+            .notRunning("nobody answers at '/run/s': Connection refused", isSocketThere: true), socket: "/run/s",
+            isInstalled: true, times: Times(now: 0, timeZone: { _ in (0, "UTC") }))
+        #expect(failure.status == .notRunning)
+        #expect(
+            failure.message == """
+                freshetd does not run: nobody answers at '/run/s': Connection refused
+                It was killed, or crashed: 'systemctl status freshetd' says why.
+                Start it with 'systemctl start freshetd'.
+                """)
+    }
+
+    @Test("a socket that may not be opened is status 77, not 69")
+    func noAccess() {
+        let failure = CommandFailure(
+            .noAccess("cannot connect to '/run/s': Permission denied"), socket: "/run/s", isInstalled: true,
+            times: Times(now: 0, timeZone: { _ in (0, "UTC") }))
+        #expect(failure.status == .notPermitted && failure.message.contains("check the rights"))
     }
 
     @Test("the socket is the one named, that of the environment, the system's, or the user's")

@@ -297,6 +297,23 @@ private func service() -> ScriptedService {
         #expect(json.output.hasPrefix(#"{"diagnostics":[{"#))
     }
 
+    @Test("of very many faults and names, the first are printed and the rest is counted", arguments: [0, 1])
+    func many(beyond: Int) async throws {
+        let service = service()
+        let fault = ConfigurationDiagnostic(file: "a.yaml", message: "wrong")
+        let faults = Reload.faultLimit + beyond
+        service.change { $0.reload = .failure(.configurationRefused(Array(repeating: fault, count: faults))) }
+        try await check(
+            "reload", service, status: .configuration,
+            talk: String(repeating: "a.yaml: error: wrong\n", count: Reload.faultLimit)
+                + (beyond == 0 ? "" : "and 1 more, which freshetctl check names too\n")
+                + "freshetctl: the configuration has \(faults) faults, keeping the one before\n")
+        let names = (0..<Reload.nameLimit + beyond).map { "p\($0)" }
+        service.change { $0.reload = .success(ReloadSummary(added: names, unchanged: 1)) }
+        let shown = beyond == 0 ? names.joined(separator: ", ") : "\(names.count)"
+        try await check("reload", service, talk: "added \(shown); 1 pipeline unchanged\n")
+    }
+
     @Test("log-level prints the level, and sets one by our names and by those of systemctl")
     func logLevel() async throws {
         let service = service()

@@ -30,9 +30,21 @@ struct ControlStatusTests {
         ]
         #expect(activities.map { shown(status($0)).state } == [.idle, .waiting, .loading, .loaded, .failed, .held])
         #expect(activities.map { shown(status($0)).loadedBytes } == [nil, nil, 5, nil, nil, nil])
-        let failures = activities.map { shown(status($0)).failure }
-        #expect(failures.compactMap(\.self).map(\.attempts) == [3])
-        #expect(failures.compactMap(\.self).map(\.message) == ["503"])
+    }
+
+    @Test("a failure is shown until a run succeeds, also while the next attempt waits or runs")
+    func failing() {
+        #expect(shown(status(.loaded)).failure == nil)
+        let failure = RunFailure(.transient, "503")
+        for activity in [
+            PipelineActivity.failed(failure, since: now, attempts: 3), .loading(LoadProgress()), .waiting(Wait(.slot)),
+            .held,
+        ] {
+            var status = status(activity)
+            status.failing = OngoingFailure(failure: failure, since: now, attempts: 3)
+            #expect(shown(status).failure?.message == "503")
+            #expect(shown(status).failure?.attempts == 3)
+        }
     }
 
     @Test("each reason to wait has its word")

@@ -74,8 +74,8 @@ func withDaemon(
     let life = Task(executorPreference: loop) { await daemon.run() }
     let result: Result<Void, any Error> = await WorkerPool(threads: 1).run {
         Result {
-            try #require(comesTrue { log.lines.contains { ["ready", "cannot start"].contains($0.message) } })
-            if log.lines.contains(where: { $0.message == "cannot start" }) { return }
+            try #require(comesTrue { log.lines.contains { ["ready", "cannot start: {error}"].contains($0.message) } })
+            if log.lines.contains(where: { $0.message == "cannot start: {error}" }) { return }
             try body(try ControlClient(path: home.socket))
         }
     }

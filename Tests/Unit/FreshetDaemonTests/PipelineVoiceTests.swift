@@ -17,7 +17,8 @@ struct PipelineVoiceTests {
     }
 
     private func voice() -> PipelineVoice {
-        PipelineVoice(name: "news", log: log.logger, events: events, book: SignalBook(events: events))
+        PipelineVoice(
+            name: "news", log: log.logger, events: events, desk: NewsDesk(log: log.logger, clock: FakeClock()))
     }
 
     private let failure = RunFailure(.transient, "the origin answered 503")
@@ -63,6 +64,32 @@ struct PipelineVoiceTests {
         voice.say(.runEnded(summary(.unchanged, at: at(3800)), next: nil), generation: generation)
         #expect(log.take().map(\.message) == ["unchanged"])
         #expect(fails(3900)?.level == .warning)
+    }
+
+    @Test("a failure's line says when the next attempt is, and whether there is a copy")
+    func whatNext() {
+        var voice = voice()
+        let next = PlannedRun(at: .now + .seconds(90), reason: .retry)
+        let failed = summary(.failed, at: at(0), failure: failure)
+        voice.say(.runEnded(failed, next: next), generation: generation)
+        var line = log.take().first
+        #expect(line?.message == "failed, keeping the copy: {error}")
+        #expect(line?.metadata["next"]?.hasPrefix("in 1min ") == true)
+        voice = self.voice()
+        voice.say(.runEnded(failed, next: nil), generation: nil)
+        line = log.take().first
+        #expect(line?.message == "failed, there is no copy yet: {error}")
+        #expect(line?.metadata["next"] == nil)
+        #expect(line?.metadata["message-id"] == JournalMessage.failed.rawValue)
+    }
+
+    @Test("what it says has an identifier, also for who debugs")
+    func identifiers() {
+        var voice = voice()
+        voice.say(.heard(RunCause("network", first: at(0))), generation: nil)
+        voice.say(.waitingBegan(Wait(.network)), generation: nil)
+        voice.say(.runEnded(summary(.superseded, at: at(0)), next: nil), generation: nil)
+        #expect(log.take().allSatisfy { $0.metadata["message-id"]?.count == 32 })
     }
 
     @Test("a network that is not ready, and a run that gave way, are no news")

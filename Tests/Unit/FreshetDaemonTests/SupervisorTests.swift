@@ -48,7 +48,8 @@ struct SupervisorTests {
             #expect(try client.logLevel() == .info)
             try client.setLogLevel(.error)
             #expect(try client.logLevel() == .error)
-            #expect(log.lines.last?.message == "log level changed" && log.lines.last?.metadata["level"] == "error")
+            #expect(log.lines.last?.metadata["message-id"] == JournalMessage.logLevel.rawValue)
+            #expect(log.lines.last?.metadata["level"] == "error")
         }
     }
 
@@ -131,7 +132,7 @@ struct SupervisorTests {
         #expect(exit == .success)
         let fault = log.lines.first { $0.level == .error }
         #expect(fault?.metadata["pipeline"] == "broken")
-        #expect(fault?.message == "a fault keeps the pipeline from running, keeping its copy")
+        #expect(fault?.message == "\(JournalMessage.faultyPipeline.text)")
     }
 
     @Test("a second daemon on the same state directory is refused, and told who has it; the first does not notice")
@@ -168,7 +169,10 @@ struct SupervisorTests {
         let daemon = try Supervisor(options: home.options, loop: loop, log: log.logger)
         let exit = await Task(executorPreference: loop) { await daemon.run() }.value
         #expect(exit == .configuration)
-        #expect(log.lines.contains { $0.level == .error && $0.message.contains("did you mean 'concurrency'?") })
+        #expect(
+            log.lines.contains {
+                $0.level == .error && $0.metadata["error"]?.contains("did you mean 'concurrency'?") == true
+            })
     }
 
     @Test("a state directory below a file is refused with the file's name")

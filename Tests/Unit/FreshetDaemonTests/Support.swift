@@ -116,3 +116,41 @@ func summary(
         started: ended.advanced(by: .milliseconds(-1500)), ended: ended, outcome: outcome, failure: failure,
         counts: counts, generation: outcome == .changed ? 3 : nil)
 }
+
+/// A clock that goes on when it is told to, for one timer.
+final class FakeClock: EngineClock {
+    private struct State {
+        var now = ContinuousClock.now
+        var due: ContinuousClock.Instant?
+        var handler: (@Sendable () -> Void)?
+    }
+
+    private let state = Mutex(State())
+
+    var now: ContinuousClock.Instant { state.withLock { $0.now } }
+    var wallNow: Int64 { 0 }
+    /// What the timer is armed for.
+    var due: ContinuousClock.Instant? { state.withLock { $0.due } }
+
+    func makeTimer(_ handler: @escaping @Sendable () -> Void) -> any EngineTimer {
+        state.withLock { $0.handler = handler }
+        return Timer(clock: self)
+    }
+
+    func advance(by duration: Duration) {
+        let handler = state.withLock { state in
+            state.now += duration
+            guard let due = state.due, due <= state.now else { return nil as (@Sendable () -> Void)? }
+            state.due = nil
+            return state.handler
+        }
+        handler?()
+    }
+
+    private struct Timer: EngineTimer {
+        let clock: FakeClock
+
+        func arm(at instant: ContinuousClock.Instant) { clock.state.withLock { $0.due = instant } }
+        func disarm() { clock.state.withLock { $0.due = nil } }
+    }
+}

@@ -138,16 +138,4 @@ struct StressTests {
             current.finish()
         }
     }
-
-    /// Waits until something holds, at most ten seconds.
-    func eventually(_ condition: () -> Bool, sourceLocation: SourceLocation = #_sourceLocation) async {
-        let deadline = ContinuousClock.now.advanced(by: .seconds(10))
-        while !condition() {
-            guard ContinuousClock.now < deadline else {
-                Issue.record("not within ten seconds", sourceLocation: sourceLocation)
-                return
-            }
-            await Task.yield()
-        }
-    }
 }

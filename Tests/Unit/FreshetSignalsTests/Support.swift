@@ -1,4 +1,5 @@
 import FreshetSignals
+import Testing
 
 /// What happened, in order.
 final class Log: Sendable {
@@ -86,3 +87,23 @@ struct Steps<Element: Sendable>: AsyncSequence, AsyncIteratorProtocol, Sendable 
         try await step()
     }
 }
+
+/// Waits until something holds, at most ten seconds.
+func eventually(_ condition: () -> Bool, sourceLocation: SourceLocation = #_sourceLocation) async {
+    let deadline = ContinuousClock.now.advanced(by: .seconds(10))
+    while !condition() {
+        guard ContinuousClock.now < deadline else {
+            Issue.record("not within ten seconds", sourceLocation: sourceLocation)
+            return
+        }
+        await Task.yield()
+    }
+}
+
+/// What a large number is divided by where each step is many times as slow: under the thread sanitizer, whose build
+/// has this flag.
+#if FRESHET_PTHREAD_LOCKS
+    let sanitizerDivisor = 20
+#else
+    let sanitizerDivisor = 1
+#endif

@@ -108,6 +108,9 @@ actor NetworkBed {
         return [victim.receive(), victim.receive()]
     }
 
+    /// As at a wake: on the loop's thread.
+    func beginEpoch(of monitor: NetworkMonitor) { monitor.beginEpoch() }
+
     func monitor(
         receiveBuffer: Int32 = NetworkMonitor.defaultReceiveBuffer,
         onEpoch: @escaping @Sendable (UInt64) -> Void = { _ in }

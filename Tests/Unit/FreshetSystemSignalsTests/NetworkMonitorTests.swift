@@ -32,6 +32,25 @@ struct NetworkMonitorTests {
         }
     }
 
+    @Test("an epoch that the kernel knows nothing of: hook and facts at once, all listed anew, and nothing fires")
+    func epochByHand() async throws {
+        try await NetworkBed.with { bed in
+            try await bed.cable()
+            try await bed.ip("route add default via 192.0.2.1")
+            let epochs = Recorder<UInt64>()
+            let monitor = try await bed.monitor { epochs.add($0) }
+            let watch = monitor.watch(.elsewhere)
+            let before = watch.fact
+            let listings = monitor.counts.listings
+            await bed.beginEpoch(of: monitor)
+            #expect(epochs.values == [1] && monitor.epoch == 1)
+            #expect(watch.fact.epoch == 1 && watch.fact.changedAt > before.changedAt)
+            #expect(watch.fact.since == before.since && watch.fact.isReachable)
+            #expect(monitor.counts.listings == listings + 1)
+            #expect(monitor.counts.fired == 0)
+        }
+    }
+
     @Test("another gateway, another source address and another link are other paths")
     func otherPaths() async throws {
         try await NetworkBed.with { bed in

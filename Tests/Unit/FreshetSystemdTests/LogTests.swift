@@ -50,6 +50,23 @@ struct LogLineTests {
         #expect(record.sentence == "jwks: changed, generation 3 (causes=network (2), timer)")
     }
 
+    @Test("may name values in its words, which are then not said again")
+    func words() {
+        #expect(
+            record("{signal} woke {n} pipelines", ["n": "120", "signal": "network", "runs": "130"]).sentence
+                == "network woke 120 pipelines (runs=130)")
+        // What is no value stays as it is, and what a value brings along is not looked at.
+        #expect(record("{a} {b} {", ["a": "{c}", "c": "x\n"]).sentence == "{c} {b} { (c=x\\n)")
+        #expect(record("{a}{a}", ["a": "1"]).sentence == "1{a}")
+    }
+
+    @Test("says a place once: an error that has one begins with it")
+    func place() {
+        let record = record("fault: {error}", ["error": "a.yaml:3:4: x", "file": "a.yaml", "line": "3", "column": "4"])
+        #expect(record.sentence == "fault: a.yaml:3:4: x")
+        #expect(record.journalFields(identifier: "f").contains("FRESHET_COLUMN=4"))
+    }
+
     @Test("has no empty parentheses")
     func bare() {
         #expect(record("ready").sentence == "ready")

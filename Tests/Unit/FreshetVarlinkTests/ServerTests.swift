@@ -282,9 +282,10 @@ import Testing
         let limits = room(for: VarlinkServer.Limits().clients)
         try await withServer(limits: limits) { harness in
             let crowd = try (0..<300).map { _ in try harness.connect() }
-            #expect(try harness.connect().call(note) != nil)
+            let newcomer = try harness.connect()
+            #expect(try newcomer.call(note) != nil)
             #expect(harness.server.clientCount == 256)
-            withExtendedLifetime(crowd) {}
+            withExtendedLifetime((crowd, newcomer)) {}
         }
     }
 

@@ -1,0 +1,234 @@
+import CSystemd
+import FreshetEventLoop
+import Glibc
+import Synchronization
+import Testing
+
+@testable import FreshetSystemSignals
+
+/// A bus of one's own: a real dbus-daemon on a socket in a temporary directory, which anybody may do anything on.
+///
+/// It is an actor on a loop of its own, on which the connections under test are made; peers have other loops.
+actor BusBed {
+    nonisolated let loop: EventLoop
+    nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+    nonisolated let directory: String
+    nonisolated var address: String { "unix:path=\(directory)/run/bus" }
+    private var daemon: ChildProcess?
+    /// dbus-daemon's limits, as its configuration has them.
+    private let limits: String
+
+    private init(_ loop: EventLoop, directory: String, limits: String) {
+        self.loop = loop
+        self.directory = directory
+        self.limits = limits
+    }
+
+    /// Runs a test with a bed, whose bus does not run yet, and removes all of it.
+    static func with(limits: String = "", _ body: @Sendable (BusBed) async throws -> Void) async throws {
+        var template = Array("/tmp/freshet-bus.XXXXXX".utf8CString)
+        let directory = try #require(mkdtemp(&template).map { String(cString: $0) })
+        let loop = try EventLoop()
+        try loop.runInThread(named: "bus-bed")
+        let bed = BusBed(loop, directory: directory, limits: limits)
+        let outcome: Result<Void, any Error>
+        do {
+            try await body(bed)
+            outcome = .success(())
+        } catch {
+            outcome = .failure(error)
+        }
+        await bed.stop()
+        loop.stop()
+        for name in ["run/bus", "configuration"] { unlink("\(directory)/\(name)") }
+        for name in ["/run", ""] { rmdir(directory + name) }
+        try outcome.get()
+    }
+
+    /// Starts the bus; the directory of its socket too.
+    func start() throws {
+        mkdir("\(directory)/run", 0o700)
+        let configuration = """
+            <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
+              "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+            <busconfig>
+              <type>session</type>
+              <listen>\(address)</listen>
+              <auth>EXTERNAL</auth>
+              \(limits)
+              <policy context="default">
+                <allow user="*"/>
+                <allow own="*"/>
+                <allow send_destination="*"/>
+                <allow receive_sender="*"/>
+              </policy>
+            </busconfig>
+            """
+        let file = try #require(fopen("\(directory)/configuration", "w"))
+        fputs(configuration, file)
+        fclose(file)
+        let null = open("/dev/null", O_RDWR)
+        defer { close(null) }
+        daemon = try ChildProcess(
+            loop,
+            ChildProcess.Command(
+                path: "/usr/bin/dbus-daemon",
+                arguments: ["--config-file=\(directory)/configuration", "--nofork", "--nopidfile"]),
+            input: null, output: null, error: null)
+    }
+
+    /// Ends the bus, as if it crashed: the socket stays.
+    func stop() async {
+        daemon?.signal(SIGKILL)
+        _ = await daemon?.wait()
+        daemon = nil
+    }
+
+    /// A connection on the bed's loop.
+    func connection() -> BusConnection { BusConnection(loop, .session, address: address) }
+
+    /// Runs on the bed's loop.
+    func run<Value: Sendable>(_ body: @Sendable () throws -> Value) rethrows -> Value { try body() }
+}
+
+extension BusConnection {
+    /// Waits for an availability; the suite's time limit is the deadline.
+    @discardableResult
+    func reach(_ isWanted: @Sendable (BusAvailability) -> Bool) async throws -> BusAvailability {
+        for await availability in availabilities where isWanted(availability) { return availability }
+        throw CancellationError()
+    }
+
+    /// Waits until the bus has answered what it was asked on this connection before.
+    func settle() async throws {
+        _ = try await answer(
+            "GetId", of: "org.freedesktop.DBus", at: "/org/freedesktop/DBus", on: "org.freedesktop.DBus"
+        )
+        .get()
+    }
+
+    func answer(
+        _ member: String, of interface: String, at path: String, on destination: String, _ arguments: [BusValue] = []
+    ) async -> Result<[BusValue], BusError> {
+        await withCheckedContinuation { continuation in
+            call(member, of: interface, at: path, on: destination, arguments) { continuation.resume(returning: $0) }
+        }
+    }
+}
+
+/// Another program on the bus, by sd-bus's blocking calls, on a thread of its own. It sends signals, owns names, and
+/// answers for a property.
+actor BusPeer {
+    nonisolated let loop: EventLoop
+    nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+    private nonisolated(unsafe) var bus: OpaquePointer?  // used on the loop's thread only, but for the end
+    private var watch: DescriptorWatch?
+    private var preparing = false
+
+    private init(_ loop: EventLoop) { self.loop = loop }
+
+    /// Connects to a bus, which may still be starting.
+    static func connected(to address: String) async throws -> BusPeer {
+        let loop = try EventLoop()
+        try loop.runInThread(named: "bus-peer")
+        let peer = BusPeer(loop)
+        try await peer.connect(address)
+        return peer
+    }
+
+    private func connect(_ address: String) throws {
+        try #require(sd_bus_new(&bus) >= 0)
+        try #require(sd_bus_set_address(bus, address) >= 0)
+        try #require(sd_bus_set_bus_client(bus, 1) >= 0)
+        try #require(sd_bus_set_watch_bind(bus, 1) >= 0)
+        try #require(sd_bus_add_filter(bus, nil, Self.asked, Unmanaged.passUnretained(self).toOpaque()) >= 0)
+        try #require(sd_bus_start(bus) >= 0)
+        while sd_bus_is_ready(bus) == 0 {
+            try #require(sd_bus_process(bus, nil) >= 0)
+            if sd_bus_is_ready(bus) == 0 { sd_bus_wait(bus, .max) }
+        }
+        watch = try loop.watch(sd_bus_get_fd(bus), for: .read) { [weak self] _ in
+            self?.assumeIsolated { $0.process() }
+        }
+    }
+
+    private func process() { while sd_bus_process(bus, nil) > 0 {} }
+
+    var uniqueName: String {
+        get throws {
+            var name: UnsafePointer<CChar>?
+            try #require(sd_bus_get_unique_name(bus, &name) >= 0)
+            return String(cString: try #require(name))
+        }
+    }
+
+    func own(_ name: String) throws { try #require(sd_bus_request_name(bus, name, 0) >= 0) }
+    func disown(_ name: String) throws { try #require(sd_bus_release_name(bus, name) >= 0) }
+
+    /// Sends a signal, to all or to one.
+    func emit(
+        _ member: String, of interface: String, at path: String, to destination: String? = nil,
+        _ arguments: [BusValue] = []
+    ) throws {
+        var message: OpaquePointer?
+        try #require(sd_bus_message_new_signal(bus, &message, path, interface, member) >= 0)
+        defer { sd_bus_message_unref(message) }
+        let made = try #require(message)
+        for argument in arguments { try #require(argument.append(to: made)) }
+        if let destination { try #require(sd_bus_message_set_destination(made, destination) >= 0) }
+        try #require(sd_bus_send(bus, made, nil) >= 0)
+        try #require(sd_bus_flush(bus) >= 0)
+    }
+
+    /// Sends a signal with an array of that many bytes.
+    func emitBytes(_ count: Int, _ member: String, of interface: String, at path: String) throws {
+        var message: OpaquePointer?
+        try #require(sd_bus_message_new_signal(bus, &message, path, interface, member) >= 0)
+        defer { sd_bus_message_unref(message) }
+        let bytes = [UInt8](repeating: 7, count: count)
+        try #require(sd_bus_message_append_array(message, CChar(UInt8(ascii: "y")), bytes, count) >= 0)
+        try #require(sd_bus_send(bus, message, nil) >= 0)
+        try #require(sd_bus_flush(bus) >= 0)
+    }
+
+    // MARK: logind's part
+
+    func prepareForSleep(_ begins: Bool, to destination: String? = nil) throws {
+        preparing = begins
+        try emit(
+            "PrepareForSleep", of: "org.freedesktop.login1.Manager", at: "/org/freedesktop/login1", to: destination,
+            [.boolean(begins)])
+    }
+
+    /// Changes what is answered, and says nothing.
+    func setPreparing(_ isPreparing: Bool) { preparing = isPreparing }
+
+    private static let asked: sd_bus_message_handler_t = { message, peer, _ in
+        guard let message, let peer,
+            sd_bus_message_is_method_call(message, "org.freedesktop.DBus.Properties", "Get") > 0
+        else { return 0 }
+        nonisolated(unsafe) let call = message  // on the peer's thread already
+        return Unmanaged<BusPeer>.fromOpaque(peer).takeUnretainedValue().assumeIsolated { $0.answer(call) }
+    }
+
+    private func answer(_ call: OpaquePointer) -> Int32 {
+        var reply: OpaquePointer?
+        sd_bus_message_new_method_return(call, &reply)
+        defer { sd_bus_message_unref(reply) }
+        var value: Int32 = preparing ? 1 : 0
+        sd_bus_message_open_container(reply, CChar(UInt8(ascii: "v")), "b")
+        sd_bus_message_append_basic(reply, CChar(UInt8(ascii: "b")), &value)
+        sd_bus_message_close_container(reply)
+        sd_bus_send(bus, reply, nil)
+        return 1
+    }
+
+    /// Leaves the bus.
+    func leave() {
+        watch?.cancel()
+        watch = nil
+        sd_bus_flush_close_unref(bus)
+        bus = nil
+        loop.stop()
+    }
+}

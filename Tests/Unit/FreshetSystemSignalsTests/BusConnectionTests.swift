@@ -1,0 +1,465 @@
+import FreshetEventLoop
+import Glibc
+import Synchronization
+import Testing
+
+@testable import FreshetSystemSignals
+
+/// A real dbus-daemon. Each test waits for a word, never for a time; the time limit ends one that waits in vain.
+@Suite("A bus", .timeLimit(.minutes(1)))
+struct BusConnectionTests {
+    static let interface = "org.example.Thing"
+    static let path = "/org/example/thing"
+
+    /// What a subscription is told, as text, in order.
+    final class Listener: Sendable {
+        let subscription: BusSubscription
+        private let told: AsyncStream<String>
+        let log: Recorder<String>
+
+        /// - Parameter show: how a message is written down.
+        init(
+            _ bus: BusConnection, _ match: BusMatch,
+            show: @escaping @Sendable (BusMessage) -> String = { "\($0.member)\($0.arguments.map { "\($0)" } ?? "?")" }
+        ) {
+            let (told, continuation) = AsyncStream.makeStream(of: String.self)
+            let log = Recorder<String>()
+            self.told = told
+            self.log = log
+            subscription = bus.subscribe(match) { standing in
+                let text =
+                    switch standing {
+                    case .connecting: "connecting"
+                    case .inForce(let sender): "in force \(sender ?? "-")"
+                    case .refused: "refused"
+                    case .disconnected: "disconnected"
+                    }
+                log.add(text)
+                continuation.yield(text)
+            } _: { message in
+                let text = show(message)
+                log.add(text)
+                continuation.yield(text)
+            }
+        }
+
+        /// Waits for a word that begins so; what comes before it is passed over.
+        @discardableResult
+        func hears(_ start: String) async throws -> String {
+            for await text in told where text.hasPrefix(start) { return text }
+            throw CancellationError()
+        }
+    }
+
+    static func match(sender: String? = nil, member: String? = nil, firstArgument: String? = nil) throws -> BusMatch {
+        try BusMatch(sender: sender, interface: interface, member: member, firstArgument: firstArgument)
+    }
+
+    @Test("says what it was subscribed to and nothing else, to each subscriber, in order")
+    func signals() async throws {
+        try await BusBed.with { bed in
+            try await bed.start()
+            let bus = await bed.connection()
+            let all = Listener(bus, try Self.match())
+            let some = Listener(bus, try Self.match(member: "Two"))
+            try await all.hears("in force")
+            try await some.hears("in force")
+            #expect(bus.availability == .connected)
+            let peer = try await BusPeer.connected(to: bed.address)
+            try await peer.emit("One", of: Self.interface, at: Self.path, [.uint32(1)])
+            try await peer.emit("Two", of: Self.interface, at: Self.path, [.string("a"), .boolean(true)])
+            try await peer.emit("Other", of: "org.example.Else", at: Self.path)
+            try await peer.emit("Two", of: Self.interface, at: Self.path)
+            try await some.hears("Two[]")
+            #expect(some.log.values.suffix(2).map { String($0.prefix(5)) } == ["Two[F", "Two[]"])
+            #expect(all.log.values.suffix(3).map { String($0.prefix(4)) } == ["One[", "Two[", "Two["])
+            await peer.leave()
+        }
+    }
+
+    @Test("matches by path, by path name space and by first argument, apostrophes and backslashes included")
+    func matches() async throws {
+        try await BusBed.with { bed in
+            try await bed.start()
+            let bus = await bed.connection()
+            let hard = #"it's a 'test', \'really\'"#
+            let exact = Listener(bus, try BusMatch(path: "/org/example"), show: { "m " + $0.path })
+            let below = Listener(bus, try BusMatch(pathNamespace: "/org/example"), show: { "m " + $0.path })
+            let argument = Listener(bus, try Self.match(firstArgument: hard), show: { _ in "m argument" })
+            for listener in [exact, below, argument] { try await listener.hears("in force") }
+            let peer = try await BusPeer.connected(to: bed.address)
+            for path in ["/org", "/org/examples", "/org/example/one", "/org/example"] {
+                try await peer.emit("A", of: Self.interface, at: path, [.string("it")])
+            }
+            try await peer.emit("A", of: Self.interface, at: "/org/example/two", [.uint32(1)])
+            try await peer.emit("A", of: Self.interface, at: "/end", [.string(hard)])
+            try await argument.hears("m argument")
+            #expect(exact.log.values.filter { $0.hasPrefix("m") } == ["m /org/example"])
+            #expect(
+                below.log.values.filter { $0.hasPrefix("m") }
+                    == ["m /org/example/one", "m /org/example", "m /org/example/two"])
+            await peer.leave()
+        }
+    }
+
+    @Test("a well-known sender is its owner, followed from one to the next; another's signals are not heard")
+    func owners() async throws {
+        try await BusBed.with { bed in
+            try await bed.start()
+            let bus = await bed.connection()
+            let listener = Listener(bus, try Self.match(sender: "org.example.Service"))
+            try await listener.hears("in force -")
+            let one = try await BusPeer.connected(to: bed.address)
+            let two = try await BusPeer.connected(to: bed.address)
+            try await one.own("org.example.Service")
+            try await listener.hears("in force \(one.uniqueName)")
+            try await two.emit("Forged", of: Self.interface, at: Self.path)
+            try await one.emit("Real", of: Self.interface, at: Self.path)
+            try await listener.hears("Real")
+            try await one.disown("org.example.Service")
+            try await listener.hears("in force -")
+            try await two.own("org.example.Service")
+            try await listener.hears("in force \(two.uniqueName)")
+            try await one.emit("Former", of: Self.interface, at: Self.path)
+            try await two.emit("Next", of: Self.interface, at: Self.path)
+            try await listener.hears("Next")
+            #expect(!listener.log.values.contains { $0.hasPrefix("Forged") || $0.hasPrefix("Former") })
+            await one.leave()
+            await two.leave()
+        }
+    }
+
+    @Test("a signal that was sent to this connection directly, by one who does not own the name, is not heard")
+    func forged() async throws {
+        try await BusBed.with { bed in
+            try await bed.start()
+            let bus = await bed.connection()
+            let listener = Listener(bus, try Self.match(sender: "org.example.Service"))
+            let anybody = Listener(bus, try Self.match())
+            let owner = try await BusPeer.connected(to: bed.address)
+            let forger = try await BusPeer.connected(to: bed.address)
+            try await owner.own("org.example.Service")
+            try await listener.hears("in force :")
+            try await anybody.hears("in force")
+            let name = try #require(await bed.run { bus.uniqueName })
+            try await forger.emit("Forged", of: Self.interface, at: Self.path, to: name)
+            // It does arrive here: who takes anybody's word hears it.
+            try await anybody.hears("Forged")
+            // A change of owner is the bus's to tell.
+            try await forger.emit(
+                "NameOwnerChanged", of: "org.freedesktop.DBus", at: "/org/freedesktop/DBus", to: name,
+                [.string("org.example.Service"), .string(owner.uniqueName), .string(forger.uniqueName)])
+            try await forger.emit("Forged", of: Self.interface, at: Self.path)
+            try await anybody.hears("Forged")
+            try await owner.emit("Real", of: Self.interface, at: Self.path)
+            try await listener.hears("Real")
+            #expect(!listener.log.values.contains { $0.hasPrefix("Forged") })
+            await owner.leave()
+            await forger.leave()
+        }
+    }
+
+    @Test("one connection may be followed by its unique name")
+    func uniqueSender() async throws {
+        try await BusBed.with { bed in
+            try await bed.start()
+            let bus = await bed.connection()
+            let one = try await BusPeer.connected(to: bed.address)
+            let two = try await BusPeer.connected(to: bed.address)
+            let listener = Listener(bus, try Self.match(sender: try await one.uniqueName))
+            try await listener.hears("in force")
+            try await two.emit("Two", of: Self.interface, at: Self.path)
+            try await one.emit("One", of: Self.interface, at: Self.path)
+            try await listener.hears("One")
+            #expect(!listener.log.values.contains { $0.hasPrefix("Two") })
+            await one.leave()
+            await two.leave()
+        }
+    }
+
+    @Test("a bus that is restarted is found again, and so are its signals, three times")
+    func restarted() async throws {
+        try await BusBed.with { bed in
+            try await bed.start()
+            let bus = await bed.connection()
+            let listener = Listener(bus, try Self.match(sender: "org.example.Service"))
+            for _ in 0..<3 {
+                let peer = try await BusPeer.connected(to: bed.address)
+                try await peer.own("org.example.Service")
+                try await listener.hears("in force :")
+                try await peer.emit("Here", of: Self.interface, at: Self.path)
+                try await listener.hears("Here")
+                await bed.stop()
+                try await listener.hears("disconnected")
+                await peer.leave()
+                try await bed.start()
+            }
+            try await listener.hears("in force")
+        }
+    }
+
+    @Test("a bus that is not there is said, and used as soon as it appears, its directory included, without a wake-up")
+    func absent() async throws {
+        try await BusBed.with { bed in
+            let bus = await bed.connection()
+            let listener = Listener(bus, try Self.match())
+            try await bus.reach { $0 != .connecting }
+            guard case .unavailable(let reason) = bus.availability else {
+                Issue.record("there is no bus, and it is \(bus.availability)")
+                return
+            }
+            #expect(reason.contains("/run/bus") && reason.contains("as soon as it appears"))
+            // Nothing is polled: the loop does not wake up but for what this test asks of it.
+            let turns = Atomic(0)
+            let observation = bed.loop.observeWakeUps {
+                turns.add(1, ordering: .relaxed)
+                return false
+            }
+            try await bed.loop.clock.sleep(for: .milliseconds(600))
+            #expect(turns.load(ordering: .relaxed) <= 4)
+            observation.cancel()
+            try await bed.start()
+            try await listener.hears("in force")
+            #expect(bus.availability == .connected)
+        }
+    }
+
+    @Test("a socket that nobody listens on any more is waited for too")
+    func stale() async throws {
+        try await BusBed.with { bed in
+            try await bed.start()
+            let first = try await BusPeer.connected(to: bed.address)
+            await bed.stop()
+            await first.leave()
+            #expect(access("\(bed.directory)/run/bus", F_OK) == 0)
+            let bus = await bed.connection()
+            try await bus.reach { $0 != .connecting }
+            #expect(bus.availability != .connected)
+            try await bed.start()
+            try await bus.reach { $0 == .connected }
+        }
+    }
+
+    @Test("an address that leads nowhere is said, with the reason, and calls fail at once")
+    func nowhere() async throws {
+        try await withBusLoop { loop in
+            for address in ["unix:abstract=freshet-there-is-no-such-bus", "nonsense", "unix:path=relative"] {
+                let bus = BusConnection(loop, .session, address: address)
+                let availability = try await bus.reach { $0 != .connecting }
+                #expect(availability.description.contains("bus"))
+                let answer = await bus.answer("A", of: "org.example.A", at: "/", on: "org.example.A")
+                #expect(answer == .failure(.disconnected))
+            }
+        }
+    }
+
+    @Test("one that takes connections and ends them is tried again after a pause")
+    func refusing() async throws {
+        try await BusBed.with(limits: #"<limit name="max_completed_connections">1</limit>"#) { bed in
+            try await bed.start()
+            let peer = try await BusPeer.connected(to: bed.address)
+            let bus = await bed.connection()
+            try await bus.reach { if case .unavailable = $0 { true } else { false } }
+            await peer.leave()
+            try await bus.reach { $0 == .connected }
+        }
+    }
+
+    @Test("a match that the bus does not take is told as refused, and the others stand")
+    func refused() async throws {
+        try await BusBed.with(limits: #"<limit name="max_match_rules_per_connection">2</limit>"#) { bed in
+            try await bed.start()
+            let bus = await bed.connection()
+            try await bus.reach { $0 == .connected }
+            let listeners = try ["One", "Two", "Three"].map { Listener(bus, try Self.match(member: $0)) }
+            try await listeners[0].hears("in force")
+            try await listeners[1].hears("in force")
+            try await listeners[2].hears("refused")
+            // Released, a match makes room.
+            listeners[0].subscription.cancel()
+            let fourth = Listener(bus, try Self.match(member: "Four"))
+            try await fourth.hears("in force")
+        }
+    }
+
+    @Test(
+        "a message of 1 MB, and one of 32 MB (a bus takes no more), is a signal like another; its body is not unpacked beyond the bound"
+    )
+    func large() async throws {
+        try await BusBed.with { bed in
+            try await bed.start()
+            let bus = await bed.connection()
+            let listener = Listener(bus, try Self.match()) { message in
+                "\(message.member) \(message.signature) \(message.arguments.map { "\($0.count)" } ?? "too much")"
+            }
+            try await listener.hears("in force")
+            let peer = try await BusPeer.connected(to: bed.address)
+            for size in [1_048_576, 33_554_432 - 1_024] {
+                try await peer.emitBytes(size, "Large", of: Self.interface, at: Self.path)
+                try await listener.hears("Large ay too much")
+            }
+            let longest = String(repeating: "x", count: BusValueReader.maximumText)
+            try await peer.emit("Text", of: Self.interface, at: Self.path, [.string(longest)])
+            try await listener.hears("Text s 1")
+            try await peer.emit("Text", of: Self.interface, at: Self.path, [.string(longest + "x")])
+            try await listener.hears("Text s too much")
+            let numbers = BusValueReader.maximumValues - 1  // and the array itself
+            try await peer.emitBytes(numbers, "Array", of: Self.interface, at: Self.path)
+            try await listener.hears("Array ay 1")
+            try await peer.emitBytes(numbers + 1, "Array", of: Self.interface, at: Self.path)
+            try await listener.hears("Array ay too much")
+            await peer.leave()
+        }
+    }
+
+    @Test("ten thousand signals are all heard, in order, and do not hold up the loop")
+    func flood() async throws {
+        try await BusBed.with { bed in
+            try await bed.start()
+            let bus = await bed.connection()
+            let count = 10_000
+            let heard = Mutex<[UInt32]>([])
+            let (over, end) = AsyncStream.makeStream(of: Void.self)
+            let (ready, begin) = AsyncStream.makeStream(of: Void.self)
+            let turns = Atomic(0)
+            let most = Atomic(0)
+            let observation = bed.loop.observeWakeUps {
+                turns.store(0, ordering: .relaxed)
+                return false
+            }
+            let subscription = bus.subscribe(try Self.match()) { standing in
+                if case .inForce = standing { begin.yield() }
+            } _: { message in
+                let now = turns.add(1, ordering: .relaxed).newValue
+                most.max(now, ordering: .relaxed)
+                guard case .uint32(let number)? = message.arguments?.first else { return }
+                heard.withLock { $0.append(number) }
+                if number == UInt32(count - 1) { end.yield() }
+            }
+            for await _ in ready { break }
+            let peer = try await BusPeer.connected(to: bed.address)
+            for number in 0..<count {
+                try await peer.emit("N", of: Self.interface, at: Self.path, [.uint32(UInt32(number))])
+            }
+            for await _ in over { break }
+            #expect(heard.withLock { $0 } == (0..<count).map { UInt32($0) })
+            #expect(most.load(ordering: .relaxed) <= BusLink.messagesPerTurn)
+            withExtendedLifetime((observation, subscription)) {}
+            await peer.leave()
+        }
+    }
+
+    @Test("a subscription that ends in its own handler hears no more; one that is released leaves the bus alone")
+    func ends() async throws {
+        try await BusBed.with { bed in
+            try await bed.start()
+            let bus = await bed.connection()
+            let heard = Mutex(0)
+            let own = Mutex<BusSubscription?>(nil)
+            own.withLock {
+                $0 = try? bus.subscribe(Self.match()) { _ in
+                    heard.withLock { $0 += 1 }
+                    let ended = own.withLock { held -> BusSubscription? in
+                        defer { held = nil }
+                        return held
+                    }
+                    withExtendedLifetime(ended) {}
+                }
+            }
+            let marker = Listener(bus, try Self.match(member: "Last"))
+            try await marker.hears("in force")
+            let peer = try await BusPeer.connected(to: bed.address)
+            for member in ["One", "Two", "Last"] { try await peer.emit(member, of: Self.interface, at: Self.path) }
+            try await marker.hears("Last")
+            #expect(heard.withLock { $0 } == 1)
+            await peer.leave()
+        }
+    }
+
+    @Test("a method is called, its answer read; an error and a service that does not run are told as such")
+    func calls() async throws {
+        try await BusBed.with { bed in
+            try await bed.start()
+            let bus = await bed.connection()
+            try await bus.reach { $0 == .connected }
+            let daemon = ("org.freedesktop.DBus", "/org/freedesktop/DBus")
+            let has = await bus.answer(
+                "NameHasOwner", of: daemon.0, at: daemon.1, on: daemon.0, [.string("org.freedesktop.DBus")])
+            #expect(has == .success([.boolean(true)]))
+            let none = await bus.answer("A", of: "org.example.A", at: "/", on: "org.example.None")
+            guard case .failure(let error) = none else {
+                Issue.record("nobody answered: \(none)")
+                return
+            }
+            #expect(error.name == "org.freedesktop.DBus.Error.NameHasNoOwner")
+            #expect(await bus.answer("no name", of: daemon.0, at: daemon.1, on: daemon.0) == .failure(.invalid))
+            #expect(
+                await bus.answer("GetId", of: daemon.0, at: daemon.1, on: daemon.0, [.array([])]) == .failure(.invalid))
+        }
+    }
+
+    @Test("more calls than may wait for an answer are refused, and a bus that goes answers for the others")
+    func callLimit() async throws {
+        try await BusBed.with { bed in
+            try await bed.start()
+            let bus = await bed.connection()
+            try await bus.reach { $0 == .connected }
+            let answers = Recorder<Result<[BusValue], BusError>>()
+            let (all, next) = AsyncStream.makeStream(of: Void.self)
+            // On the loop's thread nothing is answered in between.
+            await bed.run {
+                for _ in 0...BusLink.maximumCalls {
+                    bus.call("GetId", of: "org.freedesktop.DBus", at: "/", on: "org.freedesktop.DBus") {
+                        answers.add($0)
+                        next.yield()
+                    }
+                }
+            }
+            var iterator = all.makeAsyncIterator()
+            for _ in 0...BusLink.maximumCalls { _ = await iterator.next() }
+            #expect(answers.values.first == .failure(.tooMany))
+            #expect(answers.values.dropFirst().allSatisfy { if case .success = $0 { true } else { false } })
+            // What is on its way when the bus goes is answered for.
+            let lost = Recorder<Result<[BusValue], BusError>>()
+            await bed.run {
+                for _ in 0..<3 {
+                    bus.call("Get", of: "org.freedesktop.DBus.Properties", at: "/", on: "org.example.None") {
+                        lost.add($0)
+                    }
+                }
+            }
+            await bed.stop()
+            try await bus.reach { $0 != .connected }
+            #expect(lost.values.count == 3)
+        }
+    }
+
+    @Test("a connection that goes away with subscriptions and calls under way leaves nothing behind")
+    func released() async throws {
+        try await BusBed.with { bed in
+            try await bed.start()
+            let descriptors = openDescriptors()
+            for _ in 0..<20 {
+                let bus = await bed.connection()
+                let listener = Listener(bus, try Self.match())
+                try await listener.hears("in force")
+                bus.call("GetId", of: "org.freedesktop.DBus", at: "/", on: "org.freedesktop.DBus") { _ in }
+            }
+            // The last one is freed in the loop's next turn.
+            await withCheckedContinuation { continuation in bed.loop.perform { continuation.resume() } }
+            #expect(openDescriptors() <= descriptors + 2)
+        }
+    }
+
+    private func openDescriptors() -> Int {
+        (0..<1_024).count { fcntl(Int32($0), F_GETFD) >= 0 }
+    }
+}
+
+/// Runs a body with a loop that turns in a thread of its own.
+func withBusLoop(_ body: @Sendable (EventLoop) async throws -> Void) async throws {
+    let loop = try EventLoop()
+    try loop.runInThread(named: "bus-test")
+    defer { loop.stop() }
+    try await body(loop)
+}

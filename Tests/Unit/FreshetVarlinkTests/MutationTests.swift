@@ -1,0 +1,147 @@
+import Glibc
+import Testing
+
+@testable import FreshetVarlink
+
+/// A small generator (SplitMix64), so that a seed gives one course on every machine.
+private struct Course: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var word = state
+        word = (word ^ (word >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        word = (word ^ (word >> 27)) &* 0x94D0_49BB_1331_11EB
+        return word ^ (word >> 31)
+    }
+}
+
+/// Messages that are nearly right: whatever comes, there is an answer or a close, and no trap.
+///
+/// `FRESHET_SEEDS=7-7 swift test --filter MutationTests` goes a course again that a failure named.
+@Suite(.serialized, .timeLimit(.minutes(2))) struct MutationTests {
+    static let seeds: ClosedRange<UInt64> = {
+        guard let text = getenv("FRESHET_SEEDS").map({ String(cString: $0) }) else { return 1...8 }
+        let ends = text.split(separator: "-").compactMap { UInt64($0) }
+        return ends.count == 2 && ends[0] <= ends[1] ? ends[0]...ends[1] : 1...8
+    }()
+    /// Messages of one course.
+    private static let count = 2_000
+
+    private static let messages = [
+        #"{"method":"org.example.test.Echo","parameters":{"text":"a\"b\\\/\b\f\n\r\t\u00e4\ud83d\ude00ä"}}"#,
+        #"{"method":"org.example.test.Count","parameters":{"number":3},"more":true}"#,
+        #"{"method":"org.example.test.Note","parameters":{"text":"n","at":{"x":1,"y":-2.5e10},"flag":null}}"#,
+        #"{"method":"org.varlink.service.GetInfo","parameters":null,"more":false,"oneway":false}"#,
+        #"{"method":"org.varlink.service.GetInterfaceDescription","parameters":{"interface":"org.example.test"}}"#,
+        #" { "method" : "org.example.test.Note" , "parameters" : { "text" : "x" } , "oneway" : true } "#,
+        #"{"method":"org.example.test.Echo","parameters":{"text":[[[[{"a":[true,false,null,0,-0.0,1E+9]}]]]]}}"#,
+        #"{"method":"org.example.test.Count","parameters":{"number":9223372036854775808},"upgrade":false}"#,
+    ].map { Array($0.utf8) }
+
+    private static let pieces =
+        [
+            "{", "}", "[", "]", "\"", "\\", ",", ":", "\\u", "\\ud83d", "\\uDFFF", "null", "true", "1e999", "-", "0.",
+            "00",
+            "\"method\":\"a.B\"", "\"more\":true", "\"oneway\":true", "\"x\":{}", "{}", "\u{0}", "\u{1}", "\u{7F}",
+            "\n",
+            String(repeating: "[", count: 100), String(repeating: "{\"a\":", count: 70),
+            String(repeating: "9", count: 400),
+        ].map { Array($0.utf8) } + [
+            [0xFF], [0xC0, 0x80], [0xED, 0xA0, 0x80], [0xF5, 0x80, 0x80, 0x80], [0xE2, 0x82],
+        ]
+
+    /// A message that was changed in one to six places.
+    private func mutated(_ course: inout Course) -> [UInt8] {
+        var bytes = Self.messages.randomElement(using: &course) ?? []
+        for _ in 0..<Int.random(in: 1...6, using: &course) {
+            let place = Int.random(in: 0...bytes.count, using: &course)
+            switch Int.random(in: 0..<6, using: &course) {
+            case 0: bytes.insert(contentsOf: Self.pieces.randomElement(using: &course) ?? [], at: place)
+            case 1 where place < bytes.count: bytes[place] = UInt8.random(in: 0...255, using: &course)
+            case 2 where place < bytes.count: bytes[place] ^= 1 << UInt8.random(in: 0..<8, using: &course)
+            case 3:
+                let end = min(bytes.count, place + Int.random(in: 0..<12, using: &course))
+                bytes.removeSubrange(place..<end)
+            case 4:
+                let end = min(bytes.count, place + Int.random(in: 0..<40, using: &course))
+                bytes.insert(contentsOf: Array(bytes[place..<end]), at: place)
+            default: bytes.removeLast(min(bytes.count, Int.random(in: 0..<6, using: &course)))
+            }
+        }
+        return bytes
+    }
+
+    @Test("what the scanner accepts is JSON of one meaning, and its parts are where it says", arguments: seeds)
+    func scanner(seed: UInt64) {
+        var course = Course(state: seed)
+        for round in 0..<Self.count {
+            let bytes = mutated(&course)
+            guard let members = try? JSONScanner.members(of: bytes) else { continue }
+            #expect(Set(members.map(\.name)).count == members.count, "seed \(seed), message \(round)")
+            for member in members {
+                #expect(bytes.indices.contains(member.value.lowerBound), "seed \(seed), message \(round)")
+                #expect(
+                    member.value.upperBound <= bytes.count && !member.value.isEmpty, "seed \(seed), message \(round)")
+            }
+            // What was taken for a call goes out again as one, and means the same.
+            guard let call = try? VarlinkCallMessage(parsing: bytes) else { continue }
+            let again = try? VarlinkCallMessage(parsing: call.encoded.dropLast())
+            #expect(again == call, "seed \(seed), message \(round): \(String(decoding: bytes, as: UTF8.self))")
+            // Whatever is asked of the parameters, they decode, or the answer is an error that names one.
+            _ = try? call.parameters.decode(as: Text.self)
+            _ = try? call.parameters.decode(as: Number.self)
+        }
+    }
+
+    @Test("a stream of such messages, cut anywhere, is answered or closed, and never stands still", arguments: seeds)
+    func connection(seed: UInt64) {
+        var course = Course(state: seed)
+        let now = ContinuousClock.Instant.now
+        for _ in 0..<Self.count / 10 {
+            var machine = ConnectionStateMachine(messageLimit: 2_048, silence: .seconds(30), now: now)
+            var all: [UInt8] = []
+            for _ in 0..<8 { all += mutated(&course) + [0] }
+            var stream = all[...]
+            var outcomes = 0
+            var isClosed = false
+            while !isClosed {
+                switch machine.next() {
+                case .serve:
+                    outcomes += 1
+                    machine.callEnded(at: now)
+                case .refuse: outcomes += 1
+                case .close: isClosed = true
+                case .read:
+                    guard !stream.isEmpty else {
+                        machine.receivedEnd()
+                        continue
+                    }
+                    let piece = stream.prefix(Int.random(in: 1...300, using: &course))
+                    machine.received(piece)
+                    stream = stream.dropFirst(piece.count)
+                }
+            }
+            // A NUL inside a message makes two of it.
+            #expect(outcomes <= 8 * 13, "seed \(seed)")
+        }
+    }
+
+    @Test("a real server answers or closes, and goes on serving others", arguments: seeds.prefix(3))
+    func server(seed: UInt64) async throws {
+        try await withServer { harness in
+            var course = Course(state: seed)
+            let steady = try harness.connect()
+            for round in 0..<Self.count / 4 {
+                let client = try harness.connect()
+                client.send(mutated(&course) + [0])
+                client.closeSendingSide()
+                // To the end: an answer to each call that wants one, then the close. A server that stands still fails.
+                while try client.receive() != nil {}
+                guard round.isMultiple(of: 50) else { continue }
+                let answer = try steady.call(#"{"method":"org.example.test.Echo","parameters":{"text":"e"}}"#)
+                #expect(answer == #"{"parameters":{"text":"e"}}"#, "seed \(seed), message \(round)")
+            }
+        }
+    }
+}
