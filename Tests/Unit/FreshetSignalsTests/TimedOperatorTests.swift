@@ -388,6 +388,7 @@ struct TimedOperatorTests {
         #expect(attempts.value == 2)
         for task in tasks { task.cancel() }
         try executor.runUntilIdle()
+        #expect(source.fire() == 0)
     }
 
     @Test("an upstream that never suspends starves nobody on its executor")
