@@ -5,7 +5,7 @@ import OpenCombine
 /// From a new value of one of many branches until the array with it was taken, against copying such an array.
 func accumulate(_ bench: Bench) {
     for count in [10, 100, 1_000, 10_000] {
-        let number = rounded(Double(count))
+        let number = grouped(count)
         bench.table(
             "accumulate\(count)", "accumulateLatestMany of \(number): a value → the array with it, on one thread",
             [

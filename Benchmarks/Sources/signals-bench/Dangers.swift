@@ -13,8 +13,9 @@ enum Danger: String, CaseIterable {
     case ourRestartCancelled
     case ourDebounceCancelled
 
+    /// How often each is run, and for how long at most.
     static let times = 3
-    static let seconds: UInt32 = 3
+    static let seconds: UInt32 = 2
     private static let restarts = 2_000
     private static let cancels = 200
 

@@ -67,11 +67,11 @@ func printLines(_ lines: [[String]]) {
     }
 }
 
-/// Three digits that matter, no more.
+/// Three digits that matter, no more; a small ratio has at least one.
 func rounded(_ value: Double) -> String {
     guard value.isFinite else { return "-" }
     if value >= 1000 { return grouped(Int(value.rounded())) }
-    let places = value >= 100 ? 0 : value >= 10 ? 1 : 2
+    let places = value >= 100 ? 0 : value >= 10 ? 1 : value >= 0.095 || value == 0 ? 2 : 4
     var scale = 1.0
     for _ in 0..<places { scale *= 10 }
     let digits = Int((value * scale).rounded())
@@ -80,7 +80,8 @@ func rounded(_ value: Double) -> String {
     return "\(digits / Int(scale))." + String(repeating: "0", count: places - fraction.count) + fraction
 }
 
-private func grouped(_ value: Int) -> String {
+/// With a comma before each three digits.
+func grouped(_ value: Int) -> String {
     value < 1000 ? "\(value)" : grouped(value / 1000) + "," + String(String(1000 + value % 1000).dropFirst())
 }
 

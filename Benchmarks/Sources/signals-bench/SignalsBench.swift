@@ -6,14 +6,13 @@ import Glibc
 ///
 ///     signals-bench [--seconds N] [TABLE…]
 ///
-/// `--seconds` is the time for the samples of one table (2). Tables: fire deliver trigger merge debounce restart
+/// `--seconds` is the time for the samples of one table (1.5). Tables: fire deliver trigger merge debounce restart
 /// accumulate pair dangers; all unless named.
 @main
 struct SignalsBench {
     private static let tables: [(name: String, measure: @Sendable (Bench) -> Void)] = [
         ("fire", fireUnheard), ("deliver", fireAndDeliver), ("trigger", activate), ("merge", mergeAndDeliver),
         ("debounce", debounceStorm), ("restart", restart), ("accumulate", accumulate), ("pair", pair),
-        ("dangers", { _ in watchDangers() }),
     ]
 
     private static let budgets = [
@@ -53,11 +52,13 @@ struct SignalsBench {
             against: "accumulate10000/copying an array of strings once", atMost: 1),
     ]
 
-    /// For a whole run, beyond the time of its samples.
+    private static let dangers = "dangers"
+    private static let defaultSeconds = 1.5
+    /// For a whole run, in seconds, of so many seconds a table.
     private static let limit: UInt32 = 60
 
     static func main() {
-        var seconds = 2.0
+        var seconds = defaultSeconds
         var wanted: [String] = []
         var arguments = CommandLine.arguments.dropFirst()
         while let argument = arguments.popFirst() {
@@ -65,19 +66,21 @@ struct SignalsBench {
                 child(String(argument.dropFirst("--child=".count)))
             } else if argument == "--seconds", let value = arguments.popFirst().flatMap(Double.init), value > 0 {
                 seconds = min(value, 60)
-            } else if tables.contains(where: { $0.name == argument }) {
+            } else if argument == dangers || tables.contains(where: { $0.name == argument }) {
                 wanted.append(argument)
             } else {
-                print("usage: signals-bench [--seconds N] [\(tables.map(\.name).joined(separator: "|"))]…")
+                print(
+                    "usage: signals-bench [--seconds N] [\((tables.map(\.name) + [dangers]).joined(separator: "|"))]…")
                 exit(64)
             }
         }
-        measure_deadline(seconds <= 2 ? limit : limit * UInt32(seconds))
+        measure_deadline(limit * UInt32(max(1, (seconds / defaultSeconds).rounded(.up))))
         let bench = Bench(seconds: seconds)
         for table in tables where wanted.isEmpty || wanted.contains(table.name) {
             table.measure(bench)
         }
         printBudgets(budgets, bench.figures)
+        if wanted.isEmpty || wanted.contains(dangers) { watchDangers() }
     }
 
     /// Does what might crash, prints its number, and ends.

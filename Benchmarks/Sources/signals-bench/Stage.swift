@@ -99,4 +99,5 @@ func runOnPool(within limit: DispatchTimeInterval = .seconds(5), _ body: @escapi
         task.cancel()
         return false
     }
+    return true
 }
