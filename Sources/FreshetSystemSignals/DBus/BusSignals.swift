@@ -19,12 +19,17 @@ public final class BusSignals: Sendable {
     public static let signalName = "dbus"
 
     private let bus: BusConnection
-    private let followed = Mutex<[BusMatch: WeakSignal]>([:])
+    private let state = Mutex(State())
+
+    private struct State {
+        var followed: [BusMatch: WeakSignal] = [:]
+        var lastSerial: UInt64 = 0
+    }
 
     private struct WeakSignal {
         weak var signal: BusSignal?
         /// Tells it from the one of the same match before it.
-        let identity: ObjectIdentifier
+        let serial: UInt64
     }
 
     /// - Parameter bus: kept for as long as this or one of its signals is.
@@ -35,10 +40,12 @@ public final class BusSignals: Sendable {
 
     /// Follows a match for as long as what is returned is kept. Who asks for a match that is followed gets the same.
     public func follow(_ match: BusMatch) -> BusSignal {
-        let (signal, isNew) = followed.withLock { followed in
-            if let signal = followed[match]?.signal { return (signal, false) }
-            let signal = BusSignal(match, bus) { [weak self] in self?.forget(match, $0) }
-            followed[match] = WeakSignal(signal: signal, identity: ObjectIdentifier(signal))
+        let (signal, isNew) = state.withLock { state in
+            if let signal = state.followed[match]?.signal { return (signal, false) }
+            state.lastSerial += 1
+            let serial = state.lastSerial
+            let signal = BusSignal(match, bus) { [weak self] in self?.forget(match, serial) }
+            state.followed[match] = WeakSignal(signal: signal, serial: serial)
             return (signal, true)
         }
         // Not under the lock: on the loop's thread it tells how it stands at once.
@@ -46,12 +53,12 @@ public final class BusSignals: Sendable {
         return signal
     }
 
-    private func forget(_ match: BusMatch, _ identity: ObjectIdentifier) {
-        followed.withLock { if $0[match]?.identity == identity { $0[match] = nil } }
+    private func forget(_ match: BusMatch, _ serial: UInt64) {
+        state.withLock { if $0.followed[match]?.serial == serial { $0.followed[match] = nil } }
     }
 
     /// How many matches are followed, for tests.
-    var count: Int { followed.withLock { $0.count } }
+    var count: Int { state.withLock { $0.followed.count } }
 }
 
 /// One match that ``BusSignals`` follows, for as long as this is kept.
@@ -64,15 +71,15 @@ public final class BusSignal: Sendable {
     private let source = SignalSource(BusSignals.signalName)
     private let current = CurrentValue(BusStanding.connecting)
     private let subscription = Mutex<BusSubscription?>(nil)
-    private let onEnd: @Sendable (ObjectIdentifier) -> Void
+    private let onEnd: @Sendable () -> Void
 
-    init(_ match: BusMatch, _ bus: BusConnection, onEnd: @escaping @Sendable (ObjectIdentifier) -> Void) {
+    init(_ match: BusMatch, _ bus: BusConnection, onEnd: @escaping @Sendable () -> Void) {
         self.match = match
         self.bus = bus
         self.onEnd = onEnd
     }
 
-    deinit { onEnd(ObjectIdentifier(self)) }
+    deinit { onEnd() }
 
     func begin() {
         let subscription = bus.subscribe(match) { [current] standing in

@@ -35,7 +35,7 @@ struct BusMatchTests {
         func faults(_ dbus: String) -> [String] { texts(read(dbus).diagnostics) }
         #expect(
             faults("[{interface: org.example.A}, {bus: sytem, sender: org.example.A}]") == [
-                "jwks.yaml:3:47: error: 'bus' has to be one of system, session, not 'sytem'; did you mean 'system'?"
+                "jwks.yaml:3:52: error: 'bus' has to be one of system, session, not 'sytem'; did you mean 'system'?"
             ])
         #expect(
             faults("[{interfaces: org.example.A, sender: org.example.A}]") == [

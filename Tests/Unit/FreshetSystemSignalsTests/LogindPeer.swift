@@ -40,8 +40,8 @@ extension BusPeer {
     /// Changes properties and says so, as logind does: with their values.
     func changeSession(_ id: String, active: Bool? = nil, locked: Bool? = nil) throws {
         let path = sessionPath(id)
-        sessions[path]?.session.isActive = active ?? sessions[path]?.session.isActive ?? false
-        sessions[path]?.session.isLocked = locked ?? sessions[path]?.session.isLocked ?? false
+        if let active { sessions[path]?.session.isActive = active }
+        if let locked { sessions[path]?.session.isLocked = locked }
         var message: OpaquePointer?
         try #require(
             sd_bus_message_new_signal(bus, &message, path, LogindMessage.properties, "PropertiesChanged") >= 0)
