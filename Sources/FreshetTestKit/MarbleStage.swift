@@ -12,7 +12,8 @@ public import FreshetSignals
 ///
 /// In each frame the inputs do what their diagrams say, in the order in which they were made; then all runs until it
 /// is idle; then the timers that are due in this frame wake their sleepers, and all runs until it is idle. So at one
-/// instant elements come before timers, and two plays take the same course.
+/// instant elements come before timers, and two plays take the same course. A stage plays once: make one for each
+/// observation.
 public final class MarbleStage: Sendable {
     /// Runs whatever is observed.
     public let executor = SerialTestExecutor()
