@@ -84,6 +84,7 @@ install:
 	sed $(PLACES) systemd/freshet.catalog >$(DESTDIR)$(CATALOGDIR)/freshet.catalog
 	chmod 0644 $(DESTDIR)$(CATALOGDIR)/freshet.catalog
 	install -D -m 0644 systemd/freshet.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/freshet.conf
+	install -D -m 0644 systemd/freshet.tmpfiles $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/freshet.conf
 	install -D -m 0644 varlink/io.freshet.Control.varlink $(DESTDIR)$(PREFIX)/share/freshet/io.freshet.Control.varlink
 	install -D -m 0644 -t $(DESTDIR)$(DOCDIR) README.md LICENSE CHANGELOG.md
 	install -D -m 0644 -t $(DESTDIR)$(DOCDIR)/docs docs/*.md
@@ -99,7 +100,8 @@ uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/sbin/freshetd $(DESTDIR)$(PREFIX)/bin/freshetctl \
 		$(DESTDIR)$(UNITDIR)/freshetd.service $(DESTDIR)$(USERUNITDIR)/freshetd.service \
 		$(DESTDIR)$(UNITDIR)/freshetd.socket $(DESTDIR)$(USERUNITDIR)/freshetd.socket \
-		$(DESTDIR)$(PREFIX)/lib/sysusers.d/freshet.conf $(DESTDIR)$(CATALOGDIR)/freshet.catalog
+		$(DESTDIR)$(PREFIX)/lib/sysusers.d/freshet.conf $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/freshet.conf \
+		$(DESTDIR)$(CATALOGDIR)/freshet.catalog
 	rm -rf $(DESTDIR)$(PREFIX)/share/freshet $(DESTDIR)$(DOCDIR)
 
 clean:

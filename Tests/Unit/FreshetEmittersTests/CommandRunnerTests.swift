@@ -104,7 +104,7 @@ struct CommandRunnerTests {
     func cancel() async throws {
         let directory = try TemporaryDirectory()
         let started = Event()
-        let task = Task { () async throws(FetchError) in
+        let task = Task(executorPreference: running.loop) { () async throws(FetchError) in
             try await run(
                 ["/bin/sh", "-c", "sleep 1000 & echo $! > \(directory.path)/pid; echo ready; wait"],
                 progress: { _ in started.happen() })
@@ -121,7 +121,7 @@ struct CommandRunnerTests {
     @Test("a command that ignores SIGTERM is killed after the grace")
     func stubborn() async throws {
         let started = Event()
-        let task = Task { () async throws(FetchError) in
+        let task = Task(executorPreference: running.loop) { () async throws(FetchError) in
             try await run(
                 ["/bin/sh", "-c", "trap '' TERM; echo $$; while :; do sleep 0.05; done"],
                 progress: { _ in started.happen() })
@@ -136,7 +136,7 @@ struct CommandRunnerTests {
     func cancelBefore() async throws {
         let directory = try TemporaryDirectory()
         let gate = Event()
-        let task = Task { () async throws(FetchError) in
+        let task = Task(executorPreference: running.loop) { () async throws(FetchError) in
             await gate.occurrence()
             return try await shell("echo > \(directory.path)/ran")
         }

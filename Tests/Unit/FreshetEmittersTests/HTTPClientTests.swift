@@ -406,7 +406,8 @@ struct HTTPClientTests {
             asked.happen()
             if connection.clientCloses() { closed.happen() }
         }
-        let task = Task { () async throws(FetchError) in try await fetch(origin.url()) }
+        let task = Task(executorPreference: running.loop) { () async throws(FetchError) in try await fetch(origin.url())
+        }
         await asked.occurrence()
         task.cancel()
         let result = await task.result
@@ -419,7 +420,7 @@ struct HTTPClientTests {
     func cancelBefore() async throws {
         let origin = try ScriptedOrigin { _, connection in connection.answer("200 OK", body: "x") }
         let gate = Event()
-        let task = Task { () async throws(FetchError) in
+        let task = Task(executorPreference: running.loop) { () async throws(FetchError) in
             await gate.occurrence()
             return try await fetch(origin.url())
         }
@@ -437,7 +438,7 @@ struct HTTPClientTests {
             _ = connection.clientCloses()
         }
         let box = TaskBox()
-        let started = Task { () async throws -> FetchResult in
+        let started = Task(executorPreference: running.loop) { () async throws -> FetchResult in
             try await fetch(origin.url(), progress: { _ in box.cancel() })
         }
         box.hold(started)
@@ -448,7 +449,8 @@ struct HTTPClientTests {
     @Test("cancelling races with completion, and each request ends once", arguments: 0..<50)
     func race(_ round: Int) async throws {
         let origin = try ScriptedOrigin { _, connection in connection.answer("200 OK", body: "x") }
-        let task = Task { () async throws(FetchError) in try await fetch(origin.url()) }
+        let task = Task(executorPreference: running.loop) { () async throws(FetchError) in try await fetch(origin.url())
+        }
         for _ in 0..<(round * 20) { await Task.yield() }
         task.cancel()
         switch await task.result {

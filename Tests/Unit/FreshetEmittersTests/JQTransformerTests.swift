@@ -88,7 +88,9 @@ struct JQTransformerTests {
 
     @Test("an endless program is killed when its task is cancelled; another request does not notice")
     func endless() async throws {
-        let endless = Task { () async throws(FetchError) in try await transform("1", by: "last(repeat(1))") }
+        let endless = Task(executorPreference: running.loop) { () async throws(FetchError) in
+            try await transform("1", by: "last(repeat(1))")
+        }
         #expect(await eventually { await transformer.runningHelpers == 1 })
         #expect(try await transform("[1]", by: ".[0]") == "1\n")
         #expect(await transformer.runningHelpers == 1)
@@ -102,11 +104,17 @@ struct JQTransformerTests {
     @Test("behind two endless programs a third waits, may be cancelled there, and goes on when one is gone")
     func queue() async throws {
         let endless = (0..<2).map { _ in
-            Task { () async throws(FetchError) in try await transform("1", by: "last(repeat(1))") }
+            Task(executorPreference: running.loop) { () async throws(FetchError) in
+                try await transform("1", by: "last(repeat(1))")
+            }
         }
         #expect(await eventually { await transformer.runningHelpers == 2 })
-        let waiting = Task { () async throws(FetchError) in try await transform("2", by: ".") }
-        let impatient = Task { () async throws(FetchError) in try await transform("3", by: ".") }
+        let waiting = Task(executorPreference: running.loop) { () async throws(FetchError) in
+            try await transform("2", by: ".")
+        }
+        let impatient = Task(executorPreference: running.loop) { () async throws(FetchError) in
+            try await transform("3", by: ".")
+        }
         #expect(await eventually { await transformer.waitingRequests == 2 })
         impatient.cancel()
         let cancelled = await impatient.result

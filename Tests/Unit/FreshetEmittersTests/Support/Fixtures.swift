@@ -51,6 +51,7 @@ func eventually(_ condition: () async -> Bool) async -> Bool {
     while ContinuousClock.now < deadline {
         if await condition() { return true }
         briefPause()
+        await Task.yield()
     }
     return false
 }
