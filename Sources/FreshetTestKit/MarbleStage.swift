@@ -110,6 +110,8 @@ public final class MarbleStage: Sendable {
         _ sequence: S, consumer: Marbles = "", frames: Int = 0,
         name: @escaping @Sendable (S.Element) -> String = { $0 is Void ? "o" : "\($0)" }
     ) throws -> Marbles {
+        // What was played is let go of: it may hold the stage.
+        defer { forgetActions() }
         let asks = SignalSource("asks")
         let asksByDiagram = consumer.marks.contains { $0.event == .ask }
         let started = SignalSource("started")
@@ -187,6 +189,14 @@ public final class MarbleStage: Sendable {
         try executor.runUntilIdle()
         while clock.nextDeadline == instant, clock.wakeNext(until: instant) {
             try executor.runUntilIdle()
+        }
+    }
+
+    private func forgetActions() {
+        // They are released after the lock: their release may come back here.
+        _ = state.withLock { state in
+            defer { state.actions = [] }
+            return state.actions
         }
     }
 
