@@ -24,7 +24,7 @@ CATALOGDIR ?= $(PREFIX)/lib/systemd/catalog
 DOCDIR ?= $(PREFIX)/share/doc/freshet
 SWIFT ?= swift
 RELEASE = $(SWIFT) build --configuration release --static-swift-stdlib -Xlinker --gc-sections
-SOURCES = Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources
+SOURCES = Package.swift Sources Examples Tests Benchmarks/Package.swift Benchmarks/Sources
 PLACES = -e 's|/usr/sbin/freshetd|$(PREFIX)/sbin/freshetd|' -e 's|/usr/bin/freshetctl|$(PREFIX)/bin/freshetctl|' \
 	-e 's|/usr/share/doc/freshet|$(DOCDIR)|'
 # install-once MODE,SOURCE,TARGET

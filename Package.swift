@@ -62,6 +62,9 @@ let package = Package(
         .executableTarget(name: "freshetctl", dependencies: ["FreshetCommands"]),
         .target(name: "FreshetTestKit", dependencies: ["FreshetSignals"]),
 
+        // What the articles of FreshetSignals explain.
+        .target(name: "SignalExamples", dependencies: ["FreshetSignals"], path: "Examples/Signals"),
+
         // A scripted daemon behind a real control socket.
         .target(
             name: "ControlTestSupport", dependencies: ["FreshetControl", "FreshetVarlink", "FreshetEventLoop"],
@@ -123,6 +126,9 @@ let package = Package(
             path: "Tests/Unit/FreshetCommandsTests"),
         .testTarget(
             name: "SignalMarbles", dependencies: ["FreshetSignals", "FreshetTestKit"], path: "Tests/Marbles"),
+        .testTarget(
+            name: "SignalExamplesTests", dependencies: ["SignalExamples", "FreshetSignals", "FreshetTestKit"],
+            path: "Tests/Examples"),
         .testTarget(
             name: "DaemonSimulation",
             dependencies: [

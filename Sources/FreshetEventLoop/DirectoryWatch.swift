@@ -12,7 +12,10 @@ public final class DirectoryWatch: Sendable {
     private let descriptor: OwnedDescriptor
     private let watch: DescriptorWatch
 
-    /// - Parameter handler: called on the loop's thread.
+    /// - Parameters:
+    ///   - loop: waits for the changes.
+    ///   - path: the directory.
+    ///   - handler: called on the loop's thread.
     public init(
         _ loop: EventLoop, path: String, _ handler: @escaping @Sendable () -> Void
     ) throws(SystemCallError) {

@@ -4,7 +4,7 @@ extension EventLoop {
     ///
     /// It is for what must be known before anything else is done after a wake-up, such as that the machine slept. If
     /// the handler returns true, the jobs that are ready by then (those of tasks that it resumed, and what these resume
-    /// in turn, up to ``jobRoundsPerTurn`` rounds) run before any timer expires.
+    /// in turn, up to `jobRoundsPerTurn` rounds) run before any timer expires.
     ///
     /// **Before any timer** is meant strictly: a timer expires only if it was due before the handler looked. Should the
     /// machine sleep between the look and the timers, those that became overdue in that sleep wait for the next turn,

@@ -116,7 +116,7 @@ public final class EventLoop: Sendable {
     ///
     /// Each turn runs the jobs that are ready, then asks the kernel, then the observers of wake-ups
     /// (``observeWakeUps(_:)``), then runs expired timers before descriptors' handlers. Jobs that jobs add run in the
-    /// same turn up to ``jobRoundsPerTurn``, so that descriptors are never starved.
+    /// same turn up to `jobRoundsPerTurn`, so that descriptors are never starved.
     public func run() {
         thread.store(UInt(pthread_self()), ordering: .relaxed)
         defer { thread.store(0, ordering: .relaxed) }

@@ -30,7 +30,9 @@ public final class WorkerPool: Sendable {
     /// Work cannot be interrupted: a cancelled caller still waits for it. Work that was not begun when the caller was
     /// cancelled runs all the same; ask `Task.isCancelled` before you call.
     ///
-    /// - Parameter name: what ``oldestRunning`` calls it, for people.
+    /// - Parameters:
+    ///   - name: what ``oldestRunning`` calls it, for people.
+    ///   - work: what may block. Its error is thrown to the caller.
     public func run<Success: Sendable, Failure: Error>(
         _ name: StaticString = "file access", _ work: @escaping @Sendable () throws(Failure) -> Success
     ) async throws(Failure) -> Success {

@@ -12,7 +12,8 @@ public import FreshetSignals
 ///
 /// In each frame the inputs do what their diagrams say, in the order in which they were made; then all runs until it
 /// is idle; then the timers that are due in this frame wake their sleepers, and all runs until it is idle. So at one
-/// instant elements come before timers, and two plays take the same course.
+/// instant elements come before timers, and two plays take the same course. A stage plays once: make one for each
+/// observation.
 public final class MarbleStage: Sendable {
     /// Runs whatever is observed.
     public let executor = SerialTestExecutor()
@@ -109,6 +110,8 @@ public final class MarbleStage: Sendable {
         _ sequence: S, consumer: Marbles = "", frames: Int = 0,
         name: @escaping @Sendable (S.Element) -> String = { $0 is Void ? "o" : "\($0)" }
     ) throws -> Marbles {
+        // What was played is let go of: it may hold the stage.
+        defer { forgetActions() }
         let asks = SignalSource("asks")
         let asksByDiagram = consumer.marks.contains { $0.event == .ask }
         let started = SignalSource("started")
@@ -186,6 +189,14 @@ public final class MarbleStage: Sendable {
         try executor.runUntilIdle()
         while clock.nextDeadline == instant, clock.wakeNext(until: instant) {
             try executor.runUntilIdle()
+        }
+    }
+
+    private func forgetActions() {
+        // They are released after the lock: their release may come back here.
+        _ = state.withLock { state in
+            defer { state.actions = [] }
+            return state.actions
         }
     }
 

@@ -28,7 +28,7 @@ public enum BusAvailability: Hashable, Sendable, CustomStringConvertible {
 ///
 /// **A bus comes and goes.** It is no error if there is none. A socket in the file system that does not exist, or that
 /// nobody listens on, is waited for by inotify(7), without a wake-up until then. A connection that is lost is made
-/// anew, and what was subscribed to is subscribed to again; ``BusReconnection`` has the pauses. What was said in
+/// anew, and what was subscribed to is subscribed to again; `BusReconnection` has the pauses. What was said in
 /// between is lost: a subscription tells when it is in force again (``BusStanding``), which is the time to ask for the
 /// present state.
 ///
@@ -36,7 +36,7 @@ public enum BusAvailability: Hashable, Sendable, CustomStringConvertible {
 /// compared with the matches here too, and a match with a well-known sender hears only the connection that owns that
 /// name at the time, which is followed.
 ///
-/// **Bounds.** ``BusLink/messagesPerTurn`` messages are handled in a turn of the loop; the rest wait in the socket.
+/// **Bounds.** `BusLink.messagesPerTurn` messages are handled in a turn of the loop; the rest wait in the socket.
 /// A message is released when its handlers have returned. Nothing is polled.
 ///
 /// **Threading.** All methods may be called from any thread. Handlers run on the loop's thread, and must not block. What
@@ -119,7 +119,12 @@ public final class BusConnection: Sendable {
 
     /// Asks for a property of an object (org.freedesktop.DBus.Properties).
     ///
-    /// - Parameter reply: gets the value, as of ``call(_:of:at:on:_:timeout:reply:)``.
+    /// - Parameters:
+    ///   - property: its name.
+    ///   - interface: the interface that it belongs to.
+    ///   - path: the object.
+    ///   - destination: the name of the service that has the object.
+    ///   - reply: gets the value, as of ``call(_:of:at:on:_:timeout:reply:)``.
     public func getProperty(
         _ property: String, of interface: String, at path: String, from destination: String,
         reply: @escaping @Sendable (Result<BusValue, BusError>) -> Void

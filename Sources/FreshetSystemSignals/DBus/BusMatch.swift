@@ -30,7 +30,7 @@ public struct BusMatch: Hashable, Sendable {
     /// The first argument, if that is a string.
     public let firstArgument: String?
 
-    /// - Parameter path: not together with `pathNamespace`.
+    /// What is nil is not looked at. `path` and `pathNamespace` do not go together.
     public init(
         sender: String? = nil, path: String? = nil, pathNamespace: String? = nil, interface: String? = nil,
         member: String? = nil, firstArgument: String? = nil

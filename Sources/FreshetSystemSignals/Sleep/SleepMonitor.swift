@@ -22,7 +22,7 @@ import Synchronization
 /// ``clockStepped``: an administrator, NTP, or a virtual machine that was paused or moved; one that is slewed is not.
 ///
 /// **Order.** At a wake the hook is called, then the fact changes, then `resume` fires, all on the loop's thread; if
-/// the clocks told, the tasks that hear it run before any timer of the loop expires (``EventLoop/observeWakeUps(_:)``).
+/// the clocks told, the tasks that hear it run before any timer of the loop expires (`EventLoop.observeWakeUps(_:)`).
 ///
 /// **What is missing** is no error: ``SleepFact/logind`` says so, and the other witnesses go on.
 ///

@@ -39,6 +39,18 @@ struct MarbleNotationTests {
         #expect(error?.description.hasSuffix("\n" + String(repeating: " ", count: offset) + "^") == true)
     }
 
+    @Test("a stage that its own actions hold goes away when it has played")
+    func released() throws {
+        weak var released: MarbleStage?
+        do {
+            let stage = MarbleStage()
+            released = stage
+            stage.at(frame: 1) { _ = stage.clock.now }
+            try stage.expect(stage.signal("-a-|"), "-o-|")
+        }
+        #expect(released == nil)
+    }
+
     @Test("a mismatch shows both diagrams and where they part")
     func mismatch() throws {
         let stage = MarbleStage()

@@ -1,0 +1,77 @@
+import Glibc
+import Testing
+
+/// What an article shows of a file is in that file, line for line.
+@Suite("The articles show the examples as they are")
+struct ArticleTests {
+    static let articles = "Sources/FreshetSignals/FreshetSignals.docc"
+
+    @Test(
+        "each code block of the page stands in its source",
+        arguments: [
+            ("\(articles)/GettingStarted.md", "Examples/Signals/Rates.swift"),
+            ("\(articles)/ExampleHomePage.md", "Examples/Signals/HomePage.swift"),
+            ("\(articles)/ExampleSearch.md", "Examples/Signals/Search.swift"),
+            ("\(articles)/ExampleRefreshControl.md", "Examples/Signals/RefreshControl.swift"),
+            ("\(articles)/ExampleObservedList.md", "Examples/Signals/ObservedList.swift"),
+            ("\(articles)/ExampleForm.md", "Examples/Signals/Form.swift"),
+            ("Sources/FreshetTestKit/FreshetTestKit.docc/TestingWithoutWaiting.md", "Tests/Examples/RatesTests.swift"),
+            ("README.md", "Examples/Signals/Rates.swift"),
+        ])
+    func blocks(page: String, source: String) throws {
+        let source = try lines(of: source)
+        let blocks = codeBlocks(in: try lines(of: page))
+        #expect(!blocks.isEmpty, "\(page) shows no code")
+        for block in blocks {
+            #expect(source.contains(block: block), "\(page) shows what is not there:\n\(block.joined(separator: "\n"))")
+        }
+    }
+
+    @Test("a block that differs is found, and one that is only indented is not")
+    func comparison() {
+        let source = ["struct A {", "    var b: Int {", "        1", "    }", "}"]
+        #expect(source.contains(block: ["var b: Int {", "    1", "}"]))
+        #expect(!source.contains(block: ["var b: Int {", "    2", "}"]))
+        #expect(!source.contains(block: ["var b: Int {", "}"]))
+        #expect(!source.contains(block: ["var b: Int {", "        1", "}"]))
+    }
+
+    private func codeBlocks(in lines: [String]) -> [[String]] {
+        var blocks: [[String]] = []
+        var block: [String]?
+        for line in lines {
+            switch (line, block) {
+            case ("```swift", nil): block = []
+            case ("```", let finished?):
+                blocks.append(finished)
+                block = nil
+            default: block?.append(line)
+            }
+        }
+        return blocks
+    }
+
+    private func lines(of path: String) throws -> [String] {
+        let root = #filePath.split(separator: "/").dropLast(3).map { "/" + $0 }.joined()
+        let file = try #require(fopen("\(root)/\(path)", "r"), "\(path) cannot be read")
+        defer { fclose(file) }
+        var text: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        while case let count = fread(&buffer, 1, buffer.count, file), count > 0 { text += buffer[..<count] }
+        return String(decoding: text, as: UTF8.self)
+            .split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+    }
+}
+
+extension [String] {
+    /// Whether these lines follow one another here, all indented by the same amount.
+    fileprivate func contains(block: [String]) -> Bool {
+        guard let first = block.first, count >= block.count else { return false }
+        return (0...(count - block.count)).contains { start in
+            guard self[start].hasSuffix(first) else { return false }
+            let indent = self[start].dropLast(first.count)
+            return indent.allSatisfy { $0 == " " }
+                && zip(self[start...], block).allSatisfy { $0 == ($1.isEmpty ? "" : indent + $1) }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+import FreshetSignals
+import FreshetTestKit
+import SignalExamples
+import Testing
+
+/// The quiet is three frames, asking for a name takes two. `n` is no account; an account reads as its name.
+@Suite("Example: form")
+struct FormTests {
+    let stage = MarbleStage()
+    let origin: Origin
+    let form: Form
+
+    init() {
+        let origin = Origin(on: stage)
+        self.origin = origin
+        form = Form { name in
+            try await origin.load(name, frames: 2)
+            return name != "taken"
+        }
+    }
+
+    func enter(_ name: String, at frame: Int) {
+        stage.at(frame: frame) { form.name.value = name }
+    }
+
+    func enterPassword(_ password: String, repeated: String, at frame: Int) {
+        stage.at(frame: frame) {
+            form.password.value = password
+            form.repetition.value = repeated
+        }
+    }
+
+    func expect(_ expected: Marbles, consumer: Marbles = "") throws {
+        let account = form.account(quiet: stage.frame * 3, clock: stage.clock)
+        try stage.expect(account, expected, consumer: consumer) { $0?.name ?? "n" }
+        #expect(stage.clock.sleeperCount == 0, "something is still under way")
+    }
+
+    @Test("there is an account when all fields are right, and none as soon as one is wrong")
+    func allRight() throws {
+        enterPassword("long enough", repeated: "long enough", at: 1)
+        enter("ada", at: 2)
+        enterPassword("long enough", repeated: "other", at: 9)
+        enterPassword("long enough", repeated: "long enough", at: 11)
+        try expect("n------{ada}-n-{ada}---")
+        #expect(origin.notes == ["ada"], "passwords are no reason to ask again")
+    }
+
+    @Test("from a change of the name on there is no account until the new name was found to be free")
+    func newName() throws {
+        enterPassword("long enough", repeated: "long enough", at: 0)
+        enter("ada", at: 0)
+        enter("adal", at: 7)
+        enter("taken", at: 14)
+        try expect("n----{ada}-n----{adal}-n--------")
+        #expect(origin.notes == ["ada", "adal", "taken"])
+    }
+
+    @Test("a check under way is cancelled by the next name, and a name too short is not asked for")
+    func cancelledCheck() throws {
+        enterPassword("long enough", repeated: "long enough", at: 0)
+        enter("ada", at: 0)
+        enter("ad", at: 4)
+        enter("ada", at: 10)
+        try expect("n--------------{ada}")
+        #expect(origin.notes == ["ada", "ada cancelled", "ada"])
+    }
+
+    @Test("a check that fails makes no account, and the next name is checked")
+    func failedCheck() throws {
+        enterPassword("long enough", repeated: "long enough", at: 0)
+        origin.takeDown("ada")
+        enter("ada", at: 0)
+        enter("bob", at: 7)
+        try expect("n-----------{bob}")
+    }
+
+    @Test("a storm of changes is one check")
+    func storm() throws {
+        enterPassword("long enough", repeated: "long enough", at: 0)
+        stage.at(frame: 1) {
+            for number in 0..<1_000 { form.name.value = "name\(number)" }
+        }
+        try expect("n-----{name999}---")
+        #expect(origin.notes == ["name999"])
+    }
+
+    @Test("cancelled, it ends when its check has")
+    func cancelled() throws {
+        enter("ada", at: 0)
+        try expect("n---|", consumer: "----!")
+        #expect(origin.notes == ["ada", "ada cancelled"])
+    }
+}
