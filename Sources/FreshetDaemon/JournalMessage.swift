@@ -46,6 +46,7 @@ enum JournalMessage: String, CaseIterable {
     case clockStepped = "045ea345332c48c79b66127d5877f2d4"
     case logindMissing = "c7c2992a49e046c48206f99e66184b46"
     case logindFound = "5e9a98707d8b4905be62e52aaae3f972"
+    case fileUnwatched = "3da078a3c13a48fcb71993e9b0bd541a"
     // The network.
     case network = "6400bcdb36024f2ebc67e8fc559dacd0"
     case networkUnknown = "8e849ad9278d4bf6927701832a94ab5a"
@@ -64,7 +65,7 @@ enum JournalMessage: String, CaseIterable {
             .noManager, .socketUnwatched, .resumed, .clockStepped, .logindFound:
             .info
         case .cacheMended, .logLevel, .socketMended, .logindMissing: .notice
-        case .failed, .notRun, .indexRebuilt, .networkUnknown, .more, .lost: .warning
+        case .failed, .notRun, .indexRebuilt, .networkUnknown, .fileUnwatched, .more, .lost: .warning
         case .reloadRefused, .configurationFault, .faultyPipeline, .cacheTrouble, .socketLost: .error
         case .cannotStart, .controlFailed: .critical
         }
@@ -109,6 +110,7 @@ enum JournalMessage: String, CaseIterable {
         case .clockStepped: "the wall clock was set"
         case .logindMissing: "no logind, watching the clocks alone for sleep: {error}"
         case .logindFound: "logind is there"
+        case .fileUnwatched: "not all changes of a file will be noticed: {error}"
         case .network: "the network has changed"
         case .networkUnknown: "nobody says whether the network is there; pipelines run as if it were"
         case .more: "{count} more messages like the last ones, told one by one only at the level debug"

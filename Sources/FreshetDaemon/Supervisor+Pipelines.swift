@@ -79,13 +79,16 @@ extension Supervisor {
         guard let hosted = pipelines.removeValue(forKey: name) else { return }
         await parts?.engine.remove(hosted.runner)
         release(hosted.target)
+        fileWatches[name] = nil
     }
 
     /// Gives a pipeline another configuration. One that listens to other signals starts anew, from what is remembered.
     func change(_ definition: PipelineDefinition) async {
         guard let hosted = pipelines[definition.name] else { return await host(definition) }
         let target = NetworkTarget(definition, daemonTarget: configuration.daemon.networkTarget)
-        guard target == hosted.target, definition.refresh.on == hosted.definition.refresh.on else {
+        let before = hosted.definition.refresh
+        guard target == hosted.target, definition.refresh.on == before.on, definition.refresh.files == before.files
+        else {
             await dismiss(definition.name)
             return await host(definition)
         }
@@ -105,6 +108,7 @@ extension Supervisor {
             case .foreground: break
             }
         }
+        signals += filesSignals(of: definition)
         return .merge(signals)
     }
 

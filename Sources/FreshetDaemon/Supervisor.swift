@@ -54,6 +54,9 @@ actor Supervisor {
     /// Due when a network that has flapped is to be told of.
     var networkTimer: LoopTimer?
     var sleepNews = SleepNews()
+    /// What pipelines follow by `files`, by the pipelines' names.
+    var fileWatches: [String: [FileWatch]] = [:]
+    let fileNews: FileNews
     private var termination: SignalDescriptor?
     /// As process 1.
     private var reaper: OrphanReaper?
@@ -84,6 +87,7 @@ actor Supervisor {
         let engine: PipelineEngine
         let slots: RunSlots
         let sleep: SleepMonitor
+        let files: FileMonitor
     }
 
     /// - Parameters:
@@ -102,6 +106,7 @@ actor Supervisor {
         clock = LoopEngineClock(loop: loop)
         book = SignalBook(events: events)
         news = NewsDesk(log: log, clock: clock)
+        fileNews = FileNews(log: log, book: book)
         directories = try Self.directories(options)
         identity = MachineIdentity.read()?.bytes ?? MachineIdentity.hostName
         (jobs, jobsInput) = AsyncStream.makeStream()
@@ -232,7 +237,8 @@ actor Supervisor {
         let engine = PipelineEngine(world)
         return Parts(
             cache: cache, store: store, http: http, network: network, elsewhere: network.watch(.elsewhere),
-            engine: engine, slots: slots, sleep: watchSleep(network, engine))
+            engine: engine, slots: slots, sleep: watchSleep(network, engine),
+            files: FileMonitor(loop, onNews: fileNews.tell))
     }
 
     /// Makes a directory and those above it, as `mkdir -p -m MODE` does; systemd has made them already.

@@ -68,7 +68,7 @@ package enum KeyCatalogue {
         .source: ["url", "file", "exec", "headers", "credential", "transform"],
         .refresh: [
             "on", "every", "random-delay", "quiet", "at-most", "min-interval", "when-running", "fresh-for", "deadline",
-            "retry", "needs-network",
+            "retry", "needs-network", "files",
         ],
         .retry: ["from", "to"],
         .check: ["jq", "min-bytes", "max-bytes", "type"],
@@ -79,7 +79,7 @@ package enum KeyCatalogue {
     private static let laterKeys: [Section: [String]] = [
         .pipeline: ["parameters", "on-change"],
         .source: ["pipeline", "each", "pages"],
-        .refresh: ["files", "dbus", "after", "budget", "honour-origin", "max-age"],
+        .refresh: ["dbus", "after", "budget", "honour-origin", "max-age"],
         .check: ["min-items", "shrink"],
         .cache: ["key", "files", "max-age"],
         .daemon: ["cache"],

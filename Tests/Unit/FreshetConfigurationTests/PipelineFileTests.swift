@@ -134,10 +134,24 @@ struct PipelineFileTests {
                 "3:15: error: 'on' need not name 'operator'; the operator is always heard: leave it out"
             ),
             ("refresh: {on: [start, start]}", "3:23: warning: 'start' stands twice; once is enough"),
+            ("refresh: {files: [/a, /b, /a]}", "3:28: warning: '/a' stands twice; once is enough"),
+            (
+                "refresh: {files: [/a, b]}",
+                "3:23: error: 'files' has to be an absolute path, not 'b'; begin it with '/': the service runs in a "
+                    + "directory of its own"
+            ),
+            ("refresh: {files: /a/../b}", "3:18: error: 'files' must not hold '..'; write the path out"),
+            ("refresh: {files: /a//b}", "3:18: error: 'files' holds an empty name or '.'; leave it out"),
+            ("refresh: {files: /a/}", "3:18: error: 'files' ends in '/'; leave that out, for a directory too"),
+            (
+                "refresh: {files: /}",
+                "3:18: error: 'files' cannot be the root directory; name what matters below it"
+            ),
             (
                 "refresh:",
                 "3:9: error: 'refresh' has to hold keys with values, not nothing; its keys are on, every, "
-                    + "random-delay, quiet, at-most, min-interval, when-running, fresh-for, deadline, retry, needs-network"
+                    + "random-delay, quiet, at-most, min-interval, when-running, fresh-for, deadline, retry, needs-network, "
+                    + "files"
             ),
             (
                 "description:",
