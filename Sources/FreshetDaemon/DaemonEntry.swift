@@ -54,7 +54,7 @@ package enum DaemonEntry {
         // What the service is started with is not known here for certain, so that none of it is an error.
         let surroundings = Surroundings(
             checking: configuration, environment: options.environment, isRoot: geteuid() == 0)
-        configuration = loader.noting(surroundings.faults, as: .warning, in: configuration)
+        configuration = loader.noting(surroundings.faults + surroundings.warnings, as: .warning, in: configuration)
         if json {
             let diagnostics = configuration.diagnostics.map(ConfigurationDiagnostic.init)
             let text = ControlJSON.text(of: ControlMessage.Diagnostics(diagnostics: diagnostics))

@@ -47,6 +47,7 @@ enum JournalMessage: String, CaseIterable {
     case logindMissing = "c7c2992a49e046c48206f99e66184b46"
     case logindFound = "5e9a98707d8b4905be62e52aaae3f972"
     case busUnheard = "5b7e4ef8f1f4420082a92f22dba23d2e"
+    case fileUnwatched = "3da078a3c13a48fcb71993e9b0bd541a"
     // The network.
     case network = "6400bcdb36024f2ebc67e8fc559dacd0"
     case networkUnknown = "8e849ad9278d4bf6927701832a94ab5a"
@@ -65,7 +66,7 @@ enum JournalMessage: String, CaseIterable {
             .noManager, .socketUnwatched, .resumed, .clockStepped, .logindFound:
             .info
         case .cacheMended, .logLevel, .socketMended, .logindMissing, .busUnheard: .notice
-        case .failed, .notRun, .indexRebuilt, .networkUnknown, .more, .lost: .warning
+        case .failed, .notRun, .indexRebuilt, .networkUnknown, .fileUnwatched, .more, .lost: .warning
         case .reloadRefused, .configurationFault, .faultyPipeline, .cacheTrouble, .socketLost: .error
         case .cannotStart, .controlFailed: .critical
         }
@@ -111,6 +112,7 @@ enum JournalMessage: String, CaseIterable {
         case .logindMissing: "no logind, watching the clocks alone for sleep: {error}"
         case .logindFound: "logind is there"
         case .busUnheard: "a signal of D-Bus is not heard: {error}"
+        case .fileUnwatched: "not all changes of a file will be noticed: {error}"
         case .network: "the network has changed"
         case .networkUnknown: "nobody says whether the network is there; pipelines run as if it were"
         case .more: "{count} more messages like the last ones, told one by one only at the level debug"

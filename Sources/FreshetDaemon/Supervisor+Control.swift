@@ -80,6 +80,7 @@ extension Supervisor: ControlService {
         rows.append(resumeStatus())
         rows.append(foregroundStatus())
         rows += busStatus()
+        rows += fileStatuses()
         rows.append(book.status(SignalName.reload, fact: "waits for SIGHUP or freshetctl reload"))
         rows.append(book.status(SignalName.operation, fact: "waits for freshetctl refresh"))
         let next = pipelines.values.compactMap { hosted in

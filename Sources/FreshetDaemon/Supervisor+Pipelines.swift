@@ -79,14 +79,16 @@ extension Supervisor {
         guard let hosted = pipelines.removeValue(forKey: name) else { return }
         await parts?.engine.remove(hosted.runner)
         release(hosted.target)
+        fileWatches[name] = nil
     }
 
     /// Gives a pipeline another configuration. One that listens to other signals starts anew, from what is remembered.
     func change(_ definition: PipelineDefinition) async {
         guard let hosted = pipelines[definition.name] else { return await host(definition) }
         let target = NetworkTarget(definition, daemonTarget: configuration.daemon.networkTarget)
-        guard target == hosted.target, definition.refresh.on == hosted.definition.refresh.on,
-            definition.refresh.dbus == hosted.definition.refresh.dbus
+        let before = hosted.definition.refresh
+        guard target == hosted.target, definition.refresh.on == before.on, definition.refresh.files == before.files,
+            definition.refresh.dbus == before.dbus
         else {
             await dismiss(definition.name)
             return await host(definition)
@@ -107,6 +109,7 @@ extension Supervisor {
             }
         }
         signals += definition.refresh.dbus.compactMap { busSignal($0) }
+        signals += filesSignals(of: definition)
         return .merge(signals)
     }
 

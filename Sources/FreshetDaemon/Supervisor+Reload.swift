@@ -142,8 +142,12 @@ extension Supervisor {
         let loader = Self.loader(options)
         let (checked, surroundings) = await workers.run {
             let surroundings = Surroundings(of: configuration, credentials)
-            guard !surroundings.faults.isEmpty else { return (configuration, surroundings) }
-            return (loader.noting(surroundings.faults, as: .error, in: configuration), surroundings)
+            var checked = configuration
+            if !surroundings.warnings.isEmpty {
+                checked = loader.noting(surroundings.warnings, as: .warning, in: checked)
+            }
+            if !surroundings.faults.isEmpty { checked = loader.noting(surroundings.faults, as: .error, in: checked) }
+            return (checked, surroundings)
         }
         return (checked, surroundings)
     }

@@ -57,6 +57,9 @@ actor Supervisor {
     var busSignals: [BusSignalMatch: BusSignalFollower] = [:]
     /// Nil as long as no pipeline listens to it.
     var sessionBus: BusSignals?
+    /// What pipelines follow by `files`, by the pipelines' names.
+    var fileWatches: [String: [FileWatch]] = [:]
+    let fileNews: FileNews
     private var termination: SignalDescriptor?
     /// As process 1.
     private var reaper: OrphanReaper?
@@ -90,6 +93,7 @@ actor Supervisor {
         let sessions: SessionMonitor
         /// Of the system's bus, which the two above hear too.
         let systemBus: BusSignals
+        let files: FileMonitor
     }
 
     /// - Parameters:
@@ -108,6 +112,7 @@ actor Supervisor {
         clock = LoopEngineClock(loop: loop)
         book = SignalBook(events: events)
         news = NewsDesk(log: log, clock: clock)
+        fileNews = FileNews(log: log, book: book)
         directories = try Self.directories(options)
         identity = MachineIdentity.read()?.bytes ?? MachineIdentity.hostName
         (jobs, jobsInput) = AsyncStream.makeStream()
@@ -241,7 +246,7 @@ actor Supervisor {
         return Parts(
             cache: cache, store: store, http: http, network: network, elsewhere: network.watch(.elsewhere),
             engine: engine, slots: slots, sleep: watchSleep(bus, network, engine), sessions: watchSessions(bus),
-            systemBus: BusSignals(bus))
+            systemBus: BusSignals(bus), files: FileMonitor(loop, onNews: fileNews.tell))
     }
 
     /// Makes a directory and those above it, as `mkdir -p -m MODE` does; systemd has made them already.

@@ -1,6 +1,7 @@
 import FreshetConfiguration
 import FreshetPipelines
 import FreshetSystemd
+import Glibc
 
 /// What a configuration needs of the service's surroundings: the credentials that it names, with their secrets, and
 /// groups. Made anew with each configuration.
@@ -8,6 +9,8 @@ struct Surroundings: Sendable {
     /// The secrets by the names of their credentials.
     private(set) var secrets: [String: String] = [:]
     private(set) var faults: [SurroundingsFault] = []
+    /// What a pipeline can do without.
+    private(set) var warnings: [SurroundingsFault] = []
 
     /// As the service itself sees them. Blocks on files and the name service.
     init(of configuration: Configuration, _ credentials: Credentials) {
@@ -19,6 +22,7 @@ struct Surroundings: Sendable {
                     note(definition, keys, error.message, error.remedy)
                 }
             }
+            noteHidden(definition) { Self.isHidden($0) }
             guard let name = definition.cache.group else { continue }
             guard let group = SystemGroup(named: name) else {
                 noteNoGroup(name, definition)
@@ -49,6 +53,7 @@ struct Surroundings: Sendable {
                         error.remedy)
                 }
             }
+            if isRoot { noteHidden(definition) { _ in true } }
             if let name = definition.cache.group, SystemGroup(named: name) == nil { noteNoGroup(name, definition) }
         }
     }
@@ -62,6 +67,29 @@ struct Surroundings: Sendable {
             if let last = secret.split(separator: " ").dropFirst().last { hidden.insert(String(last)) }
         }
         return hidden
+    }
+
+    /// What `ProtectHome=` is about (systemd.exec(5)).
+    private static let homes = ["/home", "/root", "/run/user"]
+
+    /// Whether it was covered by a directory that nobody may look into, as `ProtectHome=yes` does.
+    private static func isHidden(_ home: String) -> Bool {
+        var status = stat()
+        return stat(home, &status) == 0 && status.st_mode & 0o777 == 0
+    }
+
+    private mutating func noteHidden(_ definition: PipelineDefinition, _ isHidden: (String) -> Bool) {
+        for path in definition.refresh.files {
+            guard let home = Self.homes.first(where: { path == $0 || path.hasPrefix("\($0)/") }), isHidden(home) else {
+                continue
+            }
+            warnings.append(
+                SurroundingsFault(
+                    pipeline: definition.name, keys: ["refresh", "files"],
+                    message: "the service does not see '\(path)': its unit has ProtectHome=yes",
+                    remedy: "put the file elsewhere, or write ProtectHome=read-only below [Service] by "
+                        + "'systemctl edit freshetd', and restart the service"))
+        }
     }
 
     private mutating func noteNoGroup(_ name: String, _ definition: PipelineDefinition) {

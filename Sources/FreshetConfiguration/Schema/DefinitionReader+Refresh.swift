@@ -5,6 +5,8 @@ extension DefinitionReader {
     static let leastEvery: Duration = .seconds(1)
     /// The least `retry.from`: a shorter wait is a loop.
     static let leastRetry: Duration = .milliseconds(100)
+    /// The most paths below `files`: each costs inotify(7) watches of the service's user.
+    static let mostFiles = 64
     /// The least `deadline`: a shorter one fails every run.
     static let leastDeadline: Duration = .milliseconds(100)
 
@@ -20,6 +22,7 @@ extension DefinitionReader {
             value("deadline", in: section, .duration(Self.leastDeadline...TimeSpan.longest)) ?? policy.deadline
         policy.whenRunning = value("when-running", in: section, .choice()) ?? policy.whenRunning
         policy.needsNetwork = value("needs-network", in: section, .networkNeed) ?? policy.needsNetwork
+        policy.files = files(in: section)
         readStorm(in: section, into: &policy)
         readFreshness(in: section, into: &policy)
         if let retry = self.section(.retry, "retry", in: section) { policy.retry = self.retry(in: retry) }
@@ -39,6 +42,24 @@ extension DefinitionReader {
             warning(location, "refresh.on", "'\(signal.rawValue)' stands twice", remedy: "once is enough")
         }
         return on
+    }
+
+    private mutating func files(in section: Section) -> [String] {
+        guard let paths = list("files", in: section, .watchedPath) else { return [] }
+        if paths.count > Self.mostFiles {
+            error(
+                paths[Self.mostFiles].location, "refresh.files", "'files' has more than \(Self.mostFiles) paths",
+                remedy: "name a directory: a change of any of its entries counts")
+        }
+        var files: [String] = []
+        for (path, location) in paths {
+            if files.contains(path) {
+                warning(location, "refresh.files", "\(path.quoted) stands twice", remedy: "once is enough")
+            } else {
+                files.append(path)
+            }
+        }
+        return files
     }
 
     /// A default gives way to what is configured: it never makes an error of it.
@@ -101,6 +122,31 @@ extension ValueKind where Value == StandardSignal {
             throw ValueFault("need not name 'operator'", remedy: "the operator is always heard: leave it out")
         }
         return try ValueKind.choice().read(scalar)
+    }
+}
+
+extension ValueKind where Value == String {
+    /// A path whose changes are heeded: of a file or a directory, there or not.
+    fileprivate static let watchedPath = ValueKind(name: "a list of absolute paths") { scalar throws(ValueFault) in
+        let text = scalar.text
+        guard text != "/" else {
+            throw ValueFault("cannot be the root directory", remedy: "name what matters below it")
+        }
+        guard !text.hasSuffix("/") else {
+            throw ValueFault("ends in '/'", remedy: "leave that out, for a directory too")
+        }
+        let path = try ValueKind.absolutePath.read(scalar)
+        guard !path.unicodeScalars.contains(where: \.actsOnTerminal) else {
+            throw ValueFault("has to be a path without control characters")
+        }
+        let names = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
+        guard !names.contains("..") else {
+            throw ValueFault("must not hold '..'", remedy: "write the path out")
+        }
+        guard !names.contains("."), !names.contains("") else {
+            throw ValueFault("holds an empty name or '.'", remedy: "leave it out")
+        }
+        return path
     }
 }
 

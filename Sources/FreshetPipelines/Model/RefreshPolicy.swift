@@ -23,6 +23,8 @@ package struct RefreshPolicy: Hashable, Sendable {
     package var retry: RetryPolicy
     /// Whether a run waits for the network.
     package var needsNetwork: NetworkNeed
+    /// Absolute paths whose changes are demands, none twice.
+    package var files: [String]
 
     /// A storm has calmed down when nothing came for two seconds: longer than a carrier's bounce or the burst of
     /// messages by which a link comes up.
@@ -38,7 +40,8 @@ package struct RefreshPolicy: Hashable, Sendable {
         quiet: Duration = RefreshPolicy.defaultQuiet, atMost: Duration = RefreshPolicy.defaultAtMost,
         minInterval: Duration = RefreshPolicy.defaultMinInterval, whenRunning: WhenRunning = .queue,
         freshFor: Duration = RefreshPolicy.defaultFreshFor, deadline: Duration = RefreshPolicy.defaultDeadline,
-        retry: RetryPolicy = RetryPolicy(), needsNetwork: NetworkNeed = .bySource
+        retry: RetryPolicy = RetryPolicy(), needsNetwork: NetworkNeed = .bySource,
+        files: [String] = []
     ) {
         self.on = on
         self.dbus = dbus
@@ -52,6 +55,7 @@ package struct RefreshPolicy: Hashable, Sendable {
         self.deadline = deadline
         self.retry = retry
         self.needsNetwork = needsNetwork
+        self.files = files
     }
 }
 

@@ -134,9 +134,22 @@ struct PipelineFileTests {
                 "3:15: error: 'on' need not name 'operator'; the operator is always heard: leave it out"
             ),
             ("refresh: {on: [start, start]}", "3:23: warning: 'start' stands twice; once is enough"),
+            ("refresh: {files: [/a, /b, /a]}", "3:27: warning: '/a' stands twice; once is enough"),
+            (
+                "refresh: {files: [/a, b]}",
+                "3:23: error: 'files' has to be an absolute path, not 'b'; begin it with '/': the service runs in a "
+                    + "directory of its own"
+            ),
+            ("refresh: {files: /a/../b}", "3:18: error: 'files' must not hold '..'; write the path out"),
+            ("refresh: {files: /a//b}", "3:18: error: 'files' holds an empty name or '.'; leave it out"),
+            ("refresh: {files: /a/}", "3:18: error: 'files' ends in '/'; leave that out, for a directory too"),
+            (
+                "refresh: {files: /}",
+                "3:18: error: 'files' cannot be the root directory; name what matters below it"
+            ),
             (
                 "refresh:",
-                "3:9: error: 'refresh' has to hold keys with values, not nothing; its keys are on, dbus, every, "
+                "3:9: error: 'refresh' has to hold keys with values, not nothing; its keys are on, files, dbus, every, "
                     + "random-delay, quiet, at-most, min-interval, when-running, fresh-for, deadline, retry, needs-network"
             ),
             (
@@ -166,6 +179,14 @@ struct PipelineFileTests {
         ])
     func wrongValues(line: String, expected: String) {
         #expect(faults(pipeline(line)) == ["jwks.yaml:\(expected)"])
+    }
+
+    @Test("Of the files that a pipeline listens to there may be 64", arguments: [(64, 0), (65, 1)])
+    func mostFiles(count: Int, expected: Int) {
+        let paths = (1...count).map { "/srv/\($0)" }.joined(separator: ", ")
+        let found = faults(pipeline("refresh: {files: [\(paths)]}"))
+        #expect(found.count == expected)
+        #expect(found.allSatisfy { $0.contains("'files' has more than 64 paths") })
     }
 
     @Test(

@@ -1,0 +1,61 @@
+import FreshetControl
+import FreshetPipelines
+import FreshetSignals
+import FreshetSystemSignals
+import Logging
+import Synchronization
+
+/// The files that pipelines listen to.
+extension Supervisor {
+    /// The signals of a pipeline's `files`, which are followed until it is dismissed.
+    func filesSignals(of definition: PipelineDefinition) -> [Signal] {
+        guard let files = parts?.files, !definition.refresh.files.isEmpty else { return [] }
+        let watches = definition.refresh.files.map { files.watch($0) }
+        fileWatches[definition.name] = watches
+        for watch in watches { fileNews.tell(watch.path, watch.fact, nil) }
+        return watches.map(\.signal)
+    }
+
+    /// The rows of `freshetctl signals`, one for each path.
+    func fileStatuses() -> [SignalStatus] {
+        var known: Set<String> = []
+        return fileWatches.values.joined().filter { known.insert($0.path).inserted }.map { watch in
+            let fact = watch.fact
+            return book.status(
+                FileMonitor.signalName(of: watch.path), fact: fact.text(at: .now), unavailable: fact.obstacle)
+        }
+    }
+}
+
+/// What becomes of files: counted for `freshetctl signals`, and said in the journal if they cannot be watched.
+///
+/// Safe to call from any thread.
+final class FileNews: Sendable {
+    private let log: Logger
+    private let book: SignalBook
+    /// The obstacles that were said, by path.
+    private let said = Mutex<[String: String]>([:])
+
+    init(log: Logger, book: SignalBook) {
+        self.log = log
+        self.book = book
+    }
+
+    /// - Parameter firing: the detail, if the path's signal fires.
+    func tell(_ path: String, _ fact: FileFact, _ firing: String?) {
+        if let firing { book.note(FileMonitor.signalName(of: path), firing) }
+        let isNew = said.withLock { said in
+            defer { said[path] = fact.obstacle }
+            return said[path] != fact.obstacle
+        }
+        guard isNew, let obstacle = fact.obstacle else { return }
+        log.say(.fileUnwatched, [.file: .string(path), .error: .string(obstacle)])
+    }
+}
+
+extension FileFact {
+    /// For people, such as `exists since 5min`.
+    func text(at now: ContinuousClock.Instant) -> String {
+        since.map { "\(self) since \((now - $0).rounded)" } ?? description
+    }
+}

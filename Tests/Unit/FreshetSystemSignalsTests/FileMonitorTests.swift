@@ -1,0 +1,359 @@
+import FreshetEventLoop
+import FreshetSignals
+import Glibc
+import Synchronization
+import Testing
+
+@testable import FreshetSystemSignals
+
+@Suite("Files", .timeLimit(.minutes(1)))
+struct FileMonitorTests {
+    @Test("fire when written and closed, replaced, removed and created, each once")
+    func changes() async throws {
+        try await withFiles { bed in
+            try bed.write("a", "one")
+            let watch = bed.monitor.watch(bed.path("a"))
+            var causes = watch.signal.causes.makeAsyncIterator()
+            #expect(watch.fact == FileFact(exists: true))
+            try bed.write("a", "two")
+            #expect(await causes.next(isolation: nil)?.details == ["written"])
+            try bed.write("a~", "three")
+            bed.rename("a~", "a")
+            #expect(await causes.next(isolation: nil)?.details == ["replaced"])
+            bed.remove("a")
+            #expect(await causes.next(isolation: nil)?.details == ["removed"])
+            #expect(!watch.fact.exists)
+            bed.link("elsewhere-0", "a")
+            bed.remove("a")
+            bed.folder("a")
+            #expect(await causes.next(isolation: nil)?.details == ["created"])
+            #expect(watch.fact.exists && watch.fact.since != nil)
+        }
+    }
+
+    @Test("do not fire for a change of rights or times, nor for their neighbours")
+    func minor() async throws {
+        try await withFiles { bed in
+            try bed.write("a", "one")
+            let watch = bed.monitor.watch(bed.path("a"))
+            var causes = watch.signal.causes.makeAsyncIterator()
+            chmod(bed.path("a"), 0o640)
+            utimes(bed.path("a"), nil)
+            try bed.write("b", "neighbour")
+            bed.rename("b", "c")
+            // What fires next is the write, and nothing before it.
+            try bed.write("a", "two")
+            let cause = await causes.next(isolation: nil)
+            #expect(cause?.details == ["written"])
+            #expect(cause?.first?.first.number == 1)
+            #expect(cause?.first?.first.signal == "file \(bed.path("a"))")
+        }
+    }
+
+    @Test("are found when the directories above them come, one by one or all at once")
+    func parents() async throws {
+        try await withFiles { bed in
+            let watch = bed.monitor.watch(bed.path("x/y/z"))
+            var causes = watch.signal.causes.makeAsyncIterator()
+            #expect(watch.fact == FileFact(exists: false))
+            bed.folder("x")
+            bed.folder("x/y")
+            try bed.write("x/y/z", "one")
+            #expect(await causes.next(isolation: nil)?.details == ["created"])
+            bed.rename("x", "gone")
+            #expect(await bed.next(&causes) == "removed")
+            bed.folder("new")
+            bed.folder("new/y")
+            try bed.write("new/y/z", "two")
+            bed.rename("new", "x")
+            #expect(await bed.next(&causes) == "created")
+            // The ones that were renamed away are not listened to any more.
+            try bed.write("gone/y/z", "three")
+            try bed.write("x/y/z", "four")
+            #expect(await bed.next(&causes) == "written")
+        }
+    }
+
+    @Test("are followed through links: the link, what it leads to, and links in directories and in a row")
+    func links() async throws {
+        try await withFiles { bed in
+            bed.folder("v1")
+            bed.folder("v2")
+            try bed.write("v1/data", "one")
+            try bed.write("v2/data", "two")
+            bed.link("v1", "current")
+            bed.link("./x/../current/data", "relative")
+            bed.folder("x")
+            bed.link(bed.path("relative"), "chained")
+            let watch = bed.monitor.watch(bed.path("chained"))
+            #expect(watch.fact == FileFact(exists: true))
+            var causes = watch.signal.causes.makeAsyncIterator()
+            try bed.write("v1/data", "changed")
+            #expect(await bed.next(&causes) == "written")
+            // As `ln -sfn` does.
+            bed.link("v2", "current~")
+            bed.rename("current~", "current")
+            #expect(await bed.next(&causes) == "replaced")
+            try bed.write("v1/data", "nobody looks")
+            try bed.write("v2/data", "changed")
+            #expect(await bed.next(&causes) == "written")
+            bed.remove("v2/data")
+            #expect(await bed.next(&causes) == "removed")
+            #expect(!watch.fact.exists)
+        }
+    }
+
+    @Test("whose links lead in a circle do not exist, are said, and are found when the circle is broken")
+    func circle() async throws {
+        try await withFiles { bed in
+            bed.link("b", "a")
+            bed.link("a", "b")
+            let watch = bed.monitor.watch(bed.path("a"))
+            var causes = watch.signal.causes.makeAsyncIterator()
+            #expect(!watch.fact.exists)
+            #expect(watch.fact.obstacle?.contains("circle") == true)
+            try bed.write("new", "one")
+            bed.rename("new", "b")
+            #expect(await bed.next(&causes) == "created")
+            #expect(watch.fact.exists && watch.fact.obstacle == nil)
+        }
+    }
+
+    @Test("follow as many links as the kernel does, and no more", arguments: [(40, true), (41, false)])
+    func depth(links: Int, exists: Bool) async throws {
+        try await withFiles { bed in
+            try bed.write("0", "one")
+            for number in 1...links { bed.link("\(number - 1)", "\(number)") }
+            // The way of the bed itself must have none of its own.
+            #expect((FileTrail(bed.path("\(links)")).end != nil) == exists)
+            #expect((access(bed.path("\(links)"), F_OK) == 0) == exists)
+        }
+    }
+
+    @Test("that are directories fire for their entries, and not for what is below these")
+    func directory() async throws {
+        try await withFiles { bed in
+            bed.folder("d")
+            bed.folder("d/below")
+            let watch = bed.monitor.watch(bed.path("d"))
+            var causes = watch.signal.causes.makeAsyncIterator()
+            try bed.write("d/below/a", "one")
+            bed.rename("d/below", "d/renamed")
+            #expect(await bed.next(&causes) == "its entries changed")
+            try bed.write("d/a", "one")
+            #expect(await bed.next(&causes) == "its entries changed")
+            bed.rename("d", "e")
+            #expect(await bed.next(&causes) == "removed")
+        }
+    }
+
+    @Test("that change thousands of times while the loop does other work fire once")
+    func storm() async throws {
+        try await withFiles { bed in
+            let watch = bed.monitor.watch(bed.path("a"))
+            var causes = watch.signal.causes.makeAsyncIterator()
+            try await bed.blockingLoop {
+                for number in 0..<5_000 { try bed.write("a", "\(number)") }
+            }
+            #expect(await causes.next(isolation: nil)?.first?.count == 1)
+            try bed.write("a", "the end")
+            #expect(await causes.next(isolation: nil)?.details == ["written"])
+            #expect(bed.monitor.counts.overflows == 0)
+        }
+    }
+
+    @Test("are looked at after an overflow: what changed fires, what did not is left alone")
+    func overflow() async throws {
+        let limit = try #require(Int(FileBed.read("/proc/sys/fs/inotify/max_queued_events")))
+        try await withFiles { bed in
+            try bed.write("a", "one")
+            try bed.write("b", "one")
+            let changed = bed.monitor.watch(bed.path("a"))
+            let same = bed.monitor.watch(bed.path("b"))
+            let late = bed.monitor.watch(bed.path("late/c"))
+            var causes = changed.signal.causes.makeAsyncIterator()
+            var others = same.signal.causes.makeAsyncIterator()
+            var comers = late.signal.causes.makeAsyncIterator()
+            try await bed.blockingLoop {
+                // Two names in turn: the same event twice in a row is one.
+                try bed.write("n1", "one")
+                try bed.write("n2", "one")
+                for _ in 0...(limit / 2) {
+                    bed.touch("n1")
+                    bed.touch("n2")
+                }
+                try bed.write("a", "another length")
+                bed.folder("late")
+                try bed.write("late/c", "one")
+            }
+            #expect(await causes.next(isolation: nil)?.details == ["written"])
+            #expect(await comers.next(isolation: nil)?.details == ["created"])
+            #expect(bed.monitor.counts.overflows > 0)
+            // It is watched still, and this is its first firing.
+            try bed.write("b", "two")
+            #expect(await others.next(isolation: nil)?.first?.first.number == 1)
+            try bed.write("late/c", "two")
+            #expect(await comers.next(isolation: nil)?.details == ["written"])
+        }
+    }
+
+    @Test("that nobody follows any more leave no watch behind")
+    func released() async throws {
+        try await withFiles { bed in
+            try bed.write("a", "one")
+            bed.link("a", "l")
+            var watches = ["a", "l", "no/such/file", "."].map { bed.monitor.watch(bed.path($0)) }
+            #expect(bed.monitor.watchCount > 0)
+            #expect(bed.monitor.watch(bed.path("a")) === watches[0])
+            watches = []
+            #expect(bed.monitor.watchCount == 0)
+        }
+    }
+
+    @Test("in a directory that is renamed to and fro are found in the end, whatever was missed in between")
+    func churn() async throws {
+        try await withFiles { bed in
+            bed.folder("d")
+            try bed.write("d/f", "0")
+            let watch = bed.monitor.watch(bed.path("d/f"))
+            var causes = watch.signal.causes.makeAsyncIterator()
+            for number in 1...200 {
+                bed.rename("d", "e")
+                if number.isMultiple(of: 3) {
+                    bed.remove("e/f")
+                    rmdir(bed.path("e"))
+                    bed.folder("e")
+                }
+                bed.rename("e", "d")
+                try bed.write("d/f", "\(number)")
+            }
+            _ = await causes.next(isolation: nil)
+            // Once it is quiet, the last write of all is heard.
+            repeat { try bed.write("d/f", "the end") } while await bed.next(&causes) != "written"
+            #expect(watch.fact.exists)
+        }
+    }
+
+    @Test("that cannot be watched say why and what helps, and the others go on")
+    func unreadable() async throws {
+        try await withFiles { bed in
+            bed.folder("locked")
+            try bed.write("a", "one")
+            chmod(bed.path("locked"), 0)
+            defer { chmod(bed.path("locked"), 0o700) }
+            let watch = bed.monitor.watch(bed.path("locked/b"))
+            if geteuid() != 0 { #expect(watch.fact.obstacle?.contains("searchable") == true) }
+            let other = bed.monitor.watch(bed.path("a"))
+            var causes = other.signal.causes.makeAsyncIterator()
+            try bed.write("a", "two")
+            #expect(await bed.next(&causes) == "written")
+        }
+    }
+}
+
+extension [Cause] {
+    fileprivate var details: [String?] { map(\.last.detail) }
+}
+
+/// A directory of its own, and a monitor on a loop that turns in another thread.
+private final class FileBed: Sendable {
+    let loop: EventLoop
+    let monitor: FileMonitor
+    private let root: String
+
+    init(_ loop: EventLoop) throws {
+        var template = Array("/tmp/freshet-files-XXXXXX".utf8CString)
+        try #require(mkdtemp(&template) != nil)
+        root = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        self.loop = loop
+        monitor = FileMonitor(loop)
+    }
+
+    deinit { Self.clear(root) }
+
+    func path(_ name: String) -> String { name == "." ? root : "\(root)/\(name)" }
+
+    func write(_ name: String, _ text: String) throws {
+        let descriptor = open(path(name), O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0o600)
+        try #require(descriptor >= 0)
+        _ = Array(text.utf8).withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+        close(descriptor)
+    }
+
+    /// Opens it for writing, which is an event when it is closed.
+    func touch(_ name: String) { close(open(path(name), O_WRONLY | O_CLOEXEC)) }
+
+    func rename(_ old: String, _ new: String) { #expect(Glibc.rename(path(old), path(new)) == 0) }
+    func remove(_ name: String) { #expect(unlink(path(name)) == 0) }
+    func folder(_ name: String) { #expect(mkdir(path(name), 0o700) == 0) }
+    func link(_ target: String, _ name: String) { #expect(symlink(target, path(name)) == 0) }
+
+    /// The detail of the next firing; those of several steps of one change count as the last.
+    func next(_ causes: inout some AsyncIteratorProtocol<[Cause], Never>) async -> String? {
+        await causes.next(isolation: nil)?.last?.last.detail
+    }
+
+    /// Runs a body while the loop's thread waits for it.
+    func blockingLoop(_ body: () throws -> Void) async throws {
+        let gate = Gate()
+        await withCheckedContinuation { continuation in
+            loop.perform {
+                continuation.resume()
+                gate.wait()
+            }
+        }
+        defer { gate.open() }
+        try body()
+    }
+
+    static func read(_ path: String) -> Substring {
+        var buffer = [UInt8](repeating: 0, count: 64)
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        defer { close(descriptor) }
+        let count = Glibc.read(descriptor, &buffer, buffer.count)
+        return String(decoding: buffer.prefix(max(0, count)), as: UTF8.self).prefix { $0 != "\n" }
+    }
+
+    private static func clear(_ path: String) {
+        if let directory = opendir(path) {
+            while let entry = readdir(directory) {
+                let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                    $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+                }
+                if name == "." || name == ".." { continue }
+                if unlink("\(path)/\(name)") != 0 { clear("\(path)/\(name)") }
+            }
+            closedir(directory)
+        }
+        rmdir(path)
+    }
+}
+
+/// A pipe that a thread waits at.
+private final class Gate: Sendable {
+    private let ends: (reading: OwnedDescriptor, writing: OwnedDescriptor)
+
+    init() {
+        var numbers: [Int32] = [-1, -1]
+        _ = pipe(&numbers)
+        ends = (OwnedDescriptor(numbers[0]), OwnedDescriptor(numbers[1]))
+    }
+
+    func wait() {
+        var byte: UInt8 = 0
+        _ = Glibc.read(ends.reading.rawValue, &byte, 1)
+    }
+
+    func open() {
+        var byte: UInt8 = 1
+        _ = Glibc.write(ends.writing.rawValue, &byte, 1)
+    }
+}
+
+/// Runs a body beside a loop that turns in a thread of its own.
+private func withFiles(_ body: (FileBed) async throws -> Void) async throws {
+    let loop = try EventLoop()
+    try loop.runInThread(named: "file-test")
+    defer { loop.stop() }
+    try await body(FileBed(loop))
+}
