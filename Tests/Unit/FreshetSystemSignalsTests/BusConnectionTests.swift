@@ -71,6 +71,7 @@ struct BusConnectionTests {
             try await peer.emit("Other", of: "org.example.Else", at: Self.path)
             try await peer.emit("Two", of: Self.interface, at: Self.path)
             try await some.hears("Two[]")
+            try await all.hears("Two[]")
             #expect(some.log.values.suffix(2).map { String($0.prefix(5)) } == ["Two[F", "Two[]"])
             #expect(all.log.values.suffix(3).map { String($0.prefix(4)) } == ["One[", "Two[", "Two["])
             await peer.leave()
