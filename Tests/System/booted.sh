@@ -88,11 +88,14 @@ uplink() { # uplink: the network, and the origin at $origin_address
     ip -n origin link set wan1 up
     ip link set wan0 up
     ip route add default via 192.0.2.1
+    # The kernel reports a new carrier up to a second late; the daemon is to find a network, not to see one come.
+    wait_until 5 'the carrier' link_runs
     mkdir -p "$origin_root"
     systemd-run --quiet --unit=origin -p NetworkNamespacePath=/run/netns/origin \
         /opt/freshet/Scripts/origin --root "$origin_root" --listen 0.0.0.0 --log /srv/requests
     wait_until 10 'the origin to listen' bash -c "exec 3<>/dev/tcp/$origin_address/8480"
 }
+link_runs() { [ "$(ip -json link show wan0 | jq -r '.[0].operstate')" = UP ]; }
 cable() { # cable in|out
     case $1 in in) ip -n origin link set wan1 up ;; out) ip -n origin link set wan1 down ;; esac
 }

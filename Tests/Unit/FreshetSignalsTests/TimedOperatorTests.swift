@@ -141,19 +141,18 @@ struct TimedOperatorTests {
     @Test("a cancelled next() takes none of what is prepended")
     func prependCancelled() throws {
         let sequence = source.signal.scan(0) { count, _ in count + 1 }.prepend(7, 8)
-        let task = Task(executorPreference: executor) { [log] in
+        let task = Task(executorPreference: executor) { [log, executor] in
             var iterator = sequence.makeAsyncIterator()
             log.add("\(await iterator.next(isolation: nil) as Int?)")
             withUnsafeCurrentTask { $0?.cancel() }
             log.add("\(await iterator.next(isolation: nil) as Int?)")
             let rest = Handed(iterator)
             // Another task goes on.
-            await Task(executorPreference: nil) {
+            await Task(executorPreference: executor) {
                 guard var iterator = rest.take() else { return }
                 log.add("\(await iterator.next(isolation: nil) as Int?)")
             }.value
         }
-        while log.entries.count < 3 { try executor.runUntilIdle() }
         try executor.run { await task.value }
         #expect(log.entries == ["Optional(7)", "nil", "Optional(8)"])
     }
