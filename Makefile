@@ -7,6 +7,7 @@
 #   make lint      format check, layer check, shell check
 #   make format    rewrite the sources in the house style
 #   make bench     figures and ratios; judges nothing
+#   make bench-signals  the same, of the signals beside other libraries
 #   make docs      the libraries' documentation, in .build/docs
 #   make sanitize  unit tests and simulation under the thread and the address sanitizer
 #   make install   DESTDIR= PREFIX=/usr; leaves configuration that is there alone
@@ -23,14 +24,14 @@ CATALOGDIR ?= $(PREFIX)/lib/systemd/catalog
 DOCDIR ?= $(PREFIX)/share/doc/freshet
 SWIFT ?= swift
 RELEASE = $(SWIFT) build --configuration release --static-swift-stdlib -Xlinker --gc-sections
-SOURCES = Package.swift Sources Examples Tests
+SOURCES = Package.swift Sources Examples Tests Benchmarks/Package.swift Benchmarks/Sources
 PLACES = -e 's|/usr/sbin/freshetd|$(PREFIX)/sbin/freshetd|' -e 's|/usr/bin/freshetctl|$(PREFIX)/bin/freshetctl|' \
 	-e 's|/usr/share/doc/freshet|$(DOCDIR)|'
 # install-once MODE,SOURCE,TARGET
 install-once = test -e $(3) -o -L $(3) || install -D -m $(1) $(2) $(3)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build run test lint format bench docs sanitize install uninstall clean
+.PHONY: help setup setup-test build run test lint format bench bench-signals docs sanitize install uninstall clean
 
 help:
 	@sed -n '/^$$/q; s/^# \{0,1\}//p' Makefile
@@ -61,6 +62,9 @@ format:
 
 bench: setup-test build
 	@Benchmarks/run
+
+bench-signals: setup
+	@Benchmarks/signals
 
 docs:
 	@Scripts/docs
@@ -106,4 +110,4 @@ uninstall:
 
 clean:
 	@$(SWIFT) package clean
-	@rm -rf run stage
+	@rm -rf run stage Benchmarks/.build

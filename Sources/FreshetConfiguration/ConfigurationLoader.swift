@@ -14,10 +14,15 @@ package struct ConfigurationLoader: Sendable {
     package static let maximumDiagnostics = 100
 
     package let searchPath: SearchPath
+    let terms: ReadingTerms
     let fileSystem: any ConfigurationFileSystem
 
-    package init(searchPath: SearchPath, fileSystem: any ConfigurationFileSystem = HostFileSystem()) {
+    package init(
+        searchPath: SearchPath, terms: ReadingTerms = ReadingTerms(),
+        fileSystem: any ConfigurationFileSystem = HostFileSystem()
+    ) {
         self.searchPath = searchPath
+        self.terms = terms
         self.fileSystem = fileSystem
     }
 
@@ -74,7 +79,7 @@ package struct ConfigurationLoader: Sendable {
             return (nil, nil, [Diagnostic(file: file, message: fault.message, remedy: fault.remedy)])
         }
         let merged = read(group, files: &files)
-        var reader = DefinitionReader(isIncomplete: merged.isIncomplete)
+        var reader = DefinitionReader(isIncomplete: merged.isIncomplete, terms: terms)
         let result = merged.root.map { reader.pipeline(named: group.name, from: $0) }
         let faults = withExcerpts(limited(merged.faults + reader.faults), from: merged.sources)
         return (result?.definition, result?.cacheFile, faults)

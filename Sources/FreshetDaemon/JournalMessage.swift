@@ -46,6 +46,7 @@ enum JournalMessage: String, CaseIterable {
     case clockStepped = "045ea345332c48c79b66127d5877f2d4"
     case logindMissing = "c7c2992a49e046c48206f99e66184b46"
     case logindFound = "5e9a98707d8b4905be62e52aaae3f972"
+    case busUnheard = "5b7e4ef8f1f4420082a92f22dba23d2e"
     // The network.
     case network = "6400bcdb36024f2ebc67e8fc559dacd0"
     case networkUnknown = "8e849ad9278d4bf6927701832a94ab5a"
@@ -63,7 +64,7 @@ enum JournalMessage: String, CaseIterable {
         case .ready, .stopping, .terminalClosed, .changed, .recovered, .summary, .reloaded, .network,
             .noManager, .socketUnwatched, .resumed, .clockStepped, .logindFound:
             .info
-        case .cacheMended, .logLevel, .socketMended, .logindMissing: .notice
+        case .cacheMended, .logLevel, .socketMended, .logindMissing, .busUnheard: .notice
         case .failed, .notRun, .indexRebuilt, .networkUnknown, .more, .lost: .warning
         case .reloadRefused, .configurationFault, .faultyPipeline, .cacheTrouble, .socketLost: .error
         case .cannotStart, .controlFailed: .critical
@@ -109,6 +110,7 @@ enum JournalMessage: String, CaseIterable {
         case .clockStepped: "the wall clock was set"
         case .logindMissing: "no logind, watching the clocks alone for sleep: {error}"
         case .logindFound: "logind is there"
+        case .busUnheard: "a signal of D-Bus is not heard: {error}"
         case .network: "the network has changed"
         case .networkUnknown: "nobody says whether the network is there; pipelines run as if it were"
         case .more: "{count} more messages like the last ones, told one by one only at the level debug"
@@ -131,7 +133,7 @@ enum JournalField: String, CaseIterable {
     case repairs
     case movedTo = "moved-to"
     case message = "of"
-    case level, socket, slept, detail
+    case level, socket, slept, detail, match
 }
 
 extension Logger {

@@ -78,6 +78,8 @@ extension Supervisor: ControlService {
             rows.append(network(target, follower.watch.fact, unavailable: unavailable))
         }
         rows.append(resumeStatus())
+        rows.append(foregroundStatus())
+        rows += busStatus()
         rows.append(book.status(SignalName.reload, fact: "waits for SIGHUP or freshetctl reload"))
         rows.append(book.status(SignalName.operation, fact: "waits for freshetctl refresh"))
         let next = pipelines.values.compactMap { hosted in

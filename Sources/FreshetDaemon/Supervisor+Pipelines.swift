@@ -85,7 +85,9 @@ extension Supervisor {
     func change(_ definition: PipelineDefinition) async {
         guard let hosted = pipelines[definition.name] else { return await host(definition) }
         let target = NetworkTarget(definition, daemonTarget: configuration.daemon.networkTarget)
-        guard target == hosted.target, definition.refresh.on == hosted.definition.refresh.on else {
+        guard target == hosted.target, definition.refresh.on == hosted.definition.refresh.on,
+            definition.refresh.dbus == hosted.definition.refresh.dbus
+        else {
             await dismiss(definition.name)
             return await host(definition)
         }
@@ -101,10 +103,10 @@ extension Supervisor {
             case .reload: signals.append(standard.reload.signal)
             case .network: if let follower = targets[target] { signals.append(follower.watch.signal) }
             case .resume: if let sleep = parts?.sleep { signals.append(sleep.resumed) }
-            // Its source is not here yet; a pipeline may name it all the same.
-            case .foreground: break
+            case .foreground: if let sessions = parts?.sessions { signals.append(sessions.foreground) }
             }
         }
+        signals += definition.refresh.dbus.compactMap { busSignal($0) }
         return .merge(signals)
     }
 

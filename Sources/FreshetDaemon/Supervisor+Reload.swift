@@ -22,7 +22,10 @@ extension Supervisor {
         ConfigurationLoader(
             searchPath: SearchPath(
                 flags: options.configurationDirectories,
-                configurationDirectory: options.environment["CONFIGURATION_DIRECTORY"]))
+                configurationDirectory: options.environment["CONFIGURATION_DIRECTORY"]),
+            terms: ReadingTerms(
+                defaultSignals: isSystemService(options) ? StandardSignal.systemDefault : StandardSignal.userDefault,
+                busFault: BusMatch.fault(of:)))
     }
 
     /// SIGHUP: as a reload by the control socket, with the answer in the log.
@@ -97,6 +100,7 @@ extension Supervisor {
                 if let definition = pipelines[name]?.definition { await change(definition) }
             }
         }
+        releaseBusSignals()
         return ReloadSummary(
             added: difference.added.map(\.name), changed: difference.changed.map(\.name), removed: difference.removed,
             unchanged: Int64(difference.unchanged.count))

@@ -8,8 +8,10 @@ import Logging
 extension Supervisor {
     /// Watches over sleep for the network and the pipelines: at a wake an epoch begins and all pipelines know of it
     /// before the signal fires.
-    nonisolated func watchSleep(_ network: NetworkMonitor, _ engine: PipelineEngine) -> SleepMonitor {
-        SleepMonitor(loop, bus: BusConnection(loop, .system)) {
+    nonisolated func watchSleep(
+        _ bus: BusConnection, _ network: NetworkMonitor, _ engine: PipelineEngine
+    ) -> SleepMonitor {
+        SleepMonitor(loop, bus: bus) {
             network.beginEpoch()
             engine.woke()
         }

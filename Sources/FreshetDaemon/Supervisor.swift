@@ -54,6 +54,9 @@ actor Supervisor {
     /// Due when a network that has flapped is to be told of.
     var networkTimer: LoopTimer?
     var sleepNews = SleepNews()
+    var busSignals: [BusSignalMatch: BusSignalFollower] = [:]
+    /// Nil as long as no pipeline listens to it.
+    var sessionBus: BusSignals?
     private var termination: SignalDescriptor?
     /// As process 1.
     private var reaper: OrphanReaper?
@@ -84,6 +87,9 @@ actor Supervisor {
         let engine: PipelineEngine
         let slots: RunSlots
         let sleep: SleepMonitor
+        let sessions: SessionMonitor
+        /// Of the system's bus, which the two above hear too.
+        let systemBus: BusSignals
     }
 
     /// - Parameters:
@@ -188,6 +194,7 @@ actor Supervisor {
         }
         if let engine = parts?.engine { adopt { await engine.run() } }
         followSleep()
+        followSessions()
         await hostAll()
         statusTimer = LoopTimer(loop) { [weak self] in
             self?.adopt { [weak self] in await self?.tellStatus() }
@@ -230,9 +237,11 @@ actor Supervisor {
             transformer: JQTransformer(loop, workers: workers), store: store, clock: clock,
             slots: slots, redact: { [redactor] in redactor.text($0) })
         let engine = PipelineEngine(world)
+        let bus = BusConnection(loop, .system)
         return Parts(
             cache: cache, store: store, http: http, network: network, elsewhere: network.watch(.elsewhere),
-            engine: engine, slots: slots, sleep: watchSleep(network, engine))
+            engine: engine, slots: slots, sleep: watchSleep(bus, network, engine), sessions: watchSessions(bus),
+            systemBus: BusSignals(bus))
     }
 
     /// Makes a directory and those above it, as `mkdir -p -m MODE` does; systemd has made them already.

@@ -9,9 +9,10 @@ extension DefinitionReader {
     static let leastDeadline: Duration = .milliseconds(100)
 
     mutating func refresh(in file: Section) -> RefreshPolicy {
-        var policy = RefreshPolicy()
+        var policy = RefreshPolicy(on: terms.defaultSignals)
         guard let section = section(.refresh, "refresh", in: file) else { return policy }
         if let on = on(in: section) { policy.on = on }
+        policy.dbus = dbus(in: section)
         policy.every = value("every", in: section, .durationOrInfinity(Self.leastEvery...TimeSpan.longest)) ?? nil
         policy.randomDelay = value("random-delay", in: section, .duration()) ?? policy.randomDelay
         policy.minInterval = value("min-interval", in: section, .duration()) ?? policy.minInterval
@@ -81,7 +82,7 @@ extension DefinitionReader {
 
 extension ValueKind where Value: CaseIterable & RawRepresentable<String> {
     /// One of an enumeration's words.
-    fileprivate static func choice() -> ValueKind {
+    static func choice() -> ValueKind {
         let words = Value.allCases.map(\.rawValue)
         let choices = words.joined(separator: ", ")
         return ValueKind(name: "one of \(choices)") { scalar throws(ValueFault) in

@@ -4,9 +4,11 @@ struct DefinitionReader {
     private(set) var faults: [Diagnostic] = []
     /// A drop-in could not be read: what is missing may stand there.
     let isIncomplete: Bool
+    let terms: ReadingTerms
 
-    init(isIncomplete: Bool = false) {
+    init(isIncomplete: Bool = false, terms: ReadingTerms = ReadingTerms()) {
         self.isIncomplete = isIncomplete
+        self.terms = terms
     }
 
     /// A mapping whose keys are known to be good.
@@ -49,7 +51,8 @@ struct DefinitionReader {
         parent[key].flatMap { section(name, $0.value, keyPath: parent.path(key), subject: "'\(key)'") }
     }
 
-    private mutating func section(
+    /// The mapping of a node, an element of a list for instance.
+    mutating func section(
         _ name: KeyCatalogue.Section, _ node: Node, keyPath: String?, subject: String
     ) -> Section? {
         switch node.content {

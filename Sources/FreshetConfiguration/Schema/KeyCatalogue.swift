@@ -2,13 +2,13 @@
 package enum KeyCatalogue {
     /// A mapping of the format.
     package enum Section: String, CaseIterable, Hashable, Sendable {
-        case pipeline, source, refresh, retry, check, cache, daemon
+        case pipeline, source, refresh, dbus, retry, check, cache, daemon
 
         /// The key that leads to it; empty for a whole file.
         package var path: String {
             switch self {
             case .pipeline, .daemon: ""
-            case .retry: "refresh.retry"
+            case .dbus, .retry: "refresh.\(rawValue)"
             case .source, .refresh, .check, .cache: rawValue
             }
         }
@@ -67,9 +67,11 @@ package enum KeyCatalogue {
         .pipeline: ["format", "description", "source", "transform", "refresh", "check", "cache"],
         .source: ["url", "file", "exec", "headers", "credential", "transform"],
         .refresh: [
-            "on", "every", "random-delay", "quiet", "at-most", "min-interval", "when-running", "fresh-for", "deadline",
+            "on", "dbus", "every", "random-delay", "quiet", "at-most", "min-interval", "when-running", "fresh-for",
+            "deadline",
             "retry", "needs-network",
         ],
+        .dbus: ["bus", "sender", "path", "path-namespace", "interface", "member", "arg0"],
         .retry: ["from", "to"],
         .check: ["jq", "min-bytes", "max-bytes", "type"],
         .cache: ["file", "mode", "group", "keep"],
@@ -79,7 +81,7 @@ package enum KeyCatalogue {
     private static let laterKeys: [Section: [String]] = [
         .pipeline: ["parameters", "on-change"],
         .source: ["pipeline", "each", "pages"],
-        .refresh: ["files", "dbus", "after", "budget", "honour-origin", "max-age"],
+        .refresh: ["files", "after", "budget", "honour-origin", "max-age"],
         .check: ["min-items", "shrink"],
         .cache: ["key", "files", "max-age"],
         .daemon: ["cache"],

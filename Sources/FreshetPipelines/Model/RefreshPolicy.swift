@@ -2,6 +2,8 @@
 package struct RefreshPolicy: Hashable, Sendable {
     /// The daemon's own signals that it listens to. The operator is always heard.
     package var on: Set<StandardSignal>
+    /// The signals of D-Bus that it listens to.
+    package var dbus: [BusSignalMatch]
     /// The time between a successful check and the next planned one; nil: never by the clock.
     package var every: Duration?
     /// Up to this much is added to `every`, the same on each occasion for one host and pipeline.
@@ -31,13 +33,15 @@ package struct RefreshPolicy: Hashable, Sendable {
     package static let defaultDeadline: Duration = .seconds(120)
 
     package init(
-        on: Set<StandardSignal> = StandardSignal.systemDefault, every: Duration? = nil, randomDelay: Duration = .zero,
+        on: Set<StandardSignal> = StandardSignal.systemDefault, dbus: [BusSignalMatch] = [], every: Duration? = nil,
+        randomDelay: Duration = .zero,
         quiet: Duration = RefreshPolicy.defaultQuiet, atMost: Duration = RefreshPolicy.defaultAtMost,
         minInterval: Duration = RefreshPolicy.defaultMinInterval, whenRunning: WhenRunning = .queue,
         freshFor: Duration = RefreshPolicy.defaultFreshFor, deadline: Duration = RefreshPolicy.defaultDeadline,
         retry: RetryPolicy = RetryPolicy(), needsNetwork: NetworkNeed = .bySource
     ) {
         self.on = on
+        self.dbus = dbus
         self.every = every
         self.randomDelay = randomDelay
         self.quiet = quiet
@@ -57,6 +61,8 @@ package enum StandardSignal: String, CaseIterable, Hashable, Sendable {
 
     /// What a pipeline of the system unit listens to where nothing is configured.
     package static let systemDefault: Set<StandardSignal> = [.start, .network, .resume, .reload]
+    /// The same for a person's own unit: that person's sessions are its business.
+    package static let userDefault = systemDefault.union([.foreground])
 }
 
 /// What a signal does while a run is under way.

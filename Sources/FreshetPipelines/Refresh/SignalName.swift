@@ -7,6 +7,7 @@ package enum SignalName {
     package static let foreground = "foreground"
     package static let operation = "operator"
     package static let timer = "timer"
+    package static let dbus = "dbus"
 }
 
 /// What a signal asks for; it decides what answers it.

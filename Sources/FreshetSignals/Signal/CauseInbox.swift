@@ -106,7 +106,9 @@ private final class CauseListener: Listener {
         self.key = key
     }
 
-    func record(_ occurrence: Occurrence, source: Int) -> Waiter? {
+    var readsOccurrences: Bool { CauseTally.readsOccurrences }
+
+    func record(_ occurrence: Occurrence?, source: Int) -> Waiter? {
         let isFirst = tally.withLock { tally in
             defer { tally.record(occurrence, source: source) }
             return tally.isEmpty

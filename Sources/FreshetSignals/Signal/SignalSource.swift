@@ -12,8 +12,8 @@ public final class SignalSource: Sendable {
 
     /// - Parameters:
     ///   - name: What occurrences are named after; for people and logs.
-    ///   - now: The clock that occurrences are stamped with. It is called from ``fire(_:)`` and must not fire the same
-    ///     source.
+    ///   - now: The clock that occurrences are stamped with. It is called from ``fire(_:)``, if somebody listens to
+    ///     ``Signal/causes``, and must not fire the same source.
     public init(_ name: String, now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }) {
         source = Source(name: name, now: now)
     }

@@ -13,6 +13,8 @@ final class Source: Sendable {
     private struct State {
         var machine = SourceStateMachine()
         var listeners = OrderedTable<Registration>()
+        /// How many of the listeners read occurrences.
+        var readers = 0
     }
 
     private let name: String
@@ -37,6 +39,7 @@ final class Source: Sendable {
     func add(_ listener: any Listener, as index: Int) -> Key? {
         let (key, wake) = state.withLock { state -> (Key?, Waiter?) in
             guard state.machine.isOpen else { return (nil, listener.sourceFinished()) }
+            if listener.readsOccurrences { state.readers += 1 }
             return (state.listeners.append(Registration(listener: listener, index: index)), nil)
         }
         wake?.resume()
@@ -45,7 +48,11 @@ final class Source: Sendable {
 
     func remove(_ key: Key) {
         // Released after the lock: what a deinitializer does is not ours to know.
-        let removed = state.withLock { $0.listeners.remove(key) }
+        let removed = state.withLock { state in
+            let removed = state.listeners.remove(key)
+            if let removed, removed.listener.readsOccurrences { state.readers -= 1 }
+            return removed
+        }
         _ = removed
     }
 
@@ -55,7 +62,9 @@ final class Source: Sendable {
             // The clock is read under the lock, so that a later number never has an earlier instant.
             guard let number = state.machine.fire() else { return (0, wakes) }
             guard state.listeners.count > 0 else { return (0, wakes) }
-            let occurrence = Occurrence(signal: name, number: number, instant: now(), detail: detail)
+            // Most listeners only count, and to read the clock would be half of what a firing costs.
+            let occurrence =
+                state.readers > 0 ? Occurrence(signal: name, number: number, instant: now(), detail: detail) : nil
             state.listeners.forEach { wakes.add($0.listener.record(occurrence, source: $0.index)) }
             return (state.listeners.count, wakes)
         }

@@ -1,7 +1,11 @@
 /// What a source fires into.
 protocol Listener: AnyObject, Sendable {
+    /// Whether the occurrence of a firing is of any use to it. If it is to none, the source makes none.
+    var readsOccurrences: Bool { get }
     /// Called under the source's lock: records the firing and returns who is to be woken after the lock is released.
-    func record(_ occurrence: Occurrence, source: Int) -> Waiter?
+    ///
+    /// - Parameter occurrence: Never nil if ``readsOccurrences`` is true.
+    func record(_ occurrence: Occurrence?, source: Int) -> Waiter?
     /// Called under the source's lock when it will not fire again.
     func sourceFinished() -> Waiter?
 }
@@ -16,9 +20,15 @@ final class Subscription<T: Tally>: Listener {
         machine = Lock(SubscriptionStateMachine(listings: listings))
     }
 
-    func record(_ occurrence: Occurrence, source: Int) -> Waiter? {
+    // A source calls this as an existential's: without being told to, the compiler makes none but generic code of it.
+    @_specialize(where T == FiringTally)
+    @_specialize(where T == CoalescedTally)
+    @_specialize(where T == CauseTally)
+    func record(_ occurrence: Occurrence?, source: Int) -> Waiter? {
         machine.withLock { $0.record(occurrence, source: source) }
     }
+
+    var readsOccurrences: Bool { T.readsOccurrences }
 
     func sourceFinished() -> Waiter? {
         machine.withLock { $0.sourceFinished() }
@@ -28,6 +38,9 @@ final class Subscription<T: Tally>: Listener {
         machine.withLock { $0.forget() }
     }
 
+    @_specialize(where T == FiringTally)
+    @_specialize(where T == CoalescedTally)
+    @_specialize(where T == CauseTally)
     func next(isolation: isolated (any Actor)?) async -> T.Output? {
         let cancelledAtStart = Task.isCancelled
         if machine.withLock({ $0.arrive(isCancelled: cancelledAtStart) }) == .yieldFirst {

@@ -31,7 +31,7 @@ struct SubscriptionStateMachine<T: Tally, Waiter> {
     }
 
     /// A source fired.
-    mutating func record(_ occurrence: Occurrence, source: Int) -> Waiter? {
+    mutating func record(_ occurrence: Occurrence?, source: Int) -> Waiter? {
         tally.record(occurrence, source: source)
         if let waiter = asker.wake() {
             // It slept, so the others had their turn; only firings after this one oblige it to yield again.

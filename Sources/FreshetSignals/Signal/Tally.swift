@@ -4,12 +4,15 @@
 protocol Tally: Sendable {
     associatedtype Output: Sendable
 
+    /// Whether it keeps occurrences. Without it, a firing is all that counts.
+    static var readsOccurrences: Bool { get }
+
     /// - Parameter listings: For each source how often it was listed in the merge. The index is the source's.
     init(listings: [Int])
 
     var isEmpty: Bool { get }
 
-    mutating func record(_ occurrence: Occurrence, source: Int)
+    mutating func record(_ occurrence: Occurrence?, source: Int)
     /// Takes what one `next()` delivers, or nil if nothing is there.
     mutating func take() -> Output?
     /// Forgets everything.
@@ -18,6 +21,8 @@ protocol Tally: Sendable {
 
 /// Each firing by itself, a source that is listed twice twice: the view of ``Signal`` itself.
 struct FiringTally: Tally {
+    static var readsOccurrences: Bool { false }
+
     private let listings: [Int]
     private var count = 0
 
@@ -27,7 +32,7 @@ struct FiringTally: Tally {
 
     var isEmpty: Bool { count == 0 }
 
-    mutating func record(_ occurrence: Occurrence, source: Int) {
+    mutating func record(_ occurrence: Occurrence?, source: Int) {
         count += listings[source]
     }
 
@@ -44,11 +49,13 @@ struct FiringTally: Tally {
 
 /// All firings as one: the view of ``Signal/coalesced()``.
 struct CoalescedTally: Tally {
+    static var readsOccurrences: Bool { false }
+
     private(set) var isEmpty = true
 
     init(listings: [Int]) {}
 
-    mutating func record(_ occurrence: Occurrence, source: Int) {
+    mutating func record(_ occurrence: Occurrence?, source: Int) {
         isEmpty = false
     }
 
@@ -65,6 +72,8 @@ struct CoalescedTally: Tally {
 
 /// All firings, each source once, in the order of their first firing: the view of ``Signal/causes``.
 struct CauseTally: Tally {
+    static var readsOccurrences: Bool { true }
+
     /// The causes so far, in the order of their first firing.
     private var causes: [Cause] = []
     /// For each source where in `causes` it is, or nil if it has not fired.
@@ -76,7 +85,10 @@ struct CauseTally: Tally {
 
     var isEmpty: Bool { causes.isEmpty }
 
-    mutating func record(_ occurrence: Occurrence, source: Int) {
+    mutating func record(_ occurrence: Occurrence?, source: Int) {
+        guard let occurrence else {
+            preconditionFailure("a firing without its occurrence")  // safe: the source asks what its listeners read
+        }
         if let place = places[source] {
             causes[place].last = occurrence
             causes[place].count += 1

@@ -32,6 +32,12 @@ public struct ServiceDirectories: Hashable, Sendable {
         runtime = try environment.runtime()
         configuration = try environment.configuration()
     }
+
+    /// Whether a process is a service of the system, and not a person's own: root's is, and so is one whose
+    /// configuration the manager says is below `/etc`, since a system service may have any user.
+    public static func isSystemService(environment: [String: String], userID: UInt32) -> Bool {
+        Environment(values: environment, userID: userID, name: "").isSystemService
+    }
 }
 
 /// Why the directories could not be named.
@@ -52,6 +58,8 @@ private struct Environment {
     let values: [String: String]
     let userID: UInt32
     let name: String
+
+    var isSystemService: Bool { userID == 0 || fromManager("CONFIGURATION_DIRECTORY")?.hasPrefix("/etc/") == true }
 
     /// The manager joins several directories by colons; the first one is the service's main one.
     private func fromManager(_ variable: String) -> String? {
@@ -83,8 +91,7 @@ private struct Environment {
 
     func configuration() throws(ServiceDirectoriesError) -> [String] {
         let main = try directory("CONFIGURATION_DIRECTORY", system: "/etc", user: "XDG_CONFIG_HOME", ".config")
-        // A system service has a user of its own: it is known by where the manager says that its configuration is.
-        if userID == 0 || main.hasPrefix("/etc/") { return [main, "/run/\(name)", "/usr/lib/\(name)"] }
+        if isSystemService { return [main, "/run/\(name)", "/usr/lib/\(name)"] }
         let shared = values["XDG_CONFIG_DIRS"]?.split(separator: ":").map(String.init).compactMap(Self.absolute) ?? []
         return [main] + (shared.isEmpty ? ["/etc/xdg"] : shared).map { "\($0)/\(name)" }
     }

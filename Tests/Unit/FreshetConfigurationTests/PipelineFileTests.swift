@@ -136,7 +136,7 @@ struct PipelineFileTests {
             ("refresh: {on: [start, start]}", "3:23: warning: 'start' stands twice; once is enough"),
             (
                 "refresh:",
-                "3:9: error: 'refresh' has to hold keys with values, not nothing; its keys are on, every, "
+                "3:9: error: 'refresh' has to hold keys with values, not nothing; its keys are on, dbus, every, "
                     + "random-delay, quiet, at-most, min-interval, when-running, fresh-for, deadline, retry, needs-network"
             ),
             (

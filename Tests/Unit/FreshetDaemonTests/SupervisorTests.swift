@@ -233,6 +233,8 @@ struct LeftoversTests {
         try home.configure("remote", "source: {url: http://127.0.0.1:9/}\ncache: {file: remote}\n")
         // What the runtime itself opens at its first use is there before.
         _ = try await withDaemon(try Home()) { _ in }
+        // Its threads close theirs when they end.
+        #expect(comesTrue { Leftovers.threads.isEmpty }, "\(Leftovers.threads)")
         let before = Leftovers.descriptors
         for _ in 0..<3 {
             let exit = try await withDaemon(home) { client in

@@ -400,11 +400,11 @@ struct HTTPClientTests {
     @Test("cancelling ends the request: its socket is closed when fetch has thrown")
     func cancel() async throws {
         let asked = Event()
-        let closed = Event()
+        let (closes, closing) = AsyncStream<Bool>.makeStream()
         let origin = try ScriptedOrigin { _, connection in
             connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12")
             asked.happen()
-            if connection.clientCloses() { closed.happen() }
+            closing.yield(connection.clientCloses())
         }
         let task = Task(executorPreference: running.loop) { () async throws(FetchError) in try await fetch(origin.url())
         }
@@ -412,7 +412,8 @@ struct HTTPClientTests {
         task.cancel()
         let result = await task.result
         #expect(throws: FetchError.cancelled) { try result.get() }
-        await closed.occurrence()
+        var closed = closes.makeAsyncIterator()
+        #expect(await closed.next() == true)
         #expect(await client.openRequests == 0)
     }
 

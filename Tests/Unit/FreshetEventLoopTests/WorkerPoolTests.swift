@@ -39,12 +39,16 @@ struct WorkerPoolTests {
         #expect(pool.oldestRunning == nil)
         let (first, second, third) = (try Gate(), try Gate(), try Gate())
         let before = ContinuousClock.now
+        // What gives work runs on a thread of its own: this one blocks until the work has begun.
+        let loop = try EventLoop()
+        try loop.runInThread(named: "test-loop")
+        defer { loop.stop() }
         await withTaskGroup(of: Void.self) { group in
-            group.addTask { await pool.run("first") { first.pass() } }
+            group.addTask(executorPreference: loop) { await pool.run("first") { first.pass() } }
             first.awaitArrival()
-            group.addTask { await pool.run { second.pass() } }
+            group.addTask(executorPreference: loop) { await pool.run { second.pass() } }
             second.awaitArrival()
-            group.addTask { await pool.run("third") { third.pass() } }
+            group.addTask(executorPreference: loop) { await pool.run("third") { third.pass() } }
             let work = pool.oldestRunning
             #expect(work?.name == "first")
             #expect(work.map { $0.since >= before && $0.since <= .now } == true)
@@ -54,6 +58,9 @@ struct WorkerPoolTests {
             second.open()
             third.open()
         }
+        // The thread that did it lets go of it a moment after the caller has its result.
+        let deadline = ContinuousClock.now + .seconds(60)
+        while pool.oldestRunning != nil, ContinuousClock.now < deadline { await Task.yield() }
         #expect(pool.oldestRunning == nil)
     }
 }

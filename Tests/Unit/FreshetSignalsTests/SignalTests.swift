@@ -130,6 +130,31 @@ struct SignalTests {
             ])
     }
 
+    @Test("the clock is read for those who listen to causes alone, and the firings before them count")
+    func clockIsReadForReaders() async throws {
+        let reads = Lock(0)
+        let source = SignalSource(
+            "s",
+            now: {
+                reads.withLock { $0 += 1 }
+                return .now
+            })
+        let plain = source.signal.makeAsyncIterator()
+        let coalesced = source.signal.coalesced().makeAsyncIterator()
+        source.fire()
+        #expect(reads.withLock { $0 } == 0)
+        do {
+            var causes = source.signal.causes.makeAsyncIterator()
+            source.fire()
+            let cause = try #require(await causes.next()?.first)
+            #expect(cause.first.number == 2)
+            #expect(reads.withLock { $0 } == 1)
+        }
+        source.fire()
+        #expect(reads.withLock { $0 } == 1)
+        withExtendedLifetime((plain, coalesced)) {}
+    }
+
     @Test("subscribers on one executor take turns, also when a handler fires again")
     func turns() throws {
         let executor = SerialTestExecutor()

@@ -26,7 +26,8 @@ actor BusBed {
 
     /// Runs a test with a bed, whose bus does not run yet, and removes all of it.
     static func with(limits: String = "", _ body: @Sendable (BusBed) async throws -> Void) async throws {
-        var template = Array("/tmp/freshet-bus.XXXXXX".utf8CString)
+        // Not in /tmp: who waits for a bus to appear watches the directories above it, and other tests fill that one.
+        var template = Array("/dev/shm/freshet-bus.XXXXXX".utf8CString)
         let directory = try #require(mkdtemp(&template).map { String(cString: $0) })
         let loop = try EventLoop()
         try loop.runInThread(named: "bus-bed")
@@ -121,9 +122,13 @@ extension BusConnection {
 actor BusPeer {
     nonisolated let loop: EventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
-    private nonisolated(unsafe) var bus: OpaquePointer?  // used on the loop's thread only, but for the end
+    private(set) nonisolated(unsafe) var bus: OpaquePointer?  // used on the loop's thread only, but for the end
     private var watch: DescriptorWatch?
     private var preparing = false
+    /// logind's sessions by the paths of their objects.
+    var sessions: [String: LogindMessage.Properties] = [:]
+    /// How often they were listed.
+    var listings = 0
 
     private init(_ loop: EventLoop) { self.loop = loop }
 
@@ -204,11 +209,16 @@ actor BusPeer {
     func setPreparing(_ isPreparing: Bool) { preparing = isPreparing }
 
     private static let asked: sd_bus_message_handler_t = { message, peer, _ in
-        guard let message, let peer,
-            sd_bus_message_is_method_call(message, "org.freedesktop.DBus.Properties", "Get") > 0
-        else { return 0 }
+        guard let message, let peer else { return 0 }
         nonisolated(unsafe) let call = message  // on the peer's thread already
-        return Unmanaged<BusPeer>.fromOpaque(peer).takeUnretainedValue().assumeIsolated { $0.answer(call) }
+        return Unmanaged<BusPeer>.fromOpaque(peer).takeUnretainedValue().assumeIsolated { peer in
+            if sd_bus_message_is_method_call(call, LogindMessage.properties, "Get") > 0 { return peer.answer(call) }
+            if sd_bus_message_is_method_call(call, LogindMessage.properties, "GetAll") > 0 {
+                return peer.answerSession(call)
+            }
+            return sd_bus_message_is_method_call(call, LogindMessage.manager, "ListSessions") > 0
+                ? peer.answerSessions(call) : 0
+        }
     }
 
     private func answer(_ call: OpaquePointer) -> Int32 {

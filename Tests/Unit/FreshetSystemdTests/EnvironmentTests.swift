@@ -72,6 +72,18 @@ struct ServiceDirectoriesTests {
         #expect(directories.configuration == ["/home/ann/.config/freshet", "/etc/xdg/freshet"])
     }
 
+    @Test(
+        "a system service is root's, or configured below /etc",
+        arguments: [
+            (0, nil, true), (990, "/etc/freshet", true), (1_000, "/home/ann/.config/freshet", false),
+            (1_000, nil, false), (1_000, "etc/freshet", false),
+        ])
+    func system(user: UInt32, configuration: String?, isSystem: Bool) {
+        var environment = ["HOME": "/home/ann"]
+        environment["CONFIGURATION_DIRECTORY"] = configuration
+        #expect(ServiceDirectories.isSystemService(environment: environment, userID: user) == isSystem)
+    }
+
     @Test("of a user follow the XDG variables, but for relative ones")
     func xdg() throws {
         let directories = try ServiceDirectories(

@@ -40,14 +40,14 @@ final class Gate: Sendable {
 
     /// Blocks the calling thread, not for ever.
     func pass() {
-        let deadline = ContinuousClock.now + .seconds(20)
+        let deadline = ContinuousClock.now + .seconds(120)
         while !isOpen.load(ordering: .acquiring) && ContinuousClock.now < deadline { briefPause() }
     }
 }
 
 /// Waits for a condition, at most for a time that is hit in failure only.
 func eventually(_ condition: () async -> Bool) async -> Bool {
-    let deadline = ContinuousClock.now + .seconds(20)
+    let deadline = ContinuousClock.now + .seconds(120)
     while ContinuousClock.now < deadline {
         if await condition() { return true }
         briefPause()

@@ -57,7 +57,7 @@ final class ScriptedOrigin: Sendable {
     typealias Script = @Sendable (Request, Connection) -> Void
 
     /// Milliseconds after which a wait in the origin is given up.
-    static let patience: Int32 = 20_000
+    static let patience: Int32 = 120_000
 
     let port: UInt16
     private let listener: Int32

@@ -1,0 +1,21 @@
+import AsyncAlgorithms
+
+/// The task that sends waits until the element is taken, so it is one task for all operations of a sample.
+func heardChannel(_ name: String) -> Subject {
+    let channel = AsyncChannel<Void>()
+    let stage = Stage()
+    let counter = Counter()
+    let task = stage.listen(to: channel, counting: counter)
+    var subject = Subject(name) { operations in
+        _ = Task(executorPreference: stage) {
+            for _ in 0..<operations { await channel.send(()) }
+        }
+        stage.step()
+    }
+    subject.delivered = Delivered(counter: counter, perOperation: 1)
+    subject.finish = {
+        task.cancel()
+        stage.step()
+    }
+    return subject
+}

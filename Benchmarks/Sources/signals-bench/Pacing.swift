@@ -1,0 +1,67 @@
+import AsyncAlgorithms
+import Dispatch
+import FreshetSignals
+import OpenCombine
+import OpenCombineDispatch
+
+/// Elements without a pause.
+struct Storm: AsyncSequence, Sendable {
+    typealias Element = Int
+    typealias Failure = Never
+    let count: Int
+
+    struct AsyncIterator: AsyncIteratorProtocol {
+        var left: Int
+
+        mutating func next(isolation: isolated (any Actor)? = #isolation) async -> Int? {
+            guard left > 0 else { return nil }
+            left -= 1
+            return left
+        }
+    }
+
+    func makeAsyncIterator() -> AsyncIterator { AsyncIterator(left: count) }
+}
+
+/// A storm of elements that ends, of which one is delivered at its end.
+func debounceStorm(_ bench: Bench) {
+    bench.table(
+        "debounce", "debounce of one second under a storm that ends: for each element, on the global executor",
+        [
+            storm("the storm alone") { $0 },
+            storm("Freshet", perRun: 1) { $0.debounce(for: .seconds(1), atMost: nil) },
+            storm("Freshet, atMost 5 s", perRun: 1) { $0.debounce(for: .seconds(1), atMost: .seconds(5)) },
+            storm("swift-async-algorithms", perRun: 1) { $0.debounce(for: .seconds(1)) },
+            dispatched("OpenCombine, on a queue of Dispatch"),
+        ],
+        missing: [
+            "swift-async-algorithms and OpenCombine have no longest wait: under a storm that does not end they never "
+                + "deliver"
+        ])
+}
+
+private func storm<S: AsyncSequence & Sendable>(
+    _ name: String, perRun: Int? = nil, _ debounce: @escaping @Sendable (Storm) -> S
+) -> Subject {
+    let counter = Counter()
+    var subject = Subject(
+        name,
+        onPool: { operations in
+            var iterator = debounce(Storm(count: operations)).makeAsyncIterator()
+            while (try? await iterator.next(isolation: nil)) != nil { counter.add() }
+        })
+    subject.delivered = Delivered(counter: counter, perOperation: perRun == nil ? 1 : 0, perRun: perRun ?? 0)
+    return subject
+}
+
+private func dispatched(_ name: String) -> Subject {
+    let queue = DispatchQueue(label: "storm")
+    return Subject(name) { operations in
+        let sender = PassthroughSubject<Int, Never>()
+        let cancellable = sender.debounce(for: .seconds(1), scheduler: queue.ocombine).sink { _ in }
+        for number in 0..<operations { sender.send(number) }
+        // What it did on the queue is its own.
+        queue.sync {}
+        cancellable.cancel()
+    }
+}

@@ -1,0 +1,119 @@
+import FreshetControl
+import FreshetPipelines
+import FreshetSignals
+import FreshetSystemSignals
+import Logging
+
+/// One match of D-Bus, followed for all pipelines that listen to it.
+struct BusSignalFollower: Sendable {
+    let followed: BusSignal
+    /// Set to end the tasks that follow.
+    let ending = CurrentValue(false)
+
+    /// The row of `freshetctl signals`.
+    static func row(of match: BusSignalMatch) -> String { "\(SignalName.dbus) \(match)" }
+}
+
+/// Signals of D-Bus that pipelines listen to.
+extension Supervisor {
+    /// The signal of a match, which is followed until ``releaseBusSignals()`` finds that nobody needs it. Nil if the bus
+    /// would not take it, which the configuration was refused for.
+    func busSignal(_ match: BusSignalMatch) -> Signal? {
+        if let known = busSignals[match] { return known.followed.signal }
+        guard let bus = bus(match.bus), let valid = try? BusMatch(match) else { return nil }
+        let follower = BusSignalFollower(followed: bus.follow(valid))
+        busSignals[match] = follower
+        let (signal, row) = (follower.followed.signal, BusSignalFollower.row(of: match))
+        adopt { [weak self, book, ending = follower.ending] in
+            await withDiscardingTaskGroup { group in
+                group.addTask {
+                    for await causes in signal.causes {
+                        guard let cause = causes.first else { continue }
+                        book.note(SignalName.dbus, row: row, cause.last.detail, count: cause.count)
+                    }
+                }
+                group.addTask { await self?.sayUnheard(match) }
+                for await isEnding in ending where isEnding { break }
+                group.cancelAll()
+            }
+        }
+        return signal
+    }
+
+    private func bus(_ bus: BusSignalMatch.Bus) -> BusSignals? {
+        switch bus {
+        case .system: return parts?.systemBus
+        case .session:
+            let signals = sessionBus ?? BusSignals(BusConnection(loop, .session))
+            sessionBus = signals
+            return signals
+        }
+    }
+
+    /// Says once of a match that it is not heard.
+    private func sayUnheard(_ match: BusSignalMatch) async {
+        guard let standings = busSignals[match]?.followed.standings else { return }
+        for await standing in standings {
+            guard let reason = standing.fault else { continue }
+            log.say(.busUnheard, [.match: .string("\(match)"), .error: .string(reason)])
+            return
+        }
+    }
+
+    /// Ends what no pipeline listens to any more; the session's bus too, if that was the last.
+    func releaseBusSignals() {
+        let needed = Set(pipelines.values.flatMap(\.definition.refresh.dbus))
+        for (match, follower) in busSignals where !needed.contains(match) {
+            follower.ending.value = true
+            busSignals[match] = nil
+        }
+        if !busSignals.keys.contains(where: { $0.bus == .session }) { sessionBus = nil }
+    }
+
+    /// The rows of `freshetctl signals`.
+    func busStatus() -> [SignalStatus] {
+        busSignals.map { match, follower in
+            let standing = follower.followed.standing
+            return book.status(
+                BusSignalFollower.row(of: match), fact: standing.text, unavailable: standing.fault)
+        }
+    }
+}
+
+extension BusMatch {
+    init(_ match: BusSignalMatch) throws(InvalidMatch) {
+        try self.init(
+            sender: match.sender, path: match.path, pathNamespace: match.pathNamespace, interface: match.interface,
+            member: match.member, firstArgument: match.firstArgument)
+    }
+
+    /// What configuration asks of each match.
+    @Sendable static func fault(of match: BusSignalMatch) -> String? {
+        do throws(InvalidMatch) {
+            _ = try BusMatch(match)
+            return nil
+        } catch {
+            return error.description
+        }
+    }
+}
+
+extension BusStanding {
+    /// What `freshetctl signals` shows.
+    var text: String {
+        switch self {
+        case .connecting: "not heard yet"
+        case .inForce(sender: let sender?): "heard from \(sender)"
+        case .inForce(sender: nil): "heard"
+        case .refused, .disconnected: "not heard"
+        }
+    }
+
+    /// Why nothing is heard; nil: nothing is wrong.
+    var fault: String? {
+        switch self {
+        case .connecting, .inForce: nil
+        case .refused(let reason), .disconnected(let reason): reason
+        }
+    }
+}

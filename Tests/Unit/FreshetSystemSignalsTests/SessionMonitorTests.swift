@@ -1,0 +1,106 @@
+import FreshetSignals
+import Testing
+
+@testable import FreshetSystemSignals
+
+/// A real bus with a peer that plays logind.
+@Suite("The monitor of sessions", .timeLimit(.minutes(1)))
+struct SessionMonitorTests {
+    @Test("login, lock, unlock, a switch to another session and back, logout")
+    func life() async throws {
+        try await BusBed.with { bed in
+            try await bed.start()
+            let monitor = SessionMonitor(bus: await bed.connection(), scope: .local)
+            let logind = try await BusPeer.connected(to: bed.address)
+            await logind.setSessions(logindSession("3", active: true), logindSession("4", of: "bob", remote: true))
+            // Asked for while there is none: what is found then is news.
+            try await monitor.reach { $0.logind == .unavailable(reason: "logind does not run") }
+            var causes = monitor.foreground.causes.makeAsyncIterator()
+            try await logind.own("org.freedesktop.login1")
+            #expect(await causes.next(isolation: nil)?.first?.last.detail == "session 3 of alice became active")
+            #expect(monitor.fact.description == "session 3 of alice active, unlocked")
+
+            try await logind.changeSession("3", locked: true)
+            try await monitor.reach { $0.description == "session 3 of alice active, locked" }
+            try await logind.changeSession("3", locked: false)
+            let unlocked = await causes.next(isolation: nil)?.first
+            #expect(unlocked?.last.detail == "session 3 of alice was unlocked" && unlocked?.count == 1)
+
+            try await logind.changeSession("3", active: false)
+            try await logind.addSession(logindSession("5", of: "carol", user: 1_002, active: true))
+            #expect(await causes.next(isolation: nil)?.first?.last.detail == "session 5 of carol became active")
+            try await logind.removeSession("5")
+            try await logind.changeSession("3", active: true)
+            let back = await causes.next(isolation: nil)?.first
+            #expect(back?.last.detail == "session 3 of alice became active" && back?.last.number == 4)
+            try await logind.removeSession("3")
+            try await monitor.reach { $0.sessions.isEmpty }
+            await logind.leave()
+            try await monitor.reach { $0.logind == .unavailable(reason: "logind does not run") }
+        }
+    }
+
+    @Test("what logind and the sessions were at the start is no news; nobody but logind is believed")
+    func start() async throws {
+        try await BusBed.with { bed in
+            try await bed.start()
+            let logind = try await BusPeer.connected(to: bed.address)
+            await logind.setSessions(logindSession("3", active: true))
+            try await logind.own("org.freedesktop.login1")
+            let bus = await bed.connection()
+            try await bus.reach { $0 == .connected }
+            let monitor = SessionMonitor(bus: bus, scope: .user(1_000))
+            var causes = monitor.foreground.causes.makeAsyncIterator()
+            try await monitor.reach { $0.sessions.count == 1 }
+            let forger = try await BusPeer.connected(to: bed.address)
+            await forger.setSessions(logindSession("3", locked: true))
+            try await forger.changeSession("3", active: false)
+            try await forger.changeSession("3", active: true)
+            try await bus.settle()
+            try await logind.changeSession("3", active: false)
+            try await logind.changeSession("3", active: true)
+            #expect(await causes.next(isolation: nil)?.first?.count == 1)
+            await forger.leave()
+            await logind.leave()
+        }
+    }
+
+    @Test("a bus that is restarted: sessions are listed anew, and who arrived meanwhile fires once")
+    func restarted() async throws {
+        try await BusBed.with { bed in
+            try await bed.start()
+            let first = try await BusPeer.connected(to: bed.address)
+            await first.setSessions(logindSession("3", active: true, locked: true), logindSession("4", active: true))
+            try await first.own("org.freedesktop.login1")
+            let monitor = SessionMonitor(bus: await bed.connection(), scope: .local)
+            try await monitor.reach { $0.sessions.count == 2 }
+            var causes = monitor.foreground.causes.makeAsyncIterator()
+            await bed.stop()
+            try await monitor.reach { $0.logind != .available }
+            #expect(monitor.fact.sessions.count == 2)
+            await first.leave()
+            try await bed.start()
+            let second = try await BusPeer.connected(to: bed.address)
+            await second.setSessions(logindSession("3", active: true), logindSession("4", active: true))
+            try await second.own("org.freedesktop.login1")
+            let cause = await causes.next(isolation: nil)?.first
+            #expect(cause?.count == 1 && cause?.last.detail == "session 3 of alice was unlocked")
+            #expect(await second.listings == 1)
+            await second.leave()
+        }
+    }
+
+    @Test("without a bus there is no session, and it says so")
+    func withoutBus() {
+        let monitor = SessionMonitor(bus: nil, scope: .local)
+        #expect(monitor.fact == SessionFact(logind: .unavailable(reason: "the system bus is not used")))
+    }
+}
+
+extension SessionMonitor {
+    /// Waits for a fact; the suite's time limit is the deadline.
+    fileprivate func reach(_ isWanted: @Sendable (SessionFact) -> Bool) async throws {
+        for await fact in facts where isWanted(fact) { return }
+        throw CancellationError()
+    }
+}
