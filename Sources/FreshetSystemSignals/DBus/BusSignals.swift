@@ -2,7 +2,7 @@ import FreshetEventLoop
 public import FreshetSignals
 import Synchronization
 
-/// The signals of a bus, each match one ``Signal``.
+/// The signals of a bus, each match one `Signal`.
 ///
 /// ```swift
 /// let signals = BusSignals(BusConnection(loop, .system))
