@@ -38,6 +38,7 @@ actor Supervisor {
     let news: NewsDesk
     let standard = StandardSignals()
     let operation = Trigger(SignalName.operation)
+    let commitNews: CommitNews
     /// What no other host has, for delays that are always the same here.
     let identity: [UInt8]
 
@@ -113,6 +114,7 @@ actor Supervisor {
         book = SignalBook(events: events)
         news = NewsDesk(log: log, clock: clock)
         fileNews = FileNews(log: log, book: book)
+        commitNews = CommitNews(book: book)
         directories = try Self.directories(options)
         identity = MachineIdentity.read()?.bytes ?? MachineIdentity.hostName
         (jobs, jobsInput) = AsyncStream.makeStream()

@@ -23,6 +23,7 @@ extension DefinitionReader {
         policy.whenRunning = value("when-running", in: section, .choice()) ?? policy.whenRunning
         policy.needsNetwork = value("needs-network", in: section, .networkNeed) ?? policy.needsNetwork
         policy.files = files(in: section)
+        policy.after = after(in: section)
         readStorm(in: section, into: &policy)
         readFreshness(in: section, into: &policy)
         if let retry = self.section(.retry, "retry", in: section) { policy.retry = self.retry(in: retry) }

@@ -67,7 +67,7 @@ package enum KeyCatalogue {
         .pipeline: ["format", "description", "source", "transform", "refresh", "check", "cache"],
         .source: ["url", "file", "exec", "headers", "credential", "transform"],
         .refresh: [
-            "on", "files", "dbus", "every", "random-delay", "quiet", "at-most", "min-interval", "when-running",
+            "on", "files", "dbus", "after", "every", "random-delay", "quiet", "at-most", "min-interval", "when-running",
             "fresh-for",
             "deadline", "retry", "needs-network",
         ],
@@ -81,7 +81,7 @@ package enum KeyCatalogue {
     private static let laterKeys: [Section: [String]] = [
         .pipeline: ["parameters", "on-change"],
         .source: ["pipeline", "each", "pages"],
-        .refresh: ["after", "budget", "honour-origin", "max-age"],
+        .refresh: ["budget", "honour-origin", "max-age"],
         .check: ["min-items", "shrink"],
         .cache: ["key", "files", "max-age"],
         .daemon: ["cache"],

@@ -25,6 +25,8 @@ package struct RefreshPolicy: Hashable, Sendable {
     package var needsNetwork: NetworkNeed
     /// Absolute paths whose changes are demands, none twice.
     package var files: [String]
+    /// The names of other pipelines whose new generations are demands, none twice.
+    package var after: [String]
 
     /// A storm has calmed down when nothing came for two seconds: longer than a carrier's bounce or the burst of
     /// messages by which a link comes up.
@@ -41,7 +43,7 @@ package struct RefreshPolicy: Hashable, Sendable {
         minInterval: Duration = RefreshPolicy.defaultMinInterval, whenRunning: WhenRunning = .queue,
         freshFor: Duration = RefreshPolicy.defaultFreshFor, deadline: Duration = RefreshPolicy.defaultDeadline,
         retry: RetryPolicy = RetryPolicy(), needsNetwork: NetworkNeed = .bySource,
-        files: [String] = []
+        files: [String] = [], after: [String] = []
     ) {
         self.on = on
         self.dbus = dbus
@@ -56,6 +58,7 @@ package struct RefreshPolicy: Hashable, Sendable {
         self.retry = retry
         self.needsNetwork = needsNetwork
         self.files = files
+        self.after = after
     }
 }
 
