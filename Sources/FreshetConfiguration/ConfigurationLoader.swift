@@ -64,7 +64,7 @@ package struct ConfigurationLoader: Sendable {
                 byName[owner.pipeline, default: []] += withExcerpts([fault], from: source(of: owner.location.file))
             }
         }
-        for (name, fault) in order.faults() {
+        for (name, fault) in order.faults(among: configuration.files.keys) {
             byName[name, default: []] += withExcerpts([fault], from: source(of: fault.file))
         }
         configuration.faulty = byName.filter { $0.value.contains { $0.severity == .error } }

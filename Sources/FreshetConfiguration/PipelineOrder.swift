@@ -7,31 +7,41 @@ struct Predecessor: Hashable, Sendable {
 /// Which pipelines run after which: whether all that are named exist, and that none runs after itself, by whatever way.
 ///
 ///     var order = PipelineOrder()
-///     order.add("catalogue", after: [])
 ///     order.add("prices", after: [Predecessor(name: "catalogue", location: place)])
-///     let faults = order.faults()
+///     let faults = order.faults(among: configuration.files.keys)
 struct PipelineOrder {
     /// The most names of a cycle that a message shows.
     static let mostNamesShown = 8
+    /// The most names for which one is looked for that was meant: each is compared with all that there are.
+    static let mostSuggestions = 100
     private static let keyPath = "refresh.after"
 
+    /// Of those alone that have any: most have none, and cost nothing.
     private var predecessors: [String: [Predecessor]] = [:]
 
-    /// A pipeline that exists; one whose file has faults does, too.
     mutating func add(_ name: String, after predecessors: [Predecessor]) {
-        self.predecessors[name] = predecessors
+        if !predecessors.isEmpty { self.predecessors[name] = predecessors }
     }
 
     /// What is wrong, each with the pipeline whose file says so. Without those pipelines the rest has no cycle.
-    func faults() -> [(pipeline: String, Diagnostic)] {
+    ///
+    /// - Parameter pipelines: All that exist; one whose file has faults does, too.
+    func faults(among pipelines: some Collection<String>) -> [(pipeline: String, Diagnostic)] {
+        guard !predecessors.isEmpty else { return [] }
+        let pipelines = Set(pipelines)
+        var near: [String: String?] = [:]
         var faults: [(pipeline: String, Diagnostic)] = []
         var successors: [String: [String]] = [:]
         for (name, predecessors) in predecessors.sorted(by: { $0.key < $1.key }) {
             for predecessor in predecessors {
                 if predecessor.name == name {
                     faults.append((name, Self.ownName(predecessor)))
-                } else if self.predecessors[predecessor.name] == nil {
-                    faults.append((name, unknown(predecessor, in: name)))
+                } else if !pipelines.contains(predecessor.name) {
+                    if near[predecessor.name] == nil, near.count < Self.mostSuggestions {
+                        near[predecessor.name] = .some(Self.nearest(to: predecessor.name, among: pipelines))
+                    }
+                    let meant = near[predecessor.name] ?? nil
+                    faults.append((name, Self.unknown(predecessor, meant: meant == name ? nil : meant)))
                 } else {
                     successors[predecessor.name, default: []].append(name)
                 }
@@ -46,14 +56,16 @@ struct PipelineOrder {
             remedy: "leave it out")
     }
 
-    private func unknown(_ predecessor: Predecessor, in name: String) -> Diagnostic {
-        let others = predecessors.keys.filter { $0 != name }.sorted()
-        let file = predecessor.name.hasSuffix(".yaml") ? String(predecessor.name.dropLast(5)) : predecessor.name
-        let near = Suggestion.nearest(to: file, among: others)
-        return Diagnostic(
-            at: predecessor.location, keyPath: Self.keyPath,
+    private static func nearest(to name: String, among pipelines: Set<String>) -> String? {
+        let name = name.hasSuffix(".yaml") ? String(name.dropLast(".yaml".count)) : name
+        return pipelines.contains(name) ? name : Suggestion.nearest(to: name, among: pipelines.sorted())
+    }
+
+    private static func unknown(_ predecessor: Predecessor, meant: String?) -> Diagnostic {
+        Diagnostic(
+            at: predecessor.location, keyPath: keyPath,
             message: "there is no pipeline \(predecessor.name.quoted)",
-            remedy: near.map { "did you mean '\($0)'?" } ?? "'after' takes the names of other pipelines")
+            remedy: meant.map { "did you mean '\($0)'?" } ?? "'after' takes the names of other pipelines")
     }
 
     // MARK: Cycles

@@ -125,6 +125,18 @@ struct AfterTests {
         #expect(texts(load(65).diagnostics) == ["a.yaml:69:5: error: 'after' has more than 64 pipelines"])
     }
 
+    @Test("What was meant is looked for as long as there are not more than 100 names that are not there")
+    func suggestions() {
+        var order = PipelineOrder()
+        for number in 100...200 {
+            let place = Location(file: "p\(number).yaml", line: 1, column: 1)
+            order.add("p\(number)", after: [Predecessor(name: "catalogue\(number)", location: place)])
+        }
+        let remedies = order.faults(among: ["catalogue"]).map(\.1.remedy)
+        #expect(remedies.prefix(100).allSatisfy { $0 == "did you mean 'catalogue'?" })
+        #expect(remedies.dropFirst(100) == ["'after' takes the names of other pipelines"])
+    }
+
     // MARK: Circles
 
     private static let remedy = "each has the one before it in its 'after': take one out"
@@ -174,7 +186,7 @@ struct AfterTests {
                 let before = number == 0 ? (closed ? count - 1 : nil) : number - 1
                 order.add("p\(number)", after: before.map { [Predecessor(name: "p\($0)", location: place)] } ?? [])
             }
-            return order.faults().map(\.1.message)
+            return order.faults(among: (0..<count).map { "p\($0)" }).map(\.1.message)
         }
         #expect(
             texts(8, closed: true) == [
