@@ -149,7 +149,7 @@ struct PipelineFileTests {
             ),
             (
                 "refresh:",
-                "3:9: error: 'refresh' has to hold keys with values, not nothing; its keys are on, files, dbus, every, "
+                "3:9: error: 'refresh' has to hold keys with values, not nothing; its keys are on, files, dbus, after, every, "
                     + "random-delay, quiet, at-most, min-interval, when-running, fresh-for, deadline, retry, needs-network"
             ),
             (
