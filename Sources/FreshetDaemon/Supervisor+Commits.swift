@@ -9,6 +9,27 @@ extension Supervisor {
         definition.refresh.after.map(commitNews.signal(of:))
     }
 
+    /// In which turns pipelines run, so that each comes after those that it runs after.
+    ///
+    /// - Parameter after: what each runs after; without a circle. Who is no key does not run.
+    static func turns(_ after: [String: [String]]) -> [[String]] {
+        var awaited = after.mapValues { $0.count { after[$0] != nil } }
+        var successors: [String: [String]] = [:]
+        for (name, before) in after {
+            for other in before { successors[other, default: []].append(name) }
+        }
+        var turns: [[String]] = []
+        var turn = awaited.filter { $0.value == 0 }.map(\.key)
+        while !turn.isEmpty {
+            turns.append(turn.sorted())
+            turn = turn.flatMap { successors[$0] ?? [] }.filter { name in
+                awaited[name, default: 0] -= 1
+                return awaited[name] == 0
+            }
+        }
+        return turns
+    }
+
     /// The rows of `freshetctl signals`, one for each pipeline that another one waits for.
     func commitStatuses() async -> [SignalStatus] {
         var rows: [SignalStatus] = []

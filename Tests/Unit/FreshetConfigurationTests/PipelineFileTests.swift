@@ -149,8 +149,9 @@ struct PipelineFileTests {
             ),
             (
                 "refresh:",
-                "3:9: error: 'refresh' has to hold keys with values, not nothing; its keys are on, files, dbus, after, every, "
-                    + "random-delay, quiet, at-most, min-interval, when-running, fresh-for, deadline, retry, needs-network"
+                "3:9: error: 'refresh' has to hold keys with values, not nothing; its keys are on, files, dbus, after, "
+                    + "every, random-delay, quiet, at-most, min-interval, when-running, fresh-for, deadline, retry, "
+                    + "needs-network"
             ),
             (
                 "description:",

@@ -157,6 +157,15 @@ struct CommitTests {
         }
     }
 
+    @Test("run once, each comes in its turn")
+    func turns() {
+        #expect(Supervisor.turns([:]) == [])
+        #expect(Supervisor.turns(["b": [], "a": []]) == [["a", "b"]])
+        #expect(
+            Supervisor.turns(["d": ["b", "c"], "c": ["a"], "b": ["a"], "a": [], "e": ["a", "d"], "f": ["faulty"]])
+                == [["a", "f"], ["b", "c"], ["d"], ["e"]])
+    }
+
     @Test("one that waits for a pipeline whose file is faulty says so")
     func faulty() async throws {
         let home = try Home()
