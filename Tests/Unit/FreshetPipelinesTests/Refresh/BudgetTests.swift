@@ -53,7 +53,7 @@ struct BudgetTests {
         _ = talk.at(501, .ended(run: 2, .succeeded(changed: true, generation: 1), requests: 4))
         #expect(used() == 4)
         _ = talk.at(600, .refresh(request: nil, force: false))
-        _ = talk.at(601, .ended(run: 3, .cancelled, requests: 0))
+        _ = talk.at(601, .ended(run: 3, .failed(RunFailure(.local, "no memory")), requests: 0))
         #expect(used() == 4)
     }
 
