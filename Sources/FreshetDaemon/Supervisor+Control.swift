@@ -62,7 +62,10 @@ extension Supervisor: ControlService {
 
     private func result(_ name: String, _ refusal: RefreshRefusal) -> RefreshResult {
         var until: Int64?
-        if case .retryAfter(let instant) = refusal { until = WallClock.microseconds(at: instant) }
+        switch refusal {
+        case .retryAfter(let instant), .budget(let instant): until = WallClock.microseconds(at: instant)
+        case .held: break
+        }
         return RefreshResult(name: name, tryLater: TryLaterHint(reason: refusal.description, until: until))
     }
 

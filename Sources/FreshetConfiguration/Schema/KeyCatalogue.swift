@@ -68,8 +68,7 @@ package enum KeyCatalogue {
         .source: ["url", "file", "exec", "headers", "credential", "transform"],
         .refresh: [
             "on", "files", "dbus", "after", "every", "random-delay", "quiet", "at-most", "min-interval", "when-running",
-            "fresh-for",
-            "deadline", "retry", "needs-network",
+            "fresh-for", "deadline", "retry", "budget", "needs-network",
         ],
         .dbus: ["bus", "sender", "path", "path-namespace", "interface", "member", "arg0"],
         .retry: ["from", "to"],
@@ -81,7 +80,7 @@ package enum KeyCatalogue {
     private static let laterKeys: [Section: [String]] = [
         .pipeline: ["parameters", "on-change"],
         .source: ["pipeline", "each", "pages"],
-        .refresh: ["budget", "honour-origin", "max-age"],
+        .refresh: ["honour-origin", "max-age"],
         .check: ["min-items", "shrink"],
         .cache: ["key", "files", "max-age"],
         .daemon: ["cache"],

@@ -21,6 +21,8 @@ package struct RefreshPolicy: Hashable, Sendable {
     /// The longest that a run may take.
     package var deadline: Duration
     package var retry: RetryPolicy
+    /// How many requests it may make; nil: any number.
+    package var budget: RequestBudget?
     /// Whether a run waits for the network.
     package var needsNetwork: NetworkNeed
     /// Absolute paths whose changes are demands, none twice.
@@ -42,7 +44,7 @@ package struct RefreshPolicy: Hashable, Sendable {
         quiet: Duration = RefreshPolicy.defaultQuiet, atMost: Duration = RefreshPolicy.defaultAtMost,
         minInterval: Duration = RefreshPolicy.defaultMinInterval, whenRunning: WhenRunning = .queue,
         freshFor: Duration = RefreshPolicy.defaultFreshFor, deadline: Duration = RefreshPolicy.defaultDeadline,
-        retry: RetryPolicy = RetryPolicy(), needsNetwork: NetworkNeed = .bySource,
+        retry: RetryPolicy = RetryPolicy(), budget: RequestBudget? = nil, needsNetwork: NetworkNeed = .bySource,
         files: [String] = [], after: [String] = []
     ) {
         self.on = on
@@ -56,6 +58,7 @@ package struct RefreshPolicy: Hashable, Sendable {
         self.freshFor = freshFor
         self.deadline = deadline
         self.retry = retry
+        self.budget = budget
         self.needsNetwork = needsNetwork
         self.files = files
         self.after = after
