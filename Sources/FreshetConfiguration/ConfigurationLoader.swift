@@ -48,7 +48,7 @@ package struct ConfigurationLoader: Sendable {
             // A mask, or a file that went away since its directory was listed.
             guard !files.isEmpty || !faults.isEmpty else { continue }
             configuration.files[group.name] = files
-            if let definition { configuration.pipelines.append(definition) }
+            if let definition { configuration.pipelines.append(configuration.daemon.completing(definition)) }
             if !faults.isEmpty { byName[group.name] = faults }
             if let cacheFile { cacheFiles[cacheFile.name, default: []].append((group.name, cacheFile.location)) }
         }

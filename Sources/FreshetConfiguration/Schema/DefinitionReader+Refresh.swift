@@ -21,7 +21,7 @@ extension DefinitionReader {
         policy.deadline =
             value("deadline", in: section, .duration(Self.leastDeadline...TimeSpan.longest)) ?? policy.deadline
         policy.whenRunning = value("when-running", in: section, .choice()) ?? policy.whenRunning
-        policy.needsNetwork = value("needs-network", in: section, .networkNeed) ?? policy.needsNetwork
+        policy.needsNetwork = networkNeed(in: section) ?? policy.needsNetwork
         policy.files = files(in: section)
         readStorm(in: section, into: &policy)
         readFreshness(in: section, into: &policy)
@@ -147,13 +147,5 @@ extension ValueKind where Value == String {
             throw ValueFault("holds an empty name or '.'", remedy: "leave it out")
         }
         return path
-    }
-}
-
-extension ValueKind where Value == NetworkNeed {
-    fileprivate static let networkNeed = ValueKind(name: "true, false or an address") { scalar throws(ValueFault) in
-        if let flag = try? ValueKind<Bool>.boolean.read(scalar) { return flag ? .yes : .no }
-        guard scalar.text.contains(where: { ":.".contains($0) }) else { throw .notBoolean(scalar) }
-        return .address(try ValueKind<String>.address.read(scalar))
     }
 }
