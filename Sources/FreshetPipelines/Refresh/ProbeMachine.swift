@@ -2,7 +2,8 @@
 package enum ProofVerdict: Hashable, Sendable {
     /// The network leads to where it should. It holds for the epoch and those before, until the instant.
     case proven(epoch: UInt64, until: ContinuousClock.Instant)
-    /// Not yet, with a sentence for people that says what came instead. It is tried again.
+    /// Not yet, with a sentence for people that says what came instead. It is tried again, and told again if the
+    /// sentence is another one.
     case refused(String)
 }
 
@@ -89,6 +90,8 @@ struct ProbeMachine: Sendable {
 
     private let probe: NetworkProbe
     private var waiters: Set<Waiter> = []
+    /// Those of them who do not know yet why they wait.
+    private var untold: Set<Waiter> = []
     private var epoch: UInt64 = 0
     private var attempt: Attempt?
     private var lastAttempt: (number: UInt64, began: Instant?) = (0, nil)
@@ -114,7 +117,9 @@ struct ProbeMachine: Sendable {
     mutating func handle(_ event: Event, now: Instant) -> [Action] {
         switch event {
         case .wanted(let waiter, let epoch, let since): wanted(by: waiter, epoch: epoch, since: since, now)
-        case .released(let waiter): waiters.remove(waiter)
+        case .released(let waiter):
+            waiters.remove(waiter)
+            untold.remove(waiter)
         case .ended(let number, let outcome): ended(number, outcome, now)
         case .timer: break
         }
@@ -136,6 +141,7 @@ struct ProbeMachine: Sendable {
         }
         if let proof, proof.epoch >= epoch, now < proof.until {
             waiters.remove(waiter)
+            untold.remove(waiter)
             actions.append(.tell([waiter], .proven(epoch: proof.epoch, until: proof.until)))
             return
         }
@@ -147,7 +153,10 @@ struct ProbeMachine: Sendable {
         // Not if it is asked now: then the answer is to come.
         let goesOn = attempt != nil || (nextAttempt.map { now < $0 } ?? false)
         if goesOn, let spell, spell.epoch == self.epoch, !isOutdated(lastAttempt.began) {
+            untold.remove(waiter)
             actions.append(.tell([waiter], .refused(spell.sentence)))
+        } else {
+            untold.insert(waiter)
         }
     }
 
@@ -203,6 +212,7 @@ struct ProbeMachine: Sendable {
         guard !waiters.isEmpty else { return }
         actions.append(.tell(waiters.sorted(), .proven(epoch: attempt.epoch, until: until)))
         waiters = []
+        untold = []
     }
 
     private mutating func refused(_ attempt: Attempt, _ failure: RunFailure, _ now: Instant) {
@@ -211,6 +221,9 @@ struct ProbeMachine: Sendable {
         let pause = min(Self.firstPause * (1 << min(failures - 1, 16)), Self.longestPause)
         nextAttempt = isOutdated(attempt.began) ? nil : now.advanced(by: pause)
         let sentence = "the network does not reach \(probe.text): \(failure.message)"
+        // Of a thousand who know already, none is woken each minute.
+        let listeners = spell?.sentence == sentence ? untold : waiters
+        untold = []
         var spell = spell ?? Spell(began: attempt.began, sentence: sentence, epoch: epoch)
         spell.sentence = sentence
         spell.epoch = epoch
@@ -221,7 +234,7 @@ struct ProbeMachine: Sendable {
             actions.append(.report(.refused(probe, sentence)))
         }
         self.spell = spell
-        if !waiters.isEmpty { actions.append(.tell(waiters.sorted(), .refused(sentence))) }
+        if !listeners.isEmpty { actions.append(.tell(listeners.sorted(), .refused(sentence))) }
     }
 
     private var nextWake: Instant? {

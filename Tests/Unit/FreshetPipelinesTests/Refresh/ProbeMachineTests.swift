@@ -83,13 +83,15 @@ struct ProbeMachineTests {
             waits.append(due - last)
             last = due
             #expect(try talk.ring() == [.asks(attempt, epoch: 1)])
-            #expect(talk.at(due, .ended(attempt: attempt, redirected)) == [.refuses([1])])
+            // Who knows it already is not told again.
+            #expect(talk.at(due, .ended(attempt: attempt, redirected)) == [])
         }
         #expect(waits == [1, 2, 4, 8, 16, 32, 60, 60])
         _ = try talk.ring()
+        #expect(talk.at(249, wanted(2)) == [.refuses([2])])
         #expect(
             talk.at(250, .ended(attempt: 10, .proven)) == [
-                .says(.proven(probe, after: .seconds(250))), .proves([1], epoch: 1, until: 280),
+                .says(.proven(probe, after: .seconds(250))), .proves([1, 2], epoch: 1, until: 280),
             ])
     }
 
@@ -111,6 +113,16 @@ struct ProbeMachineTests {
         #expect(talk.wake == nil)
         #expect(talk.at(60, wanted(2)) == [.asks(2, epoch: 1)])
         #expect(talk.at(60.5, wanted(3)) == [.refuses([3])])
+    }
+
+    @Test("another answer than before is told to all who wait")
+    func another() throws {
+        let talk = Talk()
+        _ = talk.at(0, wanted(1))
+        _ = talk.at(0, .ended(attempt: 1, redirected))
+        _ = talk.at(0.5, wanted(2))
+        _ = try talk.ring()
+        #expect(talk.at(1, .ended(attempt: 2, unresolved)) == [.refuses([1, 2])])
     }
 
     @Test("what happened since the last attempt ends the pause, once for all who heard of it")
