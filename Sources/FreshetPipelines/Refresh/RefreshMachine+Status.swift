@@ -9,7 +9,7 @@ extension RefreshMachine {
             // Asked for just now, and had in a moment if all is well.
             case .network where proof?.isAwaited == true: break
             case .network, .slot, .splay, .sleep: return .waiting(wait)
-            case .quiet, .interval, .backOff, .retryAfter: if failing == nil { return .waiting(wait) }
+            case .quiet, .interval, .backOff, .retryAfter, .budget: if failing == nil { return .waiting(wait) }
             }
         }
         if let failing { return .failed(failing.failure, since: failing.since, attempts: failing.attempts) }
