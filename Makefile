@@ -7,6 +7,7 @@
 #   make lint      format check, layer check, shell check
 #   make format    rewrite the sources in the house style
 #   make bench     figures and ratios; judges nothing
+#   make bench-network  the same, of events of the network and of rest
 #   make bench-signals  the same, of the signals beside other libraries
 #   make docs      the libraries' documentation, in .build/docs
 #   make sanitize  unit tests and simulation under the thread and the address sanitizer
@@ -27,11 +28,13 @@ RELEASE = $(SWIFT) build --configuration release --static-swift-stdlib -Xlinker 
 SOURCES = Package.swift Sources Examples Tests Benchmarks/Package.swift Benchmarks/Sources
 PLACES = -e 's|/usr/sbin/freshetd|$(PREFIX)/sbin/freshetd|' -e 's|/usr/bin/freshetctl|$(PREFIX)/bin/freshetctl|' \
 	-e 's|/usr/share/doc/freshet|$(DOCDIR)|'
+# Each is there for the system and for users.
+UNITS = freshetd.service freshetd.socket freshet-refresh@.service freshet-refresh@.timer
 # install-once MODE,SOURCE,TARGET
 install-once = test -e $(3) -o -L $(3) || install -D -m $(1) $(2) $(3)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build run test lint format bench bench-signals docs sanitize install uninstall clean
+.PHONY: help setup setup-test build run test lint format bench bench-network bench-signals docs sanitize install uninstall clean
 
 help:
 	@sed -n '/^$$/q; s/^# \{0,1\}//p' Makefile
@@ -63,6 +66,10 @@ format:
 bench: setup-test build
 	@Benchmarks/run
 
+bench-network: setup-test build
+	@$(SWIFT) build --package-path Benchmarks --configuration release --static-swift-stdlib --product network-signal
+	@Benchmarks/run network idle
+
 bench-signals: setup
 	@Benchmarks/signals
 
@@ -79,11 +86,11 @@ install:
 	install -D -s -m 0755 .build/release/freshetd $(DESTDIR)$(PREFIX)/sbin/freshetd
 	install -D -s -m 0755 .build/release/freshetctl $(DESTDIR)$(PREFIX)/bin/freshetctl
 	install -d $(DESTDIR)$(UNITDIR) $(DESTDIR)$(USERUNITDIR)
-	sed $(PLACES) systemd/freshetd.service >$(DESTDIR)$(UNITDIR)/freshetd.service
-	sed $(PLACES) systemd/user/freshetd.service >$(DESTDIR)$(USERUNITDIR)/freshetd.service
-	install -m 0644 systemd/freshetd.socket $(DESTDIR)$(UNITDIR)/freshetd.socket
-	install -m 0644 systemd/user/freshetd.socket $(DESTDIR)$(USERUNITDIR)/freshetd.socket
-	chmod 0644 $(DESTDIR)$(UNITDIR)/freshetd.service $(DESTDIR)$(USERUNITDIR)/freshetd.service
+	for unit in $(UNITS); do \
+		sed $(PLACES) systemd/$$unit >$(DESTDIR)$(UNITDIR)/$$unit && \
+		sed $(PLACES) systemd/user/$$unit >$(DESTDIR)$(USERUNITDIR)/$$unit && \
+		chmod 0644 $(DESTDIR)$(UNITDIR)/$$unit $(DESTDIR)$(USERUNITDIR)/$$unit || exit 1; \
+	done
 	install -d $(DESTDIR)$(CATALOGDIR)
 	sed $(PLACES) systemd/freshet.catalog >$(DESTDIR)$(CATALOGDIR)/freshet.catalog
 	chmod 0644 $(DESTDIR)$(CATALOGDIR)/freshet.catalog
@@ -102,8 +109,7 @@ install:
 # Leaves configuration, copies, index and user.
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/sbin/freshetd $(DESTDIR)$(PREFIX)/bin/freshetctl \
-		$(DESTDIR)$(UNITDIR)/freshetd.service $(DESTDIR)$(USERUNITDIR)/freshetd.service \
-		$(DESTDIR)$(UNITDIR)/freshetd.socket $(DESTDIR)$(USERUNITDIR)/freshetd.socket \
+		$(addprefix $(DESTDIR)$(UNITDIR)/,$(UNITS)) $(addprefix $(DESTDIR)$(USERUNITDIR)/,$(UNITS)) \
 		$(DESTDIR)$(PREFIX)/lib/sysusers.d/freshet.conf $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/freshet.conf \
 		$(DESTDIR)$(CATALOGDIR)/freshet.catalog
 	rm -rf $(DESTDIR)$(PREFIX)/share/freshet $(DESTDIR)$(DOCDIR)

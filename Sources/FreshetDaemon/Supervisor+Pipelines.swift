@@ -68,9 +68,10 @@ extension Supervisor {
     ) -> (target: NetworkTarget, network: NetworkState, reporter: PipelineReporter) {
         let target = NetworkTarget(definition, daemonTarget: configuration.daemon.networkTarget)
         let network = follow(target, in: parts)
-        let reporter = PipelineReporter(PipelineVoice(name: definition.name, log: log, events: events, desk: news)) {
-            [weak self] in self?.statusMayHaveChanged()
-        }
+        let reporter = PipelineReporter(
+            PipelineVoice(name: definition.name, log: log, events: events, desk: news),
+            committed: { [commits = commitNews, name = definition.name] in commits.tell(name, $0) },
+            statusChanged: { [weak self] in self?.statusMayHaveChanged() })
         return (target, network, reporter)
     }
 
@@ -88,7 +89,7 @@ extension Supervisor {
         let target = NetworkTarget(definition, daemonTarget: configuration.daemon.networkTarget)
         let before = hosted.definition.refresh
         guard target == hosted.target, definition.refresh.on == before.on, definition.refresh.files == before.files,
-            definition.refresh.dbus == before.dbus
+            definition.refresh.dbus == before.dbus, definition.refresh.after == before.after
         else {
             await dismiss(definition.name)
             return await host(definition)
@@ -110,6 +111,7 @@ extension Supervisor {
         }
         signals += definition.refresh.dbus.compactMap { busSignal($0) }
         signals += filesSignals(of: definition)
+        signals += commitSignals(of: definition)
         return .merge(signals)
     }
 
@@ -240,10 +242,17 @@ extension Supervisor {
 final class PipelineReporter: Sendable {
     private let voice: Mutex<PipelineVoice>
     private let runner = Mutex(WeakRunner())
+    private let commits = Mutex(CommitWatch())
+    private let committed: @Sendable (OfferedGeneration) -> Void
     private let statusChanged: @Sendable () -> Void
 
-    init(_ voice: PipelineVoice, statusChanged: @escaping @Sendable () -> Void) {
+    /// - Parameter committed: told of each generation that a run leaves.
+    init(
+        _ voice: PipelineVoice, committed: @escaping @Sendable (OfferedGeneration) -> Void,
+        statusChanged: @escaping @Sendable () -> Void
+    ) {
         self.voice = Mutex(voice)
+        self.committed = committed
         self.statusChanged = statusChanged
     }
 
@@ -254,8 +263,12 @@ final class PipelineReporter: Sendable {
 
     func report(_ event: EngineEvent) {
         let generation: OfferedGeneration? =
-            if case .runEnded = event { runner.withLock { $0.runner }?.status.generation } else { nil }
+            switch event {
+            case .runStarted, .runEnded: runner.withLock { $0.runner }?.status.generation
+            default: nil
+            }
         voice.withLock { $0.say(event, generation: generation) }
+        if let new = commits.withLock({ $0.heard(event, generation: generation) }) { committed(new) }
         if case .stateChanged = event { statusChanged() }
     }
 }

@@ -38,6 +38,7 @@ actor Supervisor {
     let news: NewsDesk
     let standard = StandardSignals()
     let operation = Trigger(SignalName.operation)
+    let commitNews: CommitNews
     /// What no other host has, for delays that are always the same here.
     let identity: [UInt8]
 
@@ -113,6 +114,7 @@ actor Supervisor {
         book = SignalBook(events: events)
         news = NewsDesk(log: log, clock: clock)
         fileNews = FileNews(log: log, book: book)
+        commitNews = CommitNews(book: book)
         directories = try Self.directories(options)
         identity = MachineIdentity.read()?.bytes ?? MachineIdentity.hostName
         (jobs, jobsInput) = AsyncStream.makeStream()
@@ -310,20 +312,20 @@ actor Supervisor {
 
     // MARK: Once
 
-    /// `--once`: every pipeline runs, and the daemon ends; with a failure if one failed.
+    /// `--once`: every pipeline runs, after those that it names, and the daemon ends; with a failure if one failed.
     private func runOnce() async {
-        let names = pipelines.keys.sorted()
-        let failed = await withTaskGroup(of: Bool.self) { group in
-            for name in names {
-                group.addTask {
-                    guard await self.canBeReached(name) else { return true }
-                    guard let result = try? await self.refresh(name, wait: true, force: false) else { return true }
-                    return result.failure != nil || result.tryLater != nil
+        var failed = false
+        for names in Self.turns(pipelines.mapValues(\.definition.refresh.after)) {
+            await withTaskGroup(of: Bool.self) { group in
+                for name in names {
+                    group.addTask {
+                        guard await self.canBeReached(name) else { return true }
+                        guard let result = try? await self.refresh(name, wait: true, force: false) else { return true }
+                        return result.failure != nil || result.tryLater != nil
+                    }
                 }
+                for await one in group { failed = failed || one }
             }
-            var failed = false
-            for await one in group { failed = failed || one }
-            return failed
         }
         end(failed || !faulty.isEmpty ? .failure : .success)
     }
