@@ -8,8 +8,8 @@ public import FreshetSignals
 /// for await _ in added.signal { … }
 /// ```
 ///
-/// It is a description, and costs nothing. The bus is listened to while somebody iterates ``changes`` or is subscribed
-/// to ``signal``; there is one connection for all who do, ``Sleep`` and ``Sessions`` included. See <doc:Facts> for what
+/// It is a description, and costs nothing. The bus is listened to while somebody iterates `changes` or is subscribed
+/// to `signal`; there is one connection for all who do, ``Sleep`` and ``Sessions`` included. See <doc:Facts> for what
 /// all of these have in common. Who wants the arguments of a signal uses ``BusConnection``.
 ///
 /// **What is missing.** Without a bus, or if it refuses the match, ``BusStanding`` says so; a bus that comes, or comes

@@ -8,7 +8,7 @@ public import FreshetSignals
 /// for await _ in Hangups.reloadRequested { reload() }
 /// ```
 ///
-/// It is a description, and costs nothing. The signal is listened to while somebody iterates ``changes`` or is
+/// It is a description, and costs nothing. The signal is listened to while somebody iterates `changes` or is
 /// subscribed, once for all who do (``HangupSource``). A process has one queue of signals: use one loop for all of them.
 /// See <doc:Facts> for what all of these have in common.
 ///
@@ -48,12 +48,12 @@ public struct Hangups: Sendable {
         }
     }
 
-    /// ``changes-swift.property``, on the library's own thread.
+    /// `changes`, on the library's own thread.
     public static var changes: some AsyncSequence<HangupFact, Never> & Sendable { Hangups().changes }
 
-    /// ``reloadRequested-swift.property``, on the library's own thread.
+    /// `reloadRequested`, on the library's own thread.
     public static var reloadRequested: Signal { Hangups().reloadRequested }
 
-    /// ``terminalClosed-swift.property``, on the library's own thread.
+    /// `terminalClosed`, on the library's own thread.
     public static var terminalClosed: Signal { Hangups().terminalClosed }
 }

@@ -8,7 +8,7 @@ public import FreshetSignals
 /// ```
 ///
 /// It is a description, and costs nothing. The kernel is listened to (netlink, without privileges) while somebody
-/// iterates ``changes`` or is subscribed to ``signal``, once for all who do. See <doc:Facts> for what all of these have
+/// iterates `changes` or is subscribed to `signal`, once for all who do. See <doc:Facts> for what all of these have
 /// in common.
 ///
 /// **What is missing.** Without netlink (a sandbox) there is one fact, which says so
@@ -53,9 +53,9 @@ public struct Reachability: Sendable {
         }
     }
 
-    /// ``changes-swift.property`` of anything beyond this machine's own networks, on the library's own thread.
+    /// `changes` of anything beyond this machine's own networks, on the library's own thread.
     public static var changes: some AsyncSequence<NetworkFact, Never> & Sendable { Reachability().changes }
 
-    /// ``signal-swift.property`` of anything beyond this machine's own networks, on the library's own thread.
+    /// `signal` of anything beyond this machine's own networks, on the library's own thread.
     public static var signal: Signal { Reachability().signal }
 }

@@ -7,8 +7,8 @@ public import FreshetSignals
 /// for await fact in Sessions.changes { print(fact) }       // session 3 of alice active, unlocked
 /// ```
 ///
-/// It is a description, and costs nothing. logind is listened to while somebody iterates ``changes`` or is subscribed to
-/// ``foreground``, once for all who do (``SessionMonitor``). See <doc:Facts> for what all of these have in common.
+/// It is a description, and costs nothing. logind is listened to while somebody iterates `changes` or is subscribed to
+/// `foreground`, once for all who do (``SessionMonitor``). See <doc:Facts> for what all of these have in common.
 ///
 /// **What is missing.** Without a bus or without logind there are no sessions; ``SessionFact/logind`` says what is
 /// missing, and logind is heard as soon as it is there.
@@ -47,9 +47,9 @@ public struct Sessions: Sendable {
         }
     }
 
-    /// ``changes-swift.property`` of every local session, on the library's own thread.
+    /// `changes` of every local session, on the library's own thread.
     public static var changes: some AsyncSequence<SessionFact, Never> & Sendable { Sessions().changes }
 
-    /// ``foreground-swift.property`` of every local session, on the library's own thread.
+    /// `foreground` of every local session, on the library's own thread.
     public static var foreground: Signal { Sessions().foreground }
 }

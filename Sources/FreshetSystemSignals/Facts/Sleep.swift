@@ -7,7 +7,7 @@ public import FreshetSignals
 /// for await _ in Sleep.resumed { connections.dropIdle() }
 /// ```
 ///
-/// It is a description, and costs nothing. Clocks and logind are listened to while somebody iterates ``changes`` or is
+/// It is a description, and costs nothing. Clocks and logind are listened to while somebody iterates `changes` or is
 /// subscribed to a signal, once for all who do (``SleepMonitor``). See <doc:Facts> for what all of these have in common.
 ///
 /// **What is missing.** Without a bus or without logind the clocks still tell of a wake; ``SleepFact/logind`` says what
@@ -46,12 +46,12 @@ public struct Sleep: Sendable {
         }
     }
 
-    /// ``changes-swift.property``, on the library's own thread.
+    /// `changes`, on the library's own thread.
     public static var changes: some AsyncSequence<SleepFact, Never> & Sendable { Sleep().changes }
 
-    /// ``resumed-swift.property``, on the library's own thread.
+    /// `resumed`, on the library's own thread.
     public static var resumed: Signal { Sleep().resumed }
 
-    /// ``clockStepped-swift.property``, on the library's own thread.
+    /// `clockStepped`, on the library's own thread.
     public static var clockStepped: Signal { Sleep().clockStepped }
 }

@@ -20,7 +20,7 @@ public enum Timers {
 
 /// A timer that fires at multiples of its period, counted from when somebody began to listen (``Timers``).
 ///
-/// It is a description, and costs nothing. It runs while somebody iterates ``changes`` or is subscribed to ``signal``,
+/// It is a description, and costs nothing. It runs while somebody iterates `changes` or is subscribed to `signal`,
 /// once for all who listen to this value or a copy of it; when nobody does any more it ends, and begins anew with the
 /// next. What became due while the machine slept fires once, at resume, and the firings keep their rhythm. See
 /// <doc:Facts> for what it has in common with others.

@@ -8,8 +8,8 @@ import Glibc
 /// for await _ in WatchedFile(at: "/etc/hosts").signal { reload() }
 /// ```
 ///
-/// It is a description, and costs nothing. The way to the file is watched (inotify) while somebody iterates ``changes``
-/// or is subscribed to ``signal``, once for all who do (``FileMonitor``). See <doc:Facts> for what all of these have in
+/// It is a description, and costs nothing. The way to the file is watched (inotify) while somebody iterates `changes`
+/// or is subscribed to `signal`, once for all who do (``FileMonitor``). See <doc:Facts> for what all of these have in
 /// common.
 ///
 /// **What is missing.** Nothing has to exist yet, the directories on the way included. If changes cannot be noticed,

@@ -114,8 +114,10 @@ public final class FileMonitor: Sendable {
 
     /// Makes a monitor. It costs nothing until a path is watched.
     ///
-    /// - Parameter onNews: called on the loop's thread when a path's fact has changed or before its signal fires, with
-    ///   the firing's detail then. It must not block.
+    /// - Parameters:
+    ///   - loop: where the kernel is listened to, and what is told is told.
+    ///   - onNews: called on the loop's thread when a path's fact has changed or before its signal fires, with the
+    ///     firing's detail then. It must not block.
     public convenience init(
         _ loop: EventLoop,
         onNews: @escaping @Sendable (_ path: String, FileFact, _ firing: String?) -> Void = { _, _, _ in }
