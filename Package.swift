@@ -64,6 +64,10 @@ let package = Package(
 
         // What the articles of FreshetSignals explain.
         .target(name: "SignalExamples", dependencies: ["FreshetSignals"], path: "Examples/Signals"),
+        // What the article of FreshetSystemSignals explains.
+        .target(
+            name: "SystemExamples", dependencies: ["FreshetSystemSignals", "FreshetSignals", "FreshetEventLoop"],
+            path: "Examples/System"),
 
         // A scripted daemon behind a real control socket.
         .target(
@@ -127,7 +131,11 @@ let package = Package(
         .testTarget(
             name: "SignalMarbles", dependencies: ["FreshetSignals", "FreshetTestKit"], path: "Tests/Marbles"),
         .testTarget(
-            name: "SignalExamplesTests", dependencies: ["SignalExamples", "FreshetSignals", "FreshetTestKit"],
+            name: "SignalExamplesTests",
+            dependencies: [
+                "SignalExamples", "SystemExamples", "FreshetSystemSignals", "FreshetSignals", "FreshetEventLoop",
+                "FreshetTestKit",
+            ],
             path: "Tests/Examples"),
         .testTarget(
             name: "DaemonSimulation",

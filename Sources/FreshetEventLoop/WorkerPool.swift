@@ -51,6 +51,16 @@ public final class WorkerPool: Sendable {
         return try result.get()
     }
 
+    /// Runs blocking work on a worker, and does not wait for it.
+    ///
+    /// - Parameters:
+    ///   - name: what ``oldestRunning`` calls it, for people.
+    ///   - work: what may block. Without a thread to be had the caller may do it, or other work, itself: call this
+    ///     without locks that work takes.
+    package func perform(_ name: StaticString, _ work: @escaping @Sendable () -> Void) {
+        queue.add(name, work)
+    }
+
     /// Threads that exist now.
     public var threadCount: Int { queue.threadCount }
 

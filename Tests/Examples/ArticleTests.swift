@@ -6,6 +6,7 @@ import Testing
 struct ArticleTests {
     static let articles = "Sources/FreshetSignals/FreshetSignals.docc"
 
+    /// Sources are given with blanks between them.
     @Test(
         "each code block of the page stands in its source",
         arguments: [
@@ -16,10 +17,14 @@ struct ArticleTests {
             ("\(articles)/ExampleObservedList.md", "Examples/Signals/ObservedList.swift"),
             ("\(articles)/ExampleForm.md", "Examples/Signals/Form.swift"),
             ("Sources/FreshetTestKit/FreshetTestKit.docc/TestingWithoutWaiting.md", "Tests/Examples/RatesTests.swift"),
-            ("README.md", "Examples/Signals/Rates.swift"),
+            ("README.md", "Examples/Signals/Rates.swift Examples/System/Watchers.swift"),
+            (
+                "Sources/FreshetSystemSignals/FreshetSystemSignals.docc/Facts.md",
+                "Examples/System/Watchers.swift Examples/System/Forecast.swift"
+            ),
         ])
     func blocks(page: String, source: String) throws {
-        let source = try lines(of: source)
+        let source = try source.split(separator: " ").flatMap { try lines(of: String($0)) }
         let blocks = codeBlocks(in: try lines(of: page))
         #expect(!blocks.isEmpty, "\(page) shows no code")
         for block in blocks {

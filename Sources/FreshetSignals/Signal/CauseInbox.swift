@@ -20,7 +20,7 @@ package final class CauseInbox: Sendable {
 
     /// Listens to a signal from now on. The subscription ends with the object that is returned.
     package func subscribe(to signal: Signal, as key: Key) -> CauseSubscription {
-        CauseSubscription(signal.sources, inbox: self, key: key)
+        CauseSubscription(signal, inbox: self, key: key)
     }
 
     /// Says that there is something to be done for this key, although no signal fired. From any thread.
@@ -73,8 +73,12 @@ package final class CauseInbox: Sendable {
 package final class CauseSubscription: Sendable {
     private let listener: CauseListener
     private let registrations: [(source: Source, key: Source.Key)]
+    /// What was opened for this subscription, released with it.
+    private let leases: [any Sendable]
 
-    fileprivate init(_ sources: [Source], inbox: CauseInbox, key: CauseInbox.Key) {
+    fileprivate init(_ signal: Signal, inbox: CauseInbox, key: CauseInbox.Key) {
+        let (sources, leases) = signal.open()
+        self.leases = leases
         var distinct: [Source] = []
         for source in sources where !distinct.contains(where: { $0 === source }) { distinct.append(source) }
         let listener = CauseListener(count: distinct.count, inbox: inbox, key: key)

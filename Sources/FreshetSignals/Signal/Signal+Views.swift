@@ -9,7 +9,7 @@ extension Signal {
     ///
     /// A subscription like the signal's own: it begins when the iterator is made.
     public func coalesced() -> some AsyncSequence<Void, Never> & Sendable {
-        SignalView<CoalescedTally>(sources: sources)
+        SignalView<CoalescedTally>(signal: self)
     }
 
     /// The signal with what stands behind it: all that is pending, each source once, in the order of their first
@@ -25,7 +25,7 @@ extension Signal {
     /// A subscription like the signal's own: it begins when the iterator is made. An element is never empty. Signals
     /// that an operator derived are sequences of their own and carry no causes.
     public var causes: some AsyncSequence<[Cause], Never> & Sendable {
-        SignalView<CauseTally>(sources: sources)
+        SignalView<CauseTally>(signal: self)
     }
 }
 
@@ -34,7 +34,7 @@ struct SignalView<T: Tally>: AsyncSequence, Sendable {
     typealias Element = T.Output
     typealias Failure = Never
 
-    let sources: [Source]
+    let signal: Signal
 
     struct AsyncIterator: AsyncIteratorProtocol {
         let owner: SubscriptionOwner<T>
@@ -45,7 +45,7 @@ struct SignalView<T: Tally>: AsyncSequence, Sendable {
     }
 
     func makeAsyncIterator() -> AsyncIterator {
-        AsyncIterator(owner: SubscriptionOwner(sources))
+        AsyncIterator(owner: SubscriptionOwner(signal))
     }
 }
 

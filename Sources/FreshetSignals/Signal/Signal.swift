@@ -33,9 +33,12 @@ public struct Signal: AsyncSequence, Sendable {
 
     /// The sources, in the order in which they were listed; one that is listed twice is here twice.
     let sources: [Source]
+    /// Sources that are opened by who subscribes.
+    let openings: [@Sendable () -> Opened]
 
-    init(sources: [Source]) {
+    init(sources: [Source], openings: [@Sendable () -> Opened] = []) {
         self.sources = sources
+        self.openings = openings
     }
 
     /// A subscription. Copies share it.
@@ -52,7 +55,7 @@ public struct Signal: AsyncSequence, Sendable {
 
     /// Subscribes: what fires from now on is heard by the iterator.
     public func makeAsyncIterator() -> AsyncIterator {
-        AsyncIterator(owner: SubscriptionOwner(sources))
+        AsyncIterator(owner: SubscriptionOwner(self))
     }
 
     /// A signal that neither fires nor ends.
@@ -71,7 +74,8 @@ public struct Signal: AsyncSequence, Sendable {
     /// A merge is one subscription to all the sources, however deep merges are nested: no task, no buffer. A source
     /// that is listed twice counts twice here and once in ``causes``. A merge of none ends at once.
     public static func merge(_ signals: some Sequence<Signal>) -> Signal {
-        Signal(sources: signals.flatMap(\.sources))
+        let signals = Array(signals)
+        return Signal(sources: signals.flatMap(\.sources), openings: signals.flatMap(\.openings))
     }
 
     /// One signal that fires whenever one of several does, and ends when all have ended.

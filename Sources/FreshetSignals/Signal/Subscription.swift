@@ -68,9 +68,13 @@ final class Subscription<T: Tally>: Listener {
 final class SubscriptionOwner<T: Tally>: Sendable {
     let subscription: Subscription<T>
     private let registrations: [(source: Source, key: Source.Key)]
+    /// What was opened for this subscription, released with it.
+    private let leases: [any Sendable]
 
     /// Subscribes to each source once, however often it is listed.
-    init(_ sources: [Source]) {
+    init(_ signal: Signal) {
+        let (sources, leases) = signal.open()
+        self.leases = leases
         var listings: [Int] = []
         var distinct: [Source] = []
         if sources.count == 1 {

@@ -23,7 +23,7 @@ public final class BusMessage {
     /// The types of the arguments, such as `sb`.
     public var signature: String { Self.text(sd_bus_message_get_signature(message, 1)) }
 
-    /// The arguments; nil if there are more than 16,384 values or 1 MiB of text in them.
+    /// The arguments; nil if there are more than 65,536 values or 1 MiB of text in them.
     public var arguments: [BusValue]? {
         guard sd_bus_message_rewind(message, 1) >= 0 else { return nil }
         var reader = BusValueReader(message)

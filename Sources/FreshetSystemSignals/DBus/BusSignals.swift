@@ -69,7 +69,7 @@ public final class BusSignal: Sendable {
 
     private let bus: BusConnection
     private let source = SignalSource(BusSignals.signalName)
-    private let current = CurrentValue(BusStanding.connecting)
+    let current = CurrentValue(BusStanding.connecting)
     private let subscription = Mutex<BusSubscription?>(nil)
     private let onEnd: @Sendable () -> Void
 

@@ -44,8 +44,9 @@ extension BusValue {
 
 /// Reads values out of a message, at its reading position, up to a bound.
 struct BusValueReader {
-    /// The most values of one message, those within others counted.
-    static let maximumValues = 16_384
+    /// The most values of one message, those within others counted: a list of all sessions that logind allows
+    /// (SessionsMax= in logind.conf(5), 8,192) has six each.
+    static let maximumValues = 65_536
     /// The most bytes of text of one message.
     static let maximumText = 1_048_576
 

@@ -34,13 +34,16 @@ struct FileTrail: Sendable {
 
     private typealias Place = (path: String, identity: FileIdentity)
 
-    /// Looks, now.
-    init(_ path: String) {
-        walk(path)
+    /// Of a path that nobody has looked at.
+    init() {}
+
+    /// Looks, now. It may block.
+    init(_ path: String, _ calls: FileCalls = .kernel) {
+        walk(path, calls)
     }
 
-    private mutating func walk(_ path: String) {
-        guard let root = Self.status(of: "/").0 else { return }
+    private mutating func walk(_ path: String, _ calls: FileCalls) {
+        guard let root = try? calls.status("/") else { return }
         var places: [Place] = [("/", FileSnapshot(root).identity)]
         var names = Array(path.split(separator: "/").map(String.init).reversed())
         var links = 0
@@ -53,16 +56,17 @@ struct FileTrail: Sendable {
             }
             let here = places[places.count - 1]
             let full = here.path == "/" ? "/\(name)" : "\(here.path)/\(name)"
-            let (status, failure) = Self.status(of: full)
-            guard let status else {
-                return stop(
-                    at: here, name, failure == ENOENT ? nil : SystemCallError("lstat", errno: failure, subject: full))
+            let status: stat
+            do throws(SystemCallError) {
+                status = try calls.status(full)
+            } catch {
+                return stop(at: here, name, error.errno == ENOENT ? nil : error)
             }
             switch status.st_mode & S_IFMT {
             case S_IFLNK:
                 links += 1
                 steps.append(Step(directory: here.path, identity: here.identity, role: .name(name)))
-                guard links <= Self.mostLinks, let target = Self.target(of: full) else {
+                guard links <= Self.mostLinks, let target = calls.target(full) else {
                     return stop(at: here, name, SystemCallError("open", errno: ELOOP, subject: path))
                 }
                 if target.hasPrefix("/") { places.removeLast(places.count - 1) }
@@ -79,9 +83,12 @@ struct FileTrail: Sendable {
             }
         }
         let last = places[places.count - 1]
-        let (status, failure) = Self.status(of: last.path)
-        end = status.map { FileSnapshot($0) }
-        if status == nil, failure != ENOENT { obstacle = SystemCallError("lstat", errno: failure, subject: last.path) }
+        do throws(SystemCallError) {
+            end = FileSnapshot(try calls.status(last.path))
+        } catch {
+            end = nil
+            if error.errno != ENOENT { obstacle = error }
+        }
         steps.append(Step(directory: last.path, identity: last.identity, role: .entries))
     }
 
@@ -89,19 +96,6 @@ struct FileTrail: Sendable {
         steps.append(Step(directory: place.path, identity: place.identity, role: .name(name)))
         end = nil
         self.obstacle = obstacle
-    }
-
-    private static func status(of path: String) -> (stat?, failure: Int32) {
-        var status = stat()
-        return lstat(path, &status) == 0 ? (status, 0) : (nil, errno)
-    }
-
-    private static func target(of link: String) -> String? {
-        withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(PATH_MAX)) { buffer in
-            guard let start = buffer.baseAddress else { return nil }
-            let count = readlink(link, start, buffer.count)
-            return count > 0 ? String(decoding: UnsafeRawBufferPointer(start: start, count: count), as: UTF8.self) : nil
-        }
     }
 }
 

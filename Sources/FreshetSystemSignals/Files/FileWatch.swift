@@ -4,7 +4,7 @@ public import FreshetSignals
 public final class FileWatch: Sendable {
     public let path: String
     private let source: SignalSource
-    private let current: CurrentValue<FileFact>
+    let current: CurrentValue<FileFact>
     private let onEnd: @Sendable () -> Void
 
     init(_ path: String, _ fact: FileFact, onEnd: @escaping @Sendable () -> Void) {

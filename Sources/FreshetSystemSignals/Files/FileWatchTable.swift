@@ -34,6 +34,9 @@ struct FileWatchTable: Sendable {
     /// How many watches are held, for tests.
     var count: Int { rows.count }
 
+    /// Whether somebody listens to a watch.
+    func has(_ watch: Int32) -> Bool { rows[watch] != nil }
+
     /// Notes what a follower listens to from now on, instead of what it listened to.
     ///
     /// - Returns: watches that nobody listens to any more.

@@ -13,12 +13,40 @@ public final class HangupSource: Sendable {
 
     private let requests = SignalSource("reload")
     private let terminal = SignalSource(terminalClosedName)
+    let current: CurrentValue<HangupFact>
     private let descriptor: SignalDescriptor
 
     public init(_ loop: EventLoop) throws(SystemCallError) {
+        let current = CurrentValue(HangupFact(obstacle: Self.isBlocked == false ? HangupFact.notBlocked : nil))
+        self.current = current
         descriptor = try SignalDescriptor(loop, [SIGHUP]) { [requests, terminal] arrival in
+            current.update { $0.take(arrival.isFromKernel, at: .now) }
             Self.tell(arrival.sender, isFromKernel: arrival.isFromKernel, requests: requests, terminal: terminal)
         }
+    }
+
+    /// The present state.
+    public var fact: HangupFact { current.value }
+
+    /// The present state first, then what becomes of it; a slow reader gets the newest.
+    public var facts: some AsyncSequence<HangupFact, Never> & Sendable { current }
+
+    /// Whether the process's first thread blocks SIGHUP (proc(5)); then those that it started do as well. The runtime's
+    /// own threads always do, so that the caller's mask says nothing. Nil: nobody knows.
+    private static var isBlocked: Bool? {
+        let descriptor = open("/proc/self/status", O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var buffer = [UInt8](repeating: 0, count: 8_192)
+        let count = read(descriptor, &buffer, buffer.count)
+        return isBlocked(in: String(decoding: buffer.prefix(max(0, count)), as: UTF8.self))
+    }
+
+    static func isBlocked(in status: String) -> Bool? {
+        guard let line = status.split(separator: "\n").first(where: { $0.hasPrefix("SigBlk:") }),
+            let mask = UInt64(line.dropFirst("SigBlk:".count).drop { $0 == "\t" || $0 == " " }, radix: 16)
+        else { return nil }
+        return mask & 1 << (UInt64(SIGHUP) - 1) != 0
     }
 
     /// A reload is asked for. Read the configuration anew, and then fire ``StandardSignals/reload``.

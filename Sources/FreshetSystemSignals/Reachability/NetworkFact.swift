@@ -9,6 +9,8 @@ public struct NetworkFact: Hashable, Sendable, CustomStringConvertible {
     public internal(set) var obstacle: NetworkObstacle?
     /// Nobody knows, because netlink is missing (``NetworkMonitor/availability``): reachability is taken for granted.
     public internal(set) var isAssumed: Bool
+    /// Why nobody knows, and what helps: a sentence for people. Nil unless ``isAssumed``.
+    public internal(set) var unknownBecause: String?
     /// Since when ``isReachable`` has had its value.
     public internal(set) var since: ContinuousClock.Instant
     /// When reachability or the path changed last, or an epoch began for all (``NetworkMonitor/beginEpoch()``): what
@@ -27,20 +29,23 @@ public struct NetworkFact: Hashable, Sendable, CustomStringConvertible {
         self.paths = paths
         self.obstacle = obstacle
         isAssumed = false
+        unknownBecause = nil
         since = changedAt
         self.changedAt = changedAt
         self.epoch = epoch
     }
 
+    /// - Parameter reason: why nobody knows; nil: the snapshot is what is known.
     init(
-        _ target: NetworkTarget, _ snapshot: NetworkSnapshot, isAssumed: Bool = false, at now: ContinuousClock.Instant,
-        epoch: UInt64
+        _ target: NetworkTarget, _ snapshot: NetworkSnapshot, unknownBecause reason: String? = nil,
+        at now: ContinuousClock.Instant, epoch: UInt64
     ) {
         self.target = target
+        isAssumed = reason != nil
+        unknownBecause = reason
         isReachable = isAssumed || snapshot.isReachable
         paths = snapshot.paths
         obstacle = isAssumed ? nil : snapshot.obstacle
-        self.isAssumed = isAssumed
         since = now
         changedAt = now
         self.epoch = epoch

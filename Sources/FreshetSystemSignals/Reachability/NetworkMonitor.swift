@@ -120,12 +120,10 @@ public final class NetworkMonitor: Sendable {
             descriptor = sockets.events.descriptor
             state = Mutex(State(sockets: sockets, availability: .available))
         } catch {
-            state = Mutex(State(sockets: nil, availability: .unavailable(reason: Self.explain(error))))
+            state = Mutex(State(sockets: nil, availability: .available))
+            _ = state.withLock { Self.goBlind(&$0, reason: Self.explain(error), at: .now) }
         }
-        guard let descriptor else {
-            state.withLock { _ = $0.machine.goBlind(at: .now) }
-            return
-        }
+        guard let descriptor else { return }
         settleTimer.withLock { $0 = LoopTimer(loop) { [weak self] in self?.turn(settled: true) } }
         // Subscribed before the first listing: what changes in between is heard.
         let isListed = state.withLock { state in
@@ -288,6 +286,6 @@ public final class NetworkMonitor: Sendable {
     ) -> ReachabilityMachine.Outcome {
         state.sockets = nil
         state.availability = .unavailable(reason: reason)
-        return state.machine.goBlind(at: now, after: before)
+        return state.machine.goBlind(reason, at: now, after: before)
     }
 }

@@ -5,7 +5,7 @@ public final class NetworkWatch: Sendable {
     public let target: NetworkTarget
     /// `network` for this target: it became reachable, or is reached by another path.
     public let signal: Signal
-    private let current: CurrentValue<NetworkFact>
+    let current: CurrentValue<NetworkFact>
     private let onEnd: @Sendable () -> Void
 
     init(_ target: NetworkTarget, _ fact: NetworkFact, _ signal: Signal, onEnd: @escaping @Sendable () -> Void) {

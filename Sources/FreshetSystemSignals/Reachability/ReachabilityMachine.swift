@@ -30,8 +30,9 @@ struct ReachabilityMachine: Sendable {
     private(set) var epoch: UInt64 = 0
     private(set) var fired: UInt64 = 0
     private(set) var minor: UInt64 = 0
-    /// The kernel cannot be asked: everything is taken for reachable.
-    private(set) var isBlind = false
+    /// Why the kernel cannot be asked, so that everything is taken for reachable; nil: it can.
+    private(set) var blindness: String?
+    var isBlind: Bool { blindness != nil }
 
     /// The addresses to ask the kernel for.
     var questions: Set<IPAddress> { isBlind ? [] : Set(targets.flatMap(\.addresses)) }
@@ -45,7 +46,7 @@ struct ReachabilityMachine: Sendable {
         for address in target.addresses where !isBlind {
             snapshot.states[address.family] = state(of: address, answers) ?? .unreachable(.noRoute)
         }
-        let fact = NetworkFact(target, snapshot, isAssumed: isBlind, at: now, epoch: epoch)
+        let fact = NetworkFact(target, snapshot, unknownBecause: blindness, at: now, epoch: epoch)
         entries[target] = Entry(snapshot: snapshot, fact: fact)
         targets.append(target)
         return fact
@@ -92,16 +93,18 @@ struct ReachabilityMachine: Sendable {
         return outcome
     }
 
-    /// From now on nobody can be asked, and everything counts as reachable.
-    mutating func goBlind(at now: ContinuousClock.Instant, after before: Outcome = Outcome()) -> Outcome {
-        isBlind = true
+    /// From now on nobody can be asked, for this reason, and everything counts as reachable.
+    mutating func goBlind(
+        _ reason: String, at now: ContinuousClock.Instant, after before: Outcome = Outcome()
+    ) -> Outcome {
+        blindness = reason
         var outcome = before
         for target in targets {
             guard var entry = entries[target] else { continue }
             let wasReachable = entry.fact.isReachable
             if !wasReachable { begin(&outcome) }
             let since = entry.fact.since
-            entry.fact = NetworkFact(target, NetworkSnapshot(), isAssumed: true, at: now, epoch: epoch)
+            entry.fact = NetworkFact(target, NetworkSnapshot(), unknownBecause: reason, at: now, epoch: epoch)
             if wasReachable { entry.fact.since = since }
             entries[target] = entry
             if !wasReachable { fired += 1 }

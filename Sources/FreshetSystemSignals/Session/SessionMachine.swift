@@ -43,7 +43,9 @@ struct SessionMachine: Sendable {
     private var others: Set<String> = []
     /// Sessions that were asked for.
     private var open: Set<String> = []
+    /// Sessions that are to be asked for, in order; those that are in ``isWaiting`` no more are left out.
     private var waiting: [String] = []
+    private var isWaiting: Set<String> = []
     private var stage = Stage.settled
 
     private enum Stage: Hashable {
@@ -69,6 +71,7 @@ struct SessionMachine: Sendable {
         listing += 1
         open = []
         waiting = []
+        isWaiting = []
         stage = .settled
         switch new {
         case .pending: fact.logind = .pending
@@ -129,7 +132,7 @@ struct SessionMachine: Sendable {
     /// A session is gone.
     mutating func removed(_ path: String) -> Outcome {
         open.remove(path)
-        waiting.removeAll { $0 == path }
+        isWaiting.remove(path)
         others.remove(path)
         heard.sessions[path] = nil
         return advance()
@@ -149,18 +152,22 @@ struct SessionMachine: Sendable {
     }
 
     private mutating func request(_ path: String) {
-        guard !open.contains(path), !waiting.contains(path) else { return }
+        guard !open.contains(path), isWaiting.insert(path).inserted else { return }
         waiting.append(path)
     }
 
     /// Asks for what waits, and compares when there is something to compare.
     private mutating func advance() -> Outcome {
         var outcome = Outcome()
-        while !waiting.isEmpty, open.count < Self.maximumQuestions {
-            let path = waiting.removeFirst()
+        var next = 0
+        while next < waiting.count, open.count < Self.maximumQuestions {
+            let path = waiting[next]
+            next += 1
+            guard isWaiting.remove(path) != nil else { continue }
             open.insert(path)
             outcome.asks.append(path)
         }
+        waiting.removeFirst(next)
         if stage == .asking, open.isEmpty { stage = .settled }
         guard stage == .settled, fact.logind == .available else { return outcome }
         if let known { outcome.arrivals = SessionDelta(from: known, to: heard).arrivals }

@@ -31,7 +31,7 @@ public final class SessionMonitor: Sendable {
     }
 
     private let source = SignalSource(signalName)
-    private let current: CurrentValue<SessionFact>
+    let current: CurrentValue<SessionFact>
     private let bus: BusConnection?
     private let state: Mutex<State>
 

@@ -49,7 +49,7 @@ public final class SleepMonitor: Sendable {
 
     private let resume = SignalSource(signalName)
     private let stepped = SignalSource(clockSteppedName)
-    private let current: CurrentValue<SleepFact>
+    let current: CurrentValue<SleepFact>
     private let onResume: @Sendable () -> Void
     private let read: @Sendable () -> ClockReading
     private let bus: BusConnection?

@@ -114,7 +114,8 @@ struct FileMonitorTests {
             #expect(watch.fact.obstacle?.contains("circle") == true)
             try bed.write("new", "one")
             bed.rename("new", "b")
-            #expect(await bed.next(&causes) == "created")
+            // Looked at once more for its obstacle at the same moment, it may be told twice.
+            #expect(await causes.next(isolation: nil)?.first?.first.detail == "created")
             #expect(watch.fact.exists && watch.fact.obstacle == nil)
         }
     }

@@ -18,7 +18,9 @@ func sessionPath(_ id: String) -> String { "\(LogindMessage.sessionPaths)/_3\(id
 /// A peer's part as logind with sessions.
 extension BusPeer {
     /// Adds sessions, and says nothing.
-    func setSessions(_ new: LogindMessage.Properties...) {
+    func setSessions(_ new: LogindMessage.Properties...) { setSessions(new) }
+
+    func setSessions(_ new: [LogindMessage.Properties]) {
         sessions = Dictionary(uniqueKeysWithValues: new.map { (sessionPath($0.session.id), $0) })
     }
 

@@ -109,7 +109,7 @@ struct ReachabilityMachineTests {
         #expect(outcome.changes.compactMap(\.firing).count == 1)
         #expect(outcome.changes.allSatisfy { $0.fact.epoch == 2 })
         // And without netlink.
-        _ = machine.goBlind(at: at(100))
+        _ = machine.goBlind("no netlink", at: at(100))
         outcome = machine.beginEpoch(at: at(120))
         #expect(outcome.changes.map(\.fact.isReachable) == [true, true])
         #expect(outcome.changes.allSatisfy { $0.fact.epoch == outcome.epoch })
@@ -143,7 +143,7 @@ struct ReachabilityMachineTests {
         let host = NetworkTarget.address(try address("198.51.100.7"))
         _ = machine.add(.elsewhere, try answers(v4: via), at: at(0))
         _ = machine.add(host, [try address("198.51.100.7"): .refused(101)], at: at(0))
-        let outcome = machine.goBlind(at: at(5))
+        let outcome = machine.goBlind("no netlink", at: at(5))
         #expect(outcome.epoch == 1)
         #expect(outcome.changes.map(\.fact.isReachable) == [true, true])
         #expect(outcome.changes.map(\.fact.isAssumed) == [true, true])

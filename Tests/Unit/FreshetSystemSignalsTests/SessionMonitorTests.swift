@@ -40,6 +40,22 @@ struct SessionMonitorTests {
         }
     }
 
+    @Test("as many sessions as logind allows are listed, and one's own is found among them")
+    func many() async throws {
+        try await BusBed.with { bed in
+            try await bed.start()
+            let logind = try await BusPeer.connected(to: bed.address)
+            // SessionsMax= in logind.conf(5).
+            let others = (0..<8_191).map { logindSession("o\($0)", of: "somebody", user: 2_000_000_000) }
+            await logind.setSessions([logindSession("3", active: true)] + others)
+            try await logind.own("org.freedesktop.login1")
+            let monitor = SessionMonitor(bus: await bed.connection(), scope: .user(1_000))
+            try await monitor.reach { $0.logind == .available && !$0.sessions.isEmpty }
+            #expect(monitor.fact.description == "session 3 of alice active, unlocked")
+            await logind.leave()
+        }
+    }
+
     @Test("what logind and the sessions were at the start is no news; nobody but logind is believed")
     func start() async throws {
         try await BusBed.with { bed in

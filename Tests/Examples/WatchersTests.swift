@@ -1,0 +1,82 @@
+import FreshetEventLoop
+import FreshetSignals
+import FreshetSystemSignals
+import FreshetTestKit
+import Glibc
+import Synchronization
+import SystemExamples
+import Testing
+
+/// With this machine's own kernel: loopback needs no privileges and no network.
+@Suite("Examples: what the system says", .timeLimit(.minutes(1)))
+struct WatchersTests {
+    @Test("the network is told at once, until the task is cancelled")
+    func network() async {
+        #expect(await first { say in await tellNetwork(say) }.isEmpty == false)
+    }
+
+    @Test("so is the way to a host, on the program's own loop")
+    func route() async throws {
+        let loop = try EventLoop()
+        try loop.runInThread()
+        defer { loop.stop() }
+        let host = try #require(IPAddress("127.0.0.1"))
+        let said = await first { say in await tellRoute(to: host, on: loop, say) }
+        #expect(said == "127.0.0.1: on lo from 127.0.0.1")
+    }
+
+    @Test("a file is read at once, and after it was written")
+    func file() async throws {
+        var template = Array("/tmp/freshet-example-XXXXXX".utf8CString)
+        let descriptor = mkstemp(&template)
+        try #require(descriptor >= 0)
+        let path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        defer { unlink(path) }
+        let reads = Mutex(0)
+        var lines = lines(of: path) { path in
+            reads.withLock {
+                $0 += 1
+                return ["\($0)", path]
+            }
+        }.makeAsyncIterator()
+        #expect(await lines.next(isolation: nil) == ["1", path])
+        close(descriptor)
+        #expect(await lines.next(isolation: nil) == ["2", path])
+    }
+
+    @Test("what is missing is said, and waiting for it takes no bus")
+    func missing() async {
+        #expect(await missingParts().count <= 2)
+    }
+
+    @Test("a forecast is loaded at once, and again for a reason; a failure is a text")
+    func forecast() throws {
+        let stage = MarbleStage()
+        let reasons = stage.signal("--r--r--")
+        let count = Mutex(0)
+        let forecast = Forecast {
+            try count.withLock { count in
+                count += 1
+                if count == 3 { throw CancellationError() }
+                return "\(count)"
+            }
+        }
+        try stage.expect(forecast.texts(reloadedOn: reasons), "1-2--n--") { String($0.prefix(1)) }
+    }
+
+    @Test("the reasons of the system are listened to while somebody iterates")
+    func reasons() async {
+        let text = await Forecast { "sunny" }.texts().first { _ in true }
+        #expect(text == "sunny")
+    }
+
+    /// The first thing that is said; then the task that says it is cancelled, and has ended.
+    private func first(_ run: @escaping @Sendable ((String) -> Void) async -> Void) async -> String {
+        let (said, saying) = AsyncStream.makeStream(of: String.self)
+        let task = Task { await run { saying.yield($0) } }
+        let first = await said.first { _ in true }
+        task.cancel()
+        await task.value
+        return first ?? ""
+    }
+}
