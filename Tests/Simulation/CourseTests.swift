@@ -13,7 +13,6 @@ import Testing
 struct CourseTests {
     /// How many there are if nothing else is said: what the ring has time for.
     static let schedules: UInt64 = 2000
-    static let length = 60
 
     /// The seeds that this run tries.
     private static var seeds: ClosedRange<UInt64> {
@@ -33,7 +32,7 @@ struct CourseTests {
         var runs = 0
         var failed = 0
         for seed in seeds {
-            var course = Course(seed, length: Self.length)
+            var course = Course(seed)
             do { try course.run() } catch { course.machine.witness.expect(false, "\(error)") }
             let witness = course.machine.witness
             runs += witness.runs
@@ -54,14 +53,14 @@ struct CourseTests {
     func replay() throws {
         for seed in 1...20 as ClosedRange<UInt64> {
             let ways = try (0..<2).map { _ in
-                var course = Course(seed, length: Self.length)
+                var course = Course(seed)
                 try course.run()
                 return course.machine.witness.trace
             }
             #expect(ways[0] == ways[1], "seed \(seed)")
         }
         // In another process, too: what has no order of its own must not lend it one.
-        var known = Course(1, length: Self.length)
+        var known = Course(1)
         try known.run()
         print("# simulation: seed 1 goes \(known.machine.witness.trace)")
     }
@@ -69,8 +68,8 @@ struct CourseTests {
     @Test("the witness sees what is wrong", arguments: Flaw.allCases)
     func sees(_ flaw: Flaw) throws {
         var other: Set<String> = []
-        for seed in 1...300 as ClosedRange<UInt64> {
-            var course = Course(seed, length: Self.length, flaw: flaw)
+        for seed in 1...500 as ClosedRange<UInt64> {
+            var course = Course(seed, flaw: flaw)
             do { try course.run() } catch { course.machine.witness.expect(false, "\(error)") }
             let faults = course.machine.witness.faults
             if faults.contains(where: { fault in flaw.symptoms.contains { fault.contains($0) } }) { return }
