@@ -15,12 +15,13 @@ struct Course {
     private static let interfaces = ["org.example.Disks", "org.example.Power"]
     private static let places = ["home", "office", "train"]
 
-    /// Most are short, since most of what can go wrong takes few steps; one in twenty is long.
+    /// Most are short, since most of what can go wrong takes few steps; one in twenty-five is long.
     init(_ seed: UInt64, flaw: Flaw? = nil) {
         dice = Jitter(seed: seed)
         machine = Machine([:], host: dice.next(), seed: dice.next(), flaw: flaw)
         names = Array(["a", "b", "c", "d"].prefix(Int.random(in: 1...4, using: &dice)))
-        steps = Int.random(in: 4...(Int.random(in: 0..<20, using: &dice) == 0 ? 120 : 20), using: &dice)
+        let most = Int.random(in: 0..<25, using: &dice) == 0 ? 120 : 12
+        steps = Int.random(in: 3...most, using: &dice)
     }
 
     /// Goes it to its end, at which all is well.

@@ -14,9 +14,11 @@ struct StormTests {
             let subscription = inbox.subscribe(to: source.signal, as: 1)
             var last: UInt64 = 0
             var taken = 0
+            var turn = 0
             while last < 100_000 {
+                turn += 1
                 // Some at a time, from none to hundreds.
-                for _ in 0..<(Int(last) % 401) + taken % 3 { source.fire("change") }
+                for _ in 0..<(turn * 37 % 401) { source.fire("change") }
                 for cause in subscription.take() {
                     #expect(cause.first.number == last + 1)
                     #expect(cause.count == Int(cause.last.number - last))
