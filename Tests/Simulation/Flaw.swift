@@ -45,7 +45,7 @@ enum Flaw: CaseIterable {
         case .losesCopies: ["is offered after"]
         case .acceptsAll: ["was let through"]
         case .keepsOldBytes: ["and not what the origin said"]
-        case .runsTwice: ["while", "starts after run", "requests at once"]
+        case .runsTwice: ["is under way", "starts after run", "requests at once"]
         case .leavesTask: ["is left"]
         }
     }
