@@ -145,7 +145,10 @@ struct Account {
 
     /// The network is back, and what waited for it goes to the gate.
     mutating func released(at now: ContinuousClock.Instant) {
-        if needsNetwork { storm.rises(at: now, owes: !owed.isEmpty || running != nil) }
+        guard needsNetwork, !owed.isEmpty else { return }
+        storm.rises(at: now, owes: true)
+        // It may be that what is owed was with the gate already.
+        storm.allow()
     }
 
     /// Takes what the engine tells; returns what is wrong with it, and the URL if it is a success.
