@@ -283,6 +283,9 @@ public final class EventLoop: Sendable {
 
     // MARK: Timers
 
+    /// How many timers there are and how many of them are armed, for tests.
+    var timerCounts: (made: Int, armed: Int) { state.withLock { ($0.timerHandlers.count, $0.timers.count) } }
+
     func makeTimer(_ handler: @escaping @Sendable () -> Void) -> TimerQueue.Identifier {
         state.withLock { state in
             state.nextTimer += 1

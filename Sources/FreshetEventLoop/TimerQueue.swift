@@ -23,6 +23,8 @@ struct TimerQueue {
 
     var count: Int { heap.count }
     var earliest: Instant? { heap.first?.deadline }
+    /// For how many timers there is room, for tests.
+    var capacity: Int { max(heap.capacity, positions.capacity) }
 
     /// Sets a timer's deadline, whether or not it was armed before.
     mutating func arm(_ identifier: Identifier, at deadline: Instant) {

@@ -1,11 +1,11 @@
 import FreshetConfiguration
 import FreshetPipelines
 import FreshetSignals
-import FreshetSystemSignals
 import FreshetTestKit
 import WorldTestSupport
 
 @testable import FreshetDaemon
+@testable import FreshetSystemSignals
 
 /// Where machines stand: one time, one internet.
 final class Place {
@@ -23,46 +23,79 @@ final class Place {
         try clock.manual.advance(by: duration, draining: executor)
     }
 
+    /// Runs a body to its end, and lets time pass if it waits for that.
+    func run<Value: Sendable>(_ body: @escaping @Sendable () async -> Value) throws -> Value {
+        let result = Lock<Value?>(nil)
+        let task = Task(executorPreference: executor) {
+            let value = await body()
+            result.withLock { $0 = value }
+        }
+        try executor.runUntilIdle()
+        for _ in 0..<100 {
+            if let value = result.withLock({ $0 }) { return value }
+            try pass(.milliseconds(100))
+        }
+        task.cancel()
+        throw Stall()
+    }
+
+    /// Something was to end within ten seconds, and did not.
+    struct Stall: Error {}
+
     /// Seconds since the beginning.
     var now: Double { seconds(clock.manual.elapsed) }
 }
 
-/// A machine with its disk, its network and its configuration files, and the daemon on it: what `Supervisor` wires,
-/// with the operating system left out.
+/// A machine with its disk, its network, its people and its configuration files, and the daemon on it: what
+/// `Supervisor` wires, with the operating system left out.
 final class Machine {
     let place: Place
     let disk: MemoryDisk
     let witness: Witness
+    /// What is wrong with it.
+    let flaw: Flaw?
     private let host: UInt64
     private var seed: UInt64
     /// The configuration, by paths below `/etc/freshet`.
     var files: [String: String]
-    private(set) var link: NetworkFact
-    private var daemon: Daemon?
+    /// How long the disk takes, from the next boot on.
+    var latency = Duration.zero
+    var system = OperatingSystem()
+    var daemon: Daemon?
 
     /// One life of the daemon.
-    private final class Daemon {
+    final class Daemon {
         let engine: PipelineEngine
         let slots: RunSlots
-        let start, network, resume, reload: SignalSource
+        let life: Life
         let operation: Trigger
+        var senses: Senses
+        var state: NetworkState
         var configuration: Configuration
+        /// Listened to by the pipelines that are hosted, or were.
+        var sources: [Sound: SignalSource] = [:]
         var hosted: [String: PipelineRunner] = [:]
+        /// Of ``Flaw/runsTwice``.
+        var doubles: [String: PipelineRunner] = [:]
         var service: Task<Void, Never>?
 
         init(_ machine: Machine, _ configuration: Configuration) {
             let clock = machine.place.clock
             self.configuration = configuration
             slots = RunSlots(limit: configuration.daemon.concurrency)
+            life = Life(machine.disk, clock, latency: machine.latency, flaw: machine.flaw)
             engine = PipelineEngine(
                 PipelineWorld(
-                    fetcher: machine.place.internet, transformer: ScriptedTransformer(), store: machine.disk,
-                    clock: clock, slots: slots, prober: machine.place.internet.portal))
-            start = SignalSource(SignalName.start, now: { clock.now })
-            network = SignalSource(SignalName.network, now: { clock.now })
-            resume = SignalSource(SignalName.resume, now: { clock.now })
-            reload = SignalSource(SignalName.reload, now: { clock.now })
+                    fetcher: machine.place.internet, transformer: ScriptedTransformer(), store: life, clock: clock,
+                    slots: slots, prober: machine.place.internet.portal))
             operation = Trigger(SignalName.operation, now: { clock.now })
+            senses = Senses(&machine.system, machine.reading, at: clock.now)
+            state = NetworkState(senses.fact, before: nil)
+        }
+
+        /// In the order of their names, so that each course takes the same way again.
+        var inOrder: [(name: String, runner: PipelineRunner)] {
+            hosted.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
         }
     }
 
@@ -70,16 +103,16 @@ final class Machine {
     ///   - files: the configuration, by paths below `/etc/freshet`.
     ///   - host: stands for the machine id.
     ///   - seed: where random delays begin.
-    init(_ files: [String: String], at place: Place = Place(), host: UInt64 = 1, seed: UInt64 = 1) {
+    init(
+        _ files: [String: String], at place: Place = Place(), host: UInt64 = 1, seed: UInt64 = 1, flaw: Flaw? = nil
+    ) {
         self.place = place
         self.files = files
         self.host = host
         self.seed = seed
+        self.flaw = flaw
         disk = MemoryDisk(clock: place.clock)
         witness = Witness(place, disk)
-        // Long there: grace is over.
-        let since = place.clock.now.advanced(by: .seconds(-1000))
-        link = NetworkFact(.elsewhere, isReachable: true, paths: [Self.path("home")], changedAt: since, epoch: 1)
     }
 
     deinit {
@@ -88,58 +121,90 @@ final class Machine {
         _ = try? place.executor.runUntilIdle()
     }
 
+    var reading: ClockReading {
+        system.reading((boot: place.clock.manual.elapsed, wall: place.clock.wallNow))
+    }
+
     // MARK: The daemon's life
 
     /// Starts the daemon from what the disk has.
     func boot() throws {
+        witness.tell("boots")
         let configuration = read()
         let daemon = Daemon(self, configuration)
         self.daemon = daemon
         witness.booted()
+        witness.network(isUp: daemon.state.reachable)
         for definition in configuration.pipelines { try host(definition, on: daemon) }
-        daemon.service = Task(executorPreference: place.executor) { [engine = daemon.engine] in await engine.run() }
-        daemon.start.fire("the daemon is ready")
+        daemon.service = Task(executorPreference: place.executor) { [engine = daemon.engine, life = daemon.life] in
+            await engine.run()
+            life.ended()
+        }
+        fire(.standard(.start), "the daemon is ready", on: daemon)
         try settle()
     }
 
     /// Ends the daemon, as by SIGTERM. Nothing of it goes on afterwards.
     func stop() throws {
         guard let daemon else { return }
+        witness.tell("stops")
         self.daemon = nil
         daemon.service?.cancel()
         try place.executor.runUntilIdle()
+        for _ in 0..<100 where !daemon.life.hasEnded { try place.pass(.milliseconds(100)) }
+        witness.expect(daemon.life.hasEnded, "the daemon does not end")
         witness.expect(daemon.slots.counts == (0, 0), "slots are taken after the end: \(daemon.slots.counts)")
+        if flaw == .losesCopies { disk.format() }
+    }
+
+    /// Ends the daemon as SIGKILL does, or the loss of power: what was under way never was.
+    func crash() throws {
+        guard let daemon else { return }
+        witness.tell("crashes")
+        self.daemon = nil
+        daemon.life.end()
+        daemon.service?.cancel()
+        // What it asked of others is gone with it.
+        try place.pass(.seconds(1))
+        witness.crashed()
     }
 
     /// Reads the configuration again; refused whole if it has faults.
     @discardableResult
     func reload(configurationOnly: Bool = false) throws -> Bool {
         guard let daemon else { return false }
+        witness.tell("reloads")
         let new = read()
         guard new.diagnostics.allSatisfy({ $0.severity != .error }) else { return false }
         let difference = new.difference(from: daemon.configuration)
         daemon.configuration = new
         daemon.slots.change(limit: new.daemon.concurrency)
         for name in difference.removed { try dismiss(name, on: daemon) }
-        for definition in difference.changed {
-            if let runner = daemon.hosted[definition.name], definition.refresh.on == runner.definition.refresh.on {
-                if !definition.makesTheSame(as: runner.definition) { witness.changed(definition.name) }
-                witness.hosts(definition)
-                runner.reconfigure(definition, splay: splay(new), share: share(of: definition.name))
-            } else {
-                try dismiss(definition.name, on: daemon)
-                try host(definition, on: daemon)
-            }
-        }
+        for definition in difference.changed { try change(definition, on: daemon) }
         for definition in difference.added { try host(definition, on: daemon) }
-        if !configurationOnly {
-            for definition in new.pipelines where definition.refresh.on.contains(.reload) {
-                witness.demanded(definition.name)
+        if difference.isDaemonChanged {
+            for name in difference.unchanged {
+                if let definition = new.pipelines.first(where: { $0.name == name }) {
+                    try change(definition, on: daemon)
+                }
             }
-            daemon.reload.fire("reload")
         }
+        if !configurationOnly { fire(.standard(.reload), "reload", on: daemon) }
         try settle()
         return true
+    }
+
+    private func change(_ definition: PipelineDefinition, on daemon: Daemon) throws {
+        let before = daemon.hosted[definition.name]?.definition
+        guard let runner = daemon.hosted[definition.name], let before, definition.refresh.on == before.refresh.on,
+            definition.refresh.files == before.refresh.files, definition.refresh.dbus == before.refresh.dbus
+        else {
+            try dismiss(definition.name, on: daemon)
+            return try host(definition, on: daemon)
+        }
+        let flawed = flawed(definition)
+        witness.changes(definition, sameProduct: flawed.makesTheSame(as: before), splay: splay(daemon.configuration))
+        runner.reconfigure(flawed, splay: splay(daemon.configuration), share: share(of: definition.name))
     }
 
     private func read() -> Configuration {
@@ -159,118 +224,52 @@ final class Machine {
     }
 
     private func host(_ definition: PipelineDefinition, on daemon: Daemon) throws {
+        let clock = place.clock
         var signals = [daemon.operation.signal(activatedBy: definition.name)]
-        if definition.refresh.on.contains(.start) { signals.append(daemon.start.signal) }
-        if definition.refresh.on.contains(.network) { signals.append(daemon.network.signal) }
-        if definition.refresh.on.contains(.resume) { signals.append(daemon.resume.signal) }
-        if definition.refresh.on.contains(.reload) { signals.append(daemon.reload.signal) }
-        let state = NetworkState(link, before: nil)
-        let splay = splay(daemon.configuration)
-        let share = share(of: definition.name)
-        seed += 1
-        witness.hosts(definition)
-        daemon.hosted[definition.name] = try place.executor.run {
-            [engine = daemon.engine, witness, seed, signals] in
-            await engine.add(
-                definition, signal: .merge(signals), network: state, splay: splay, share: share, seed: seed
-            ) { witness.heard($0, of: definition.name) }
+        for sound in Sound.all(of: definition.refresh) {
+            let source = daemon.sources[sound] ?? SignalSource(sound.name, now: { clock.now })
+            daemon.sources[sound] = source
+            signals.append(source.signal)
         }
+        witness.hosts(definition, splay: splay(daemon.configuration))
+        daemon.hosted[definition.name] = try add(definition, .merge(signals), to: daemon)
+        if flaw == .runsTwice { daemon.doubles[definition.name] = try add(definition, .merge(signals), to: daemon) }
+    }
+
+    private func add(_ definition: PipelineDefinition, _ signal: Signal, to daemon: Daemon) throws -> PipelineRunner {
+        let (splay, share) = (splay(daemon.configuration), share(of: definition.name))
+        seed += 1
+        return try place.run {
+            [
+                engine = daemon.engine, life = daemon.life, state = daemon.state, witness, seed,
+                flawed = flawed(definition)
+            ]
+            in
+            await engine.add(flawed, signal: signal, network: state, splay: splay, share: share, seed: seed) {
+                if !life.isOver { witness.heard($0, of: definition.name) }
+            }
+        }
+    }
+
+    /// The definition as the engine gets it.
+    private func flawed(_ definition: PipelineDefinition) -> PipelineDefinition {
+        var flawed = definition
+        switch flaw {
+        case .ignoresQuiet: flawed.refresh.quiet = .zero
+        case .ignoresInterval: flawed.refresh.minInterval = .zero
+        case .hastens: flawed.refresh.every = definition.refresh.every.map { $0 / 2 }
+        case .acceptsAll: flawed.check = CheckRules()
+        default: break
+        }
+        return flawed
     }
 
     private func dismiss(_ name: String, on daemon: Daemon) throws {
-        guard let runner = daemon.hosted.removeValue(forKey: name) else { return }
-        try place.executor.run { [engine = daemon.engine] in await engine.remove(runner) }
+        for runner in [daemon.hosted.removeValue(forKey: name), daemon.doubles.removeValue(forKey: name)] {
+            guard let runner else { continue }
+            try place.run { [engine = daemon.engine] in await engine.remove(runner) }
+        }
         witness.dismissed(name)
-    }
-
-    // MARK: What happens to it
-
-    /// The way out of the machine is another one, or is gone; the kernel's fact and its signal come at the same time.
-    func network(_ name: String?, signalFirst: Bool = false) throws {
-        let before = NetworkState(link, before: nil)
-        link = NetworkFact(
-            .elsewhere, isReachable: name != nil, paths: name.map { [Self.path($0)] } ?? [],
-            obstacle: name == nil ? .noRoute : nil, changedAt: place.clock.now,
-            epoch: link.epoch + (name == nil ? 0 : 1))
-        place.internet.isUp = name != nil
-        let state = NetworkState(link, before: before)
-        guard let daemon else { return }
-        if name != nil, signalFirst {
-            daemon.network.fire(link.description)
-            try settle()
-        }
-        for runner in daemon.hosted.values { runner.networkChanged(state) }
-        try settle()
-        if name != nil, !signalFirst {
-            daemon.network.fire(link.description)
-            try settle()
-        }
-    }
-
-    /// logind says that the machine is about to sleep, or that it is not after all.
-    func goesToSleep(_ sleeps: Bool = true) throws {
-        witness.goesToSleep(sleeps)
-        daemon?.engine.goesToSleep(sleeps)
-        try settle()
-    }
-
-    /// The machine sleeps: its clock goes on, nothing runs, and the other ends forget its connections.
-    func sleep(_ duration: Duration) {
-        place.clock.manual.advance(by: duration)
-        place.internet.breakConnections()
-    }
-
-    /// Wakes the machine: first an epoch begins and the pipelines are told, then the signal fires, and then what became
-    /// due happens. The kernel still shows the network of before, and the new epoch's fact comes before or after the
-    /// signal.
-    func wake(factFirst: Bool = false) throws {
-        let before = NetworkState(link, before: nil)
-        link = NetworkFact(
-            .elsewhere, isReachable: link.isReachable, paths: link.paths, obstacle: link.obstacle,
-            changedAt: place.clock.now, epoch: link.epoch + 1)
-        let state = NetworkState(link, before: before)
-        guard let daemon else { return }
-        witness.woke()
-        daemon.engine.woke()
-        if factFirst { for runner in daemon.hosted.values { runner.networkChanged(state) } }
-        daemon.resume.fire("the machine woke up")
-        try settle()
-        if !factFirst { for runner in daemon.hosted.values { runner.networkChanged(state) } }
-        try settle()
-    }
-
-    /// Sets the wall clock forward, or back.
-    func stepClock(by step: Duration) throws {
-        place.clock.stepWall(by: step)
-        witness.clockStepped()
-        daemon?.engine.clockStepped()
-        try settle()
-    }
-
-    /// `freshetctl refresh`, without waiting.
-    @discardableResult
-    func refresh(_ name: String, force: Bool = false) throws -> RefreshRefusal? {
-        guard let runner = daemon?.hosted[name] else { return nil }
-        let refusal = runner.requestRefresh(force: force)
-        if refusal == nil { witness.demanded(name) }
-        try settle()
-        return refusal
-    }
-
-    /// So many firings at one instant, of a signal that this pipeline alone hears.
-    func flood(_ name: String, _ count: Int) {
-        for _ in 0..<count { daemon?.operation.activate(for: name) }
-    }
-
-    func hold(_ name: String, _ held: Bool) throws {
-        daemon?.hosted[name]?.hold(held)
-        try settle()
-    }
-
-    /// Lets time pass.
-    func pass(_ duration: Duration) throws {
-        try place.pass(duration)
-        try settle()
     }
 
     // MARK: What is to be seen
@@ -281,12 +280,10 @@ final class Machine {
     func status(_ name: String) -> PipelineStatus? { daemon?.hosted[name]?.status }
 
     /// Runs what is ready, and looks whether all is as it must be.
-    private func settle() throws {
+    func settle() throws {
         try place.executor.runUntilIdle()
-        for (name, runner) in daemon?.hosted ?? [:] { witness.look(at: runner.status, of: name) }
-    }
-
-    private static func path(_ name: String) -> NetworkPath {
-        NetworkPath(gateway: nil, interfaceIndex: 2, interfaceName: name, source: nil)
+        for (name, runner) in daemon?.inOrder ?? [] {
+            witness.look(at: runner.status, of: name, requests: place.internet.requests(of: name))
+        }
     }
 }

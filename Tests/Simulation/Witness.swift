@@ -1,65 +1,65 @@
 import FreshetPipelines
 import FreshetSignals
 import FreshetTestKit
+import Glibc
 import WorldTestSupport
 
 /// Sees all that a machine's pipelines do, and notes what must never be:
 ///
 /// - two runs of a pipeline at once, a run without a cause, a run's number twice, also across restarts;
+/// - a run whose causes are not exactly what was heard and not answered: a firing that was lost, counted twice, or
+///   answered by a run that had started before (a demand) or by nothing (the surroundings);
+/// - a firing that neither a run nor a reason follows;
+/// - more runs for a storm than it may cost;
+/// - a run that needs the network while that is away, unless it is forced or an overdue check is attempted anyway;
 /// - a start while the origin wants to be left alone, unless it is forced, or sooner than `min-interval` allows;
-/// - a start while the machine is about to sleep;
-/// - a wake that neither a run nor a reason follows, a run after it without it, or another for it when it was answered;
-/// - a copy that is on the disk and not offered, and one on the disk that no check should have let through;
-/// - a demand that no successful run followed which started after it.
+/// - a start while the machine is about to sleep; whatever is done after a sleep before the wake was told; a check by
+///   the clock before it is due;
+/// - a copy that is on the disk and not offered, one that no check should have let through, and one that is not what
+///   the origin said last.
+///
+/// It counts for itself, from what it is told that happened; of the engine it believes nothing but when runs start and
+/// end.
 final class Witness: Sendable {
     /// So many are kept: the first says most.
     static let limit = 20
 
-    fileprivate struct Account {
-        var minInterval: Duration = .zero
-        var running: UInt64?
-        var lastRun: UInt64 = 0
-        var lastStart: ContinuousClock.Instant?
-        var startBefore: ContinuousClock.Instant?
-        var retryAfter: ContinuousClock.Instant?
-        /// The same by the wall clock, as it is remembered: microseconds since 1970.
-        var retryAfterWall: Int64?
-        /// It counts by the wall clock, since it is known from before the daemon's start.
-        var isRetryAfterRemembered = false
-        var isHosted = false
-        var hearsResume = false
-        /// The last wake, which nothing has come of yet.
-        var wake: ContinuousClock.Instant?
-        /// When the last run that succeeded started.
-        var successStart: ContinuousClock.Instant?
-        /// The last run that had started when somebody demanded a newer one.
-        var demand: UInt64?
-        var offered: UInt64 = 0
-        var starts: [Double] = []
-        var outcomes: [RunOutcome] = []
-        var counted = 0
-        var causes: [String] = []
-    }
-
     private struct State {
         var accounts: [String: Account] = [:]
         var faults: [String] = []
+        var surroundings = Surroundings()
+        /// Of all that happened, for two courses to be compared.
+        var trace = Trace()
+    }
+
+    /// What is so for all pipelines.
+    struct Surroundings {
         var goesToSleep = false
+        /// The machine slept, and nobody knows it yet.
+        var isUntold = false
+        /// Since when the network is away.
+        var awaySince: ContinuousClock.Instant?
     }
 
     private let state = Lock(State())
     private let clock: ScriptedClock
     private let disk: MemoryDisk
+    private let internet: ScriptedInternet
 
     init(_ place: Place, _ disk: MemoryDisk) {
         clock = place.clock
+        internet = place.internet
         self.disk = disk
     }
 
     /// What must never be and was, with its second. Empty at the end of a story that ends well.
     var faults: [String] { state.withLock { $0.faults } }
     /// The pipelines whose demands no run has followed yet.
-    var unanswered: [String] { state.withLock { $0.accounts.filter { $0.value.demand != nil }.keys.sorted() } }
+    var unanswered: [String] {
+        state.withLock { $0.accounts.filter { $0.value.owed.hasDemand }.keys.sorted() }
+    }
+    /// A number that two courses share if the same happened in both.
+    var trace: UInt64 { state.withLock { $0.trace.number } }
     /// When a pipeline's runs started, in seconds.
     func starts(of name: String) -> [Double] { state.withLock { $0.accounts[name]?.starts ?? [] } }
     func outcomes(of name: String) -> [RunOutcome] { state.withLock { $0.accounts[name]?.outcomes ?? [] } }
@@ -67,6 +67,8 @@ final class Witness: Sendable {
     func causes(of name: String) -> [String] { state.withLock { $0.accounts[name]?.causes ?? [] } }
     /// How many runs failed and counted as failures.
     func failures(of name: String) -> Int { state.withLock { $0.accounts[name]?.counted ?? 0 } }
+    /// How many runs there were of all pipelines.
+    var runs: Int { state.withLock { $0.accounts.values.reduce(0) { $0 + $1.starts.count } } }
 
     func expect(_ condition: Bool, _ fault: @autoclosure () -> String) {
         if !condition { note(fault()) }
@@ -74,7 +76,23 @@ final class Witness: Sendable {
 
     private func note(_ fault: String) {
         let line = "at \(seconds(clock.manual.elapsed)) s: \(fault)"
+        tell("FAULT \(fault)")
         state.withLock { if $0.faults.count < Self.limit { $0.faults.append(line) } }
+    }
+
+    /// What happened, for who looks for a fault: it is printed if `FRESHET_STORY` is set.
+    func tell(_ news: @autoclosure () -> String) {
+        if Self.isTold { print("\(seconds(clock.manual.elapsed)) \(news())") }
+    }
+
+    private static let isTold = getenv("FRESHET_STORY") != nil
+
+    private func change(_ name: String, _ body: (inout Account) -> Void) {
+        state.withLock { state in
+            // In place: a copy would copy all that is noted of it.
+            guard let index = state.accounts.index(forKey: name) else { return }
+            body(&state.accounts.values[index])
+        }
     }
 
     // MARK: What the machine does
@@ -82,82 +100,101 @@ final class Witness: Sendable {
     /// Another life of the daemon: what was only in its memory is gone.
     func booted() {
         state.withLock { state in
-            state.goesToSleep = false
+            state.surroundings = Surroundings()
+            for name in state.accounts.keys { state.accounts[name]?.restart() }
+        }
+    }
+
+    /// What was not on the disk yet never was.
+    func crashed() {
+        state.withLock { state in
             for name in state.accounts.keys {
-                state.accounts[name]?.isHosted = false
-                state.accounts[name]?.wake = nil
-                state.accounts[name]?.running = nil
-                state.accounts[name]?.lastStart = nil
-                state.accounts[name]?.startBefore = nil
-                state.accounts[name]?.demand = nil
+                let remembered = disk[name].rememberedNow
+                state.accounts[name]?.lastRun = remembered.lastRun
+                state.accounts[name]?.retryAfterWall = remembered.retryAfter
             }
         }
     }
 
-    func hosts(_ definition: PipelineDefinition) {
+    func hosts(_ definition: PipelineDefinition, splay: Duration) {
         let (now, wallNow) = (clock.now, clock.wallNow)
         state.withLock { state in
             var account = state.accounts[definition.name, default: Account()]
-            if !account.isHosted {
-                account.isHosted = true
-                account.isRetryAfterRemembered = true
-                account.recallRetryAfter(at: now, wallNow)
-            }
-            account.minInterval = definition.refresh.minInterval
-            account.hearsResume = definition.refresh.on.contains(.resume)
+            account.isRetryAfterRemembered = true
+            account.recallRetryAfter(at: now, wallNow)
+            account.configured(definition, splay: splay)
             state.accounts[definition.name] = account
         }
     }
 
-    func goesToSleep(_ sleeps: Bool) {
-        state.withLock { $0.goesToSleep = sleeps }
+    /// Another configuration holds.
+    ///
+    /// - Parameter sameProduct: if not, its source is another one, which asked for nothing.
+    func changes(_ definition: PipelineDefinition, sameProduct: Bool, splay: Duration) {
+        let now = clock.now
+        change(definition.name) { account in
+            account.configured(definition, splay: splay)
+            guard !sameProduct else { return }
+            account.retryAfter = nil
+            account.retryAfterWall = nil
+            account.lastCheck = nil
+            // What failed goes through the gate once more.
+            account.storm.rises(at: now, owes: true)
+        }
     }
 
-    func woke() {
+    func dismissed(_ name: String) {
+        let running = state.withLock { $0.accounts[name]?.running }
+        change(name) { $0.restart() }
+        expect(running == nil, "\(name): run \(running ?? 0) goes on after the pipeline was removed")
+    }
+
+    func holds(_ name: String, _ held: Bool) { change(name) { $0.isHeld = held } }
+
+    /// Whether the operator's request would be refused.
+    func isRefused(_ name: String) -> Bool {
+        let now = clock.now
+        return state.withLock { state in
+            guard let account = state.accounts[name] else { return true }
+            return account.isHeld || (account.retryAfter.map { $0 > now } ?? false)
+        }
+    }
+
+    func network(isUp: Bool) {
         let now = clock.now
         state.withLock { state in
-            state.goesToSleep = false
-            for (name, account) in state.accounts where account.isHosted && account.hearsResume {
-                state.accounts[name]?.wake = now
-            }
+            guard isUp == (state.surroundings.awaySince != nil) else { return }
+            state.surroundings.awaySince = isUp ? nil : now
+            guard isUp else { return }
+            for name in state.accounts.keys { state.accounts[name]?.released(at: now) }
+        }
+    }
+
+    func goesToSleep(_ sleeps: Bool) { state.withLock { $0.surroundings.goesToSleep = sleeps } }
+    func slept() { state.withLock { $0.surroundings.isUntold = true } }
+    func woke() {
+        state.withLock { state in
+            state.surroundings.goesToSleep = false
+            state.surroundings.isUntold = false
         }
     }
 
     func clockStepped() {
         let (now, wallNow) = (clock.now, clock.wallNow)
         state.withLock { state in
-            for name in state.accounts.keys { state.accounts[name]?.recallRetryAfter(at: now, wallNow) }
-        }
-    }
-
-    func dismissed(_ name: String) {
-        let running = state.withLock { state in
-            defer {
-                state.accounts[name]?.running = nil
-                state.accounts[name]?.lastStart = nil
-                state.accounts[name]?.demand = nil
-                state.accounts[name]?.wake = nil
-                state.accounts[name]?.isHosted = false
+            for name in state.accounts.keys {
+                state.accounts[name]?.recallRetryAfter(at: now, wallNow)
+                // What failed for a certificate's dates is tried at once.
+                state.accounts[name]?.storm.allow()
             }
-            return state.accounts[name]?.running
-        }
-        expect(running == nil, "\(name): run \(running ?? 0) goes on after the pipeline was removed")
-    }
-
-    /// Its source is another one, which asked for nothing.
-    func changed(_ name: String) {
-        state.withLock { state in
-            state.accounts[name]?.retryAfter = nil
-            state.accounts[name]?.retryAfterWall = nil
         }
     }
 
-    func demanded(_ name: String) {
-        state.withLock { state in
-            guard var account = state.accounts[name] else { return }
-            account.demand = account.lastRun
-            state.accounts[name] = account
-        }
+    /// A signal fires that this pipeline listens to.
+    func fired(_ signal: String, at name: String, times: Int = 1) {
+        let now = clock.now
+        tell("\(name): \(signal) × \(times)")
+        change(name) { $0.fired(signal, times: times, at: now) }
     }
 
     // MARK: What the engine tells
@@ -166,111 +203,61 @@ final class Witness: Sendable {
         let now = clock.now
         let wallNow = clock.wallNow
         let second = seconds(clock.manual.elapsed)
-        let faults = state.withLock { state -> [String] in
-            var account = state.accounts[name, default: Account()]
-            defer { state.accounts[name] = account }
-            switch event {
-            case .runStarted(let order):
-                let faults = account.started(order, at: now, second: second)
-                return state.goesToSleep ? faults + ["run \(order.run) starts before the wake"] : faults
-            case .runEnded(let summary, _): return account.ended(summary, at: now, wallNow: wallNow)
-            case .suppressed(let causes, _):
-                if causes.contains(where: { $0.signal == SignalName.resume }) { account.wake = nil }
-                return []
-            default: return []
-            }
+        tell("\(name): \(event)")
+        let (faults, url) = state.withLock { state -> ([String], String?) in
+            state.trace.add(name, event, second)
+            let surroundings = state.surroundings
+            return state.accounts[name, default: Account()].heard(event, at: now, wallNow, second, surroundings)
         }
         for fault in faults { note("\(name): \(fault)") }
+        // What a run that succeeded asked.
+        guard let url else { return }
+        let (kept, said) = (disk[name].text, internet[url].said)
+        expect(kept == said, "\(name): the copy is '\(kept ?? "")', and not what the origin said: '\(said ?? "")'")
     }
 
-    func look(at status: PipelineStatus, of name: String) {
+    func look(at status: PipelineStatus, of name: String, requests: Int) {
         let store = disk[name]
         let offered = status.generation?.number ?? 0
-        if let text = store.text {
+        let text = store.text
+        if let text {
             expect(text.hasPrefix("good"), "\(name): \(text) was let through")
             expect(offered > 0, "\(name): a copy is there and not offered")
         }
-        let kept = store.rememberedNow.generation?.number ?? 0
-        expect(status.run != nil || offered == kept, "\(name): generation \(kept) is there, \(offered) is offered")
-        let (before, demand, wake) = state.withLock { state in
+        let kept = store.rememberedNow.generation
+        expect(
+            status.run != nil || status.generation == kept,
+            "\(name): generation \(kept?.number ?? 0) is there, \(offered) is offered")
+        expect(
+            kept == nil || kept?.size == UInt64(text?.utf8.count ?? 0) || status.run != nil,
+            "\(name): generation \(offered) is said to have \(kept?.size ?? 0) bytes, and is '\(text ?? "")'")
+        let before = state.withLock { state in
+            state.accounts[name]?.heardAll()
             defer { state.accounts[name]?.offered = offered }
-            return (state.accounts[name]?.offered ?? 0, state.accounts[name]?.demand, state.accounts[name]?.wake)
+            return state.accounts[name] ?? Account()
         }
-        expect(offered >= before, "\(name): generation \(offered) is offered after \(before)")
+        expect(offered >= before.offered, "\(name): generation \(offered) is offered after \(before.offered)")
+        expect(requests <= 1, "\(name): \(requests) requests at once")
+        expect(status.run?.run == before.running, "\(name): run \(status.run?.run ?? 0) is shown")
         let isAtRest = status.run == nil && status.waitsFor == nil && status.activity != .held
-        expect(demand == nil || !isAtRest, "\(name): a demand was forgotten")
-        expect(wake == nil || !isAtRest, "\(name): a wake was forgotten")
+        expect(before.owed.isEmpty || !isAtRest, "\(name): \(before.owed) was forgotten")
     }
 }
 
-extension Witness.Account {
-    fileprivate mutating func started(
-        _ order: RunOrder, at now: ContinuousClock.Instant, second: Double
-    ) -> [String] {
-        var faults: [String] = []
-        if let running { faults.append("run \(order.run) starts while \(running) is under way") }
-        if order.run <= lastRun { faults.append("run \(order.run) starts after run \(lastRun)") }
-        if order.causes.isEmpty { faults.append("run \(order.run) has no cause") }
-        if order.started != now { faults.append("run \(order.run) is dated otherwise") }
-        // What is remembered on the disk is rounded to microseconds.
-        if order.reason != .forced, let retryAfter, now < retryAfter.advanced(by: .microseconds(-1)) {
-            faults.append("run \(order.run) starts although the origin wants to be left alone")
+/// A number for all that happened, in its order: FNV-1a.
+private struct Trace {
+    private(set) var number: UInt64 = 0xcbf2_9ce4_8422_2325
+
+    mutating func add(_ name: String, _ event: EngineEvent, _ second: Double) {
+        switch event {
+        case .runStarted(let order): add("\(second) \(name) starts \(order.run) for \(order.causes.summary)")
+        case .runEnded(let summary, _): add("\(second) \(name) ends \(summary.run) \(summary.outcome.rawValue)")
+        case .suppressed(let causes, _): add("\(second) \(name) needs not \(causes.summary)")
+        default: break
         }
-        let isOperators = order.causes.contains { $0.signal == SignalName.operation }
-        if !isOperators, let lastStart, now < lastStart.advanced(by: minInterval) {
-            faults.append("run \(order.run) starts before min-interval is over")
-        }
-        let resume = order.causes.first { $0.signal == SignalName.resume }
-        if wake != nil, resume == nil { faults.append("run \(order.run) starts after a wake without it") }
-        if let resume, let successStart, resume.last < successStart {
-            faults.append("run \(order.run) is for a wake that was answered")
-        }
-        wake = nil
-        running = order.run
-        lastRun = order.run
-        startBefore = lastStart
-        lastStart = now
-        starts.append(second)
-        causes.append(order.causes.summary)
-        return faults
     }
 
-    /// What is known from before the daemon's start counts by the wall clock, as it is now.
-    fileprivate mutating func recallRetryAfter(at now: ContinuousClock.Instant, _ wallNow: Int64) {
-        guard isRetryAfterRemembered, let retryAfterWall else { return }
-        let left = Duration.microseconds(retryAfterWall - wallNow)
-        retryAfter = now.advanced(by: min(left, .seconds(7 * 24 * 3600)))
-    }
-
-    fileprivate mutating func ended(
-        _ summary: RunSummary, at now: ContinuousClock.Instant, wallNow: Int64
-    ) -> [String] {
-        var faults: [String] = []
-        if running != summary.run { faults.append("run \(summary.run) ends and was not under way") }
-        running = nil
-        outcomes.append(summary.outcome)
-        switch summary.outcome {
-        case .changed, .unchanged:
-            retryAfter = nil
-            retryAfterWall = nil
-            successStart = summary.started
-            // A run that was under way at the wake: what it brought is as new.
-            wake = nil
-            if let demand, summary.run > demand { self.demand = nil }
-        case .failed:
-            if summary.counts {
-                counted += 1
-            } else {
-                // It reached no origin that would have to be spared.
-                lastStart = startBefore
-            }
-            if let wait = summary.failure?.retryAfter, wait > .zero {
-                retryAfter = now.advanced(by: wait)
-                retryAfterWall = wallNow + wait.components.seconds * 1_000_000
-                isRetryAfterRemembered = false
-            }
-        case .superseded, .cancelled: break
-        }
-        return faults
+    private mutating func add(_ text: String) {
+        for byte in text.utf8 { number = (number ^ UInt64(byte)) &* 0x100_0000_01b3 }
     }
 }

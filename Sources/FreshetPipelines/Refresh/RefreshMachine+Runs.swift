@@ -118,7 +118,10 @@ extension RefreshMachine {
         guard var run, run.interruption == nil else { return }
         switch interruption {
         case .restart, .pathChanged(early: false):
-            guard superseded < Self.supersededInARow else { return }
+            guard superseded < Self.supersededInARow else {
+                if interruption != .restart { self.run?.isSpared = true }
+                return
+            }
         case .networkLost, .pathChanged(early: true), .configuration, .deadline, .stopped:
             break
         }

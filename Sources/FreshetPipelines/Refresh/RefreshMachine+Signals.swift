@@ -25,7 +25,7 @@ extension RefreshMachine {
             report(.heard(cause))
             switch cause.signal {
             case SignalName.operation:
-                refresh(nil, force: false, now)
+                refresh(nil, force: false, cause, now)
                 continue
             case SignalName.network, SignalName.resume:
                 network.settle(from: cause.last)
@@ -96,7 +96,8 @@ extension RefreshMachine {
         } else if let run, run.path != state.path {
             interrupt(.pathChanged(early: run.order.started >= state.changedAt))
         } else if let run, run.isOutlived(by: state) {
-            interrupt(.networkLost)
+            // Back on its path after another one, which it was left to finish on: that is no loss of its own.
+            interrupt(run.isSpared ? .pathChanged(early: false) : .networkLost)
         }
         if change == .regained { releaseFromNetwork(now) }
     }
@@ -126,6 +127,10 @@ extension RefreshMachine {
     }
 
     mutating func refresh(_ request: UInt64?, force: Bool, _ now: Instant) {
+        refresh(request, force: force, RunCause(SignalName.operation, first: now), now)
+    }
+
+    private mutating func refresh(_ request: UInt64?, force: Bool, _ cause: RunCause, _ now: Instant) {
         if let refusal = refusal(force: force, at: now) {
             if let request { actions.append(.answer(request: request, .refused(refusal))) }
             return
@@ -133,7 +138,7 @@ extension RefreshMachine {
         if let request { requests.append(request) }
         proofMayHaveChanged(at: now)
         ready.merge(
-            Wanted(causes: [RunCause(SignalName.operation, first: now)], urgency: force ? .forced : .operation))
+            Wanted(causes: [cause], urgency: force ? .forced : .operation))
         if settings.policy.whenRunning == .restart { interrupt(.restart) }
     }
 

@@ -90,6 +90,8 @@ package struct RefreshMachine: Sendable {
         var path: String?
         var deadline: Instant?
         var interruption: Interruption?
+        /// The path changed, and it was left to finish: what comes of that does not end it either.
+        var isSpared = false
 
         /// Whether it may have connections from before an epoch that left the path as it was. A run that started later
         /// has none, although it does not know the epoch's number yet.

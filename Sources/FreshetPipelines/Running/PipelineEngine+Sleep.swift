@@ -7,7 +7,7 @@ extension PipelineEngine {
     package func goesToSleep(_ sleeps: Bool) {
         let runners = state.withLock { state in
             defer { state.goesToSleep = sleeps }
-            return state.goesToSleep == sleeps ? [] : Array(state.runners.values)
+            return state.goesToSleep == sleeps ? [] : state.inOrder
         }
         for runner in runners { runner.mailbox.post(.goesToSleep(sleeps)) }
     }
@@ -17,7 +17,7 @@ extension PipelineEngine {
     package func woke() {
         let runners = state.withLock { state in
             state.goesToSleep = false
-            return Array(state.runners.values)
+            return state.inOrder
         }
         for runner in runners { runner.mailbox.post(.woke) }
     }
@@ -25,6 +25,6 @@ extension PipelineEngine {
     /// The wall clock was stepped: what was remembered by it counts from anew, and back-offs for certificates whose
     /// dates did not fit end.
     package func clockStepped() {
-        for runner in state.withLock({ Array($0.runners.values) }) { runner.clockStepped() }
+        for runner in state.withLock({ $0.inOrder }) { runner.clockStepped() }
     }
 }

@@ -15,6 +15,9 @@ package final class PipelineEngine: Sendable {
         var lastKey: CauseInbox.Key = PipelineEngine.probesKey
         var goesToSleep = false
         var isOver = false
+
+        /// In the order in which they were added, so that what happened once can happen again.
+        var inOrder: [PipelineRunner] { runners.sorted { $0.key < $1.key }.map(\.value) }
     }
 
     /// The desk's for probes, in the inbox.
@@ -120,14 +123,14 @@ package final class PipelineEngine: Sendable {
             while let keys = await inbox.next() {
                 for key in keys { step(key, in: &group) }
             }
-            for runner in state.withLock({ $0.runners.values }) { runner.beginStop(in: &group) }
+            for runner in state.withLock({ $0.inOrder }) { runner.beginStop(in: &group) }
             group.cancelAll()
         }
         // By now the last runs have returned; what is left is to say so.
         let rest = state.withLock { state in
             state.isOver = true
             defer { state.runners = [:] }
-            return state.runners.values
+            return state.inOrder
         }
         await withDiscardingTaskGroup { group in
             for runner in rest { runner.beginStop(in: &group) }

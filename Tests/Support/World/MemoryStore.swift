@@ -20,6 +20,10 @@ package final class MemoryStore: SnapshotStore {
 
     package init(clock: ScriptedClock) { self.clock = clock }
 
+    package var bytes: [UInt8]? {
+        get { state.withLock { $0.bytes } }
+        set { state.withLock { $0.bytes = newValue } }
+    }
     package var text: String? { state.withLock { $0.bytes }.map { String(decoding: $0, as: UTF8.self) } }
     package var records: [RunRecord] { state.withLock { $0.records } }
     package var rememberedNow: RememberedState { state.withLock { $0.remembered } }
@@ -95,6 +99,11 @@ package final class MemoryDisk: SnapshotStore {
             stores[pipeline] = store
             return store
         }
+    }
+
+    /// All is lost.
+    package func format() {
+        for store in stores.withLock({ Array($0.values) }) { store.state.withLock { $0 = MemoryStore.State() } }
     }
 
     /// From now on commits succeed, or none does.

@@ -11,6 +11,7 @@ package final class ScriptedInternet: Fetching {
         /// Begins anew each time that the link goes.
         var breaks = 0
         var open = 0
+        var openByLabel: [String: Int] = [:]
         var mostOpen = 0
     }
 
@@ -50,6 +51,9 @@ package final class ScriptedInternet: Fetching {
         state.withLock { $0.breaks += 1 }
     }
 
+    /// How many requests have not returned yet to URLs whose host begins with this label.
+    package func requests(of label: String) -> Int { state.withLock { $0.openByLabel[label] ?? 0 } }
+
     /// How many requests have not returned yet, and the most that there were at once.
     package var open: Int { state.withLock { $0.open } }
     package var mostOpen: Int { state.withLock { $0.mostOpen } }
@@ -61,12 +65,19 @@ package final class ScriptedInternet: Fetching {
             case .command(let words): (false, words.joined(separator: " "))
             case .file(let path): (false, path)
             }
+        let label = String(name.drop { $0 != "/" }.drop { $0 == "/" }.prefix { $0 != "." })
         let (isUp, breaks) = state.withLock { state in
             state.open += 1
+            state.openByLabel[label, default: 0] += 1
             state.mostOpen = max(state.mostOpen, state.open)
             return (state.isUp, state.breaks)
         }
-        defer { state.withLock { $0.open -= 1 } }
+        defer {
+            state.withLock { state in
+                state.open -= 1
+                state.openByLabel[label, default: 0] -= 1
+            }
+        }
         guard isUp || !needsLink else { throw .failed(RunFailure(.connection, "no route to the host")) }
         let result = try await self[name].fetch(request)
         if needsLink, state.withLock({ $0.breaks }) != breaks {

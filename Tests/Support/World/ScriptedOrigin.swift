@@ -7,6 +7,8 @@ package final class ScriptedOrigin: Fetching {
     package enum Answer: Sendable {
         case content(String, type: String? = nil, tag: String? = nil)
         case notModified
+        /// 304 if the request knows this version, else its content.
+        case version(String, type: String? = nil, tag: String)
         case fails(RunFailure)
         /// Until it is cancelled; then it takes so long to clean up.
         case hangs(cleanUp: Duration = .zero)
@@ -26,6 +28,7 @@ package final class ScriptedOrigin: Fetching {
         var last = Answer.content("data")
         var asked: [Asked] = []
         var open = 0
+        var said: String?
     }
 
     private let state = Lock(State())
@@ -44,6 +47,8 @@ package final class ScriptedOrigin: Fetching {
     package var asked: [Asked] { state.withLock { $0.asked } }
     /// When it was asked, in seconds since the beginning.
     package var times: [Double] { asked.map(\.at) }
+    /// The last content that it gave or confirmed.
+    package var said: String? { state.withLock { $0.said } }
     /// How many requests have not returned yet.
     package var open: Int { state.withLock { $0.open } }
 
@@ -63,10 +68,17 @@ package final class ScriptedOrigin: Fetching {
     private func give(_ answer: Answer, _ request: FetchRequest) async throws(FetchError) -> FetchResult {
         switch answer {
         case .content(let text, let type, let tag):
+            state.withLock { $0.said = text }
             request.progress(UInt64(text.utf8.count))
             return .content(
                 FetchedContent(bytes: Array(text.utf8), mediaType: type, validators: Validators(entityTag: tag)))
         case .notModified: return .notModified(nil)
+        case .version(let text, let type, let tag):
+            guard request.validators?.entityTag == tag else {
+                return try await give(.content(text, type: type, tag: tag), request)
+            }
+            state.withLock { $0.said = text }
+            return .notModified(nil)
         case .fails(let failure): throw .failed(failure)
         case .hangs(let cleanUp):
             request.progress(3)

@@ -41,6 +41,19 @@ struct TimerQueueTests {
         #expect(queue.count == 0)
     }
 
+    @Test("has room for those that are armed and not for the million that were")
+    func noGrowth() {
+        var queue = TimerQueue()
+        for timer in 0..<1_000_000 as Range<UInt64> {
+            queue.arm(timer, at: start + .seconds(1))
+            if timer >= 3 { queue.disarm(timer - 3) }
+        }
+        #expect(queue.count == 3)
+        #expect(queue.capacity <= 64)
+        for timer in 999_997..<1_000_000 as Range<UInt64> { queue.disarm(timer) }
+        #expect(queue.count == 0 && queue.earliest == nil)
+    }
+
     @Test("agrees with a sorted list through random arming, moving and disarming")
     func random() {
         var generator = SystemRandomNumberGenerator()

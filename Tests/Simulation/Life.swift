@@ -1,0 +1,83 @@
+import FreshetPipelines
+import FreshetSignals
+import WorldTestSupport
+
+/// One life of the daemon, as far as its disk sees it. After a crash nothing of it reaches the disk any more, whatever
+/// was under way.
+final class Life: SnapshotStore {
+    private struct State {
+        var isOver = false
+        var hasEnded = false
+        /// How long the disk takes for what it is asked.
+        var latency = Duration.zero
+    }
+
+    private let state = Lock(State())
+    private let disk: MemoryDisk
+    private let clock: ScriptedClock
+    private let flaw: Flaw?
+
+    init(_ disk: MemoryDisk, _ clock: ScriptedClock, latency: Duration, flaw: Flaw?) {
+        self.disk = disk
+        self.clock = clock
+        self.flaw = flaw
+        state.withLock { $0.latency = latency }
+    }
+
+    var isOver: Bool { state.withLock { $0.isOver } }
+
+    /// The engine has returned.
+    var hasEnded: Bool { state.withLock { $0.hasEnded } }
+
+    func ended() { state.withLock { $0.hasEnded = true } }
+
+    /// The daemon is no more, from one instant to the next.
+    func end() { state.withLock { $0.isOver = true } }
+
+    /// Until the disk is done. Not to be cancelled, as a disk is not. Returns whether the daemon lives still.
+    private func hasTurned() async -> Bool {
+        let latency = state.withLock { $0.latency }
+        if latency > .zero {
+            let sleep = Task(executorPreference: clock.executor) { [clock] in
+                try? await clock.manual.sleep(for: latency)
+            }
+            await sleep.value
+        }
+        return !isOver
+    }
+
+    func remembered(_ pipeline: String) async -> RememberedState { await disk.remembered(pipeline) }
+
+    func validators(_ pipeline: String, binding: String) async -> Validators? {
+        guard await hasTurned() else { return nil }
+        return await disk.validators(pipeline, binding: binding)
+    }
+
+    func commit(_ snapshot: Snapshot, of definition: PipelineDefinition) async throws(RunFailure) -> CommitResult {
+        guard await hasTurned() else { throw RunFailure(.local, "the daemon is no more") }
+        let before = disk[definition.name].bytes
+        let result = try await disk.commit(snapshot, of: definition)
+        if flaw == .keepsOldBytes, let before { disk[definition.name].bytes = before }
+        return result
+    }
+
+    func recordUnchanged(_ pipeline: String, binding: String, validators: Validators?) async -> Bool {
+        guard await hasTurned() else { return false }
+        return await disk.recordUnchanged(pipeline, binding: binding, validators: validators)
+    }
+
+    func rememberRetryAfter(_ pipeline: String, until: Int64?) async {
+        guard await hasTurned(), flaw != .forgetsRetryAfter else { return }
+        await disk.rememberRetryAfter(pipeline, until: until)
+    }
+
+    func record(_ run: RunRecord) async {
+        guard await hasTurned() else { return }
+        await disk.record(run)
+        if flaw == .leavesTask {
+            _ = Task(executorPreference: clock.executor) { [clock] in
+                try? await clock.manual.sleep(for: .seconds(1_000_000))
+            }
+        }
+    }
+}

@@ -1,0 +1,243 @@
+import FreshetPipelines
+import FreshetSignals
+import FreshetTestKit
+import WorldTestSupport
+
+@testable import FreshetDaemon
+@testable import FreshetSystemSignals
+
+/// What a pipeline can listen to, but for the operator.
+enum Sound: Hashable {
+    case standard(StandardSignal)
+    /// A file, by its path.
+    case file(String)
+    case bus(BusSignalMatch)
+
+    /// What occurrences are named after.
+    var name: String {
+        switch self {
+        case .standard(let signal): signal.rawValue
+        case .file(let path): FileMonitor.signalName(of: path)
+        case .bus: SignalName.dbus
+        }
+    }
+
+    /// All that a pipeline listens to.
+    static func all(of refresh: RefreshPolicy) -> [Sound] {
+        StandardSignal.allCases.filter(refresh.on.contains).map(Sound.standard) + refresh.dbus.map(Sound.bus)
+            + refresh.files.map(Sound.file)
+    }
+}
+
+/// What happens to a machine.
+extension Machine {
+    /// Fires a signal, and has the witness know of all who are to hear it.
+    func fire(_ sound: Sound, _ detail: String, on daemon: Daemon, times: Int = 1) {
+        var isLost = false
+        for (name, runner) in daemon.inOrder where Sound.all(of: runner.definition.refresh).contains(sound) {
+            witness.fired(sound.name, at: name, times: times)
+            isLost = isLost || (flaw == .losesWhileRunning && runner.status.run != nil)
+        }
+        switch (flaw, sound) {
+        case (.losesFiles, .file), (.losesForeground, .standard(.foreground)): isLost = true
+        case (.firesTwice, _): daemon.sources[sound]?.fire(detail)
+        default: break
+        }
+        guard !isLost else { return }
+        for _ in 0..<times { daemon.sources[sound]?.fire(detail) }
+    }
+
+    // MARK: Network
+
+    /// The way out of the machine is another one, or is gone; the kernel's fact and its signal come at the same time.
+    func network(_ name: String?, signalFirst: Bool = false) throws {
+        witness.tell("network \(name ?? "gone")")
+        system.route = name
+        place.internet.isUp = name != nil
+        try lookAtNetwork(signalFirst: signalFirst)
+    }
+
+    /// The other protocol comes or goes beside the one that is there.
+    func otherProtocol(_ isThere: Bool) throws {
+        system.hasIPv6 = isThere
+        try lookAtNetwork()
+    }
+
+    private func lookAtNetwork(signalFirst: Bool = false) throws {
+        guard let daemon else { return }
+        let firing = daemon.senses.look(at: &system, at: place.clock.now)
+        if let firing, signalFirst {
+            fire(.standard(.network), firing, on: daemon)
+            try settle()
+        }
+        tellNetwork(on: daemon)
+        try settle()
+        if let firing, !signalFirst {
+            fire(.standard(.network), firing, on: daemon)
+            try settle()
+        }
+    }
+
+    private func tellNetwork(on daemon: Daemon) {
+        let state = NetworkState(daemon.senses.fact, before: daemon.state)
+        guard state != daemon.state else { return }
+        daemon.state = state
+        witness.network(isUp: state.reachable)
+        if flaw == .ignoresLoss, !state.reachable { return }
+        for (_, runner) in daemon.inOrder { runner.networkChanged(state) }
+    }
+
+    // MARK: Sleep and clocks
+
+    /// logind says that the machine is about to sleep, or that it is awake: it was after all.
+    func goesToSleep(_ sleeps: Bool = true) throws {
+        guard let daemon else { return }
+        let outcome = daemon.senses.sleep.prepareForSleep(sleeps, reading, at: place.clock.now)
+        try follow(outcome, on: daemon)
+    }
+
+    /// The machine sleeps: its clock goes on, nothing runs, and the other ends forget its connections.
+    func sleep(_ duration: Duration) {
+        witness.tell("sleeps \(duration)")
+        system.slept += duration
+        place.clock.manual.advance(by: duration)
+        place.internet.breakConnections()
+        if daemon != nil, duration >= SleepMachine.shortestSleep { witness.slept() }
+    }
+
+    /// Wakes the machine: first an epoch begins and the pipelines are told, then the signal fires, and then what became
+    /// due happens. The kernel still shows the network of before, and the new epoch's fact comes before or after the
+    /// signal.
+    ///
+    /// - Parameter isHeard: logind says that it woke; the clocks are looked at in any case.
+    func wake(factFirst: Bool = false, isHeard: Bool = false) throws {
+        guard let daemon else { return }
+        if flaw == .ringsBeforeWake { try place.executor.runUntilIdle() }
+        let now = place.clock.now
+        let outcome = daemon.senses.sleep.wokeUp(reading, at: now)
+        try follow(outcome, on: daemon, factFirst: factFirst)
+        guard isHeard else { return }
+        let again = daemon.senses.sleep.prepareForSleep(false, reading, at: now)
+        let fires = again.resumed != nil || (flaw == .wakesTwice)
+        witness.expect(outcome.resumed == nil || !fires, "one wake fires twice")
+        try follow(again, on: daemon, factFirst: factFirst)
+    }
+
+    /// Does what the witness of sleep says, as `SleepMonitor` and `Supervisor` do.
+    private func follow(_ outcome: SleepMachine.Outcome, on daemon: Daemon, factFirst: Bool = false) throws {
+        if let detail = outcome.resumed {
+            daemon.senses.beginEpoch(at: place.clock.now)
+            witness.woke()
+            daemon.engine.woke()
+            if factFirst { tellNetwork(on: daemon) }
+            fire(.standard(.resume), detail, on: daemon)
+        }
+        tellSleep(on: daemon)
+        try settle()
+        if outcome.resumed != nil {
+            tellNetwork(on: daemon)
+            try settle()
+        }
+        if outcome.stepped != nil {
+            witness.clockStepped()
+            daemon.engine.clockStepped()
+            try settle()
+        }
+    }
+
+    private func tellSleep(on daemon: Daemon) {
+        let sleeps = daemon.senses.sleep.fact.isGoingToSleep
+        witness.goesToSleep(sleeps)
+        if flaw != .ignoresSleep { daemon.engine.goesToSleep(sleeps) }
+    }
+
+    /// Sets the wall clock forward, or back.
+    func stepClock(by step: Duration) throws {
+        witness.tell("clock set by \(step)")
+        place.clock.stepWall(by: step)
+        guard let daemon else { return }
+        try follow(daemon.senses.sleep.clockWasSet(reading, at: place.clock.now), on: daemon)
+    }
+
+    /// Lets time pass.
+    func pass(_ duration: Duration) throws {
+        let end = place.clock.now.advanced(by: duration)
+        while let daemon, let deadline = daemon.senses.sleep.deadline, deadline <= end {
+            try place.pass(place.clock.now.duration(to: deadline))
+            daemon.senses.sleep.deadlinePassed(at: deadline)
+            tellSleep(on: daemon)
+            try settle()
+        }
+        try place.pass(place.clock.now.duration(to: end))
+        try settle()
+    }
+
+    // MARK: People, files, the bus
+
+    /// A session came, changed, or (nil) went.
+    func session(_ id: String, _ session: LoginSession?) throws {
+        let path = "/org/freedesktop/login1/session/_3\(id)"
+        let before = system.sessions[path]
+        system.sessions[path] = session
+        guard let daemon else { return }
+        for arrival in daemon.senses.sessionChanged(path, before: before, system) {
+            fire(.standard(.foreground), arrival, on: daemon)
+        }
+        try settle()
+    }
+
+    /// logind is started anew; meanwhile sessions may change.
+    func restartLogind(_ meanwhile: () throws -> Void = {}) throws {
+        daemon?.senses.logindEnds()
+        try meanwhile()
+        system.logindStarts += 1
+        guard let daemon else { return }
+        for arrival in daemon.senses.logindStarts(system) { fire(.standard(.foreground), arrival, on: daemon) }
+        try settle()
+    }
+
+    /// A file changed so often at one instant.
+    func file(_ path: String, times: Int = 1) throws {
+        guard let daemon else { return }
+        fire(.file(path), "written", on: daemon, times: times)
+        try settle()
+    }
+
+    /// A signal of the bus, so often at one instant.
+    func bus(_ interface: String, times: Int = 1) throws {
+        guard let daemon else { return }
+        let sounds = daemon.sources.keys.filter {
+            if case .bus(let match) = $0 { match.interface == interface } else { false }
+        }
+        for sound in sounds.sorted(by: { "\($0)" < "\($1)" }) { fire(sound, interface, on: daemon, times: times) }
+        try settle()
+    }
+
+    // MARK: The operator
+
+    /// `freshetctl refresh`, without waiting.
+    @discardableResult
+    func refresh(_ name: String, force: Bool = false) throws -> RefreshRefusal? {
+        guard let runner = daemon?.hosted[name] else { return nil }
+        let refusal = runner.requestRefresh(force: force)
+        if refusal == nil { witness.fired(SignalName.operation, at: name) }
+        try settle()
+        return refusal
+    }
+
+    /// So many firings at one instant, of a signal that this pipeline alone hears.
+    func flood(_ name: String, _ count: Int) {
+        guard let daemon, daemon.hosted[name] != nil else { return }
+        witness.tell("\(name): flood")
+        if !witness.isRefused(name) { witness.fired(SignalName.operation, at: name, times: count) }
+        for _ in 0..<count { daemon.operation.activate(for: name) }
+    }
+
+    func hold(_ name: String, _ held: Bool) throws {
+        guard let runner = daemon?.hosted[name] else { return }
+        witness.tell("\(name): \(held ? "held" : "released")")
+        witness.holds(name, held)
+        runner.hold(held)
+        try settle()
+    }
+}

@@ -1,0 +1,63 @@
+import Synchronization
+import Testing
+
+@testable import FreshetEventLoop
+
+@Suite("Timers of the event loop")
+struct LoopTimerTests {
+    @Test("a million that were set and taken back leave nothing, and nor do those that were made and released")
+    func setAndTakenBack() async throws {
+        try await withLoop { loop in
+            let before = loop.timerCounts
+            let hour = ContinuousClock.now + .seconds(3600)
+            for _ in 0..<1000 {
+                let timer = LoopTimer(loop) {}
+                for _ in 0..<1000 {
+                    timer.arm(at: hour)
+                    timer.disarm()
+                }
+                // Released while it is armed.
+                timer.arm(at: hour)
+                #expect(loop.timerCounts == (before.made + 1, before.armed + 1))
+            }
+            #expect(loop.timerCounts == before)
+        }
+    }
+
+    @Test("a sleep that is cancelled leaves no timer")
+    func cancelledSleeps() async throws {
+        try await withLoop { loop in
+            let before = loop.timerCounts
+            await withTaskGroup(of: Void.self) { group in
+                for _ in 0..<1000 {
+                    group.addTask { try? await loop.clock.sleep(until: .now + .seconds(3600)) }
+                }
+                group.cancelAll()
+            }
+            #expect(loop.timerCounts == before)
+        }
+    }
+
+    @Test("ten thousand of one instant ring once each, in the order in which they were armed")
+    func oneInstant() async throws {
+        try await withLoop { loop in
+            let count = 10_000
+            let rung = Mutex<[Int]>([])
+            let (done, end) = AsyncStream.makeStream(of: Void.self)
+            let timers = (0..<count).map { number in
+                LoopTimer(loop) {
+                    let isLast = rung.withLock { rung in
+                        rung.append(number)
+                        return rung.count == count
+                    }
+                    if isLast { end.finish() }
+                }
+            }
+            let instant = ContinuousClock.now + .milliseconds(50)
+            for timer in timers { timer.arm(at: instant) }
+            for await _ in done {}
+            #expect(rung.withLock { $0 } == Array(0..<count))
+            #expect(loop.timerCounts.armed == 0)
+        }
+    }
+}
