@@ -184,7 +184,12 @@ public final class FileMonitor: Sendable {
         }
         state.followed[follower]?.trail = trail
         state.followed[follower]?.fact = fact
-        if delta.detail != nil { state.counts.fired += 1 } else { state.counts.minor += 1 }
+        if delta.detail != nil {
+            state.counts.fired += 1
+        } else {
+            state.counts.minor += 1
+            watch.passOver()
+        }
         // A watch that is told nothing is kept as well: its last release must not be under the lock.
         news.append(News(watch: watch, fact: fact == followed.fact ? nil : fact, detail: delta.detail))
     }
