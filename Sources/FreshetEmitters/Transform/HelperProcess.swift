@@ -66,8 +66,15 @@ actor HelperProcess {
     /// How it ended, or nil while it runs.
     nonisolated var result: ChildProcess.Exit? { child.result }
 
-    /// Whether it can serve a request.
-    var isUsable: Bool { socket != nil && child.result == nil }
+    /// Whether it can serve a request. The socket itself is asked: one that was killed a moment ago, by the kernel for
+    /// want of memory perhaps, has hung up before the loop hears of it.
+    var isUsable: Bool {
+        guard let socket, child.result == nil else { return false }
+        var byte: UInt8 = 0
+        // A helper that was asked nothing has nothing to say: not even a byte of it could be trusted.
+        return recv(socket.rawValue, &byte, 1, Int32(MSG_DONTWAIT | MSG_PEEK)) < 0
+            && (errno == EAGAIN || errno == EINTR)
+    }
 
     /// Sends a request and awaits its reply; nil if the helper ended instead, or said what is no reply. Cancelling the
     /// task kills the helper, since nothing else ends a program. A helper that has not replied is of no more use.

@@ -1,6 +1,7 @@
 import FreshetEventLoop
 import FreshetJQ
 import FreshetPipelines
+import Glibc
 import Testing
 
 @testable import FreshetEmitters
@@ -166,5 +167,21 @@ struct JQTransformerTests {
         #expect(await eventually { !isRunning(Int(process)) })
         #expect(try await transform("2", by: ".") == "2\n")
         #expect(await transformer.warmIdentifiers != [process])
+    }
+
+    @Test("a warm helper that died a moment before it was needed, unheard by the loop, is replaced")
+    func diedUnheard() async throws {
+        #expect(try await transform("1", by: ".") == "1\n")
+        #expect(try await transformer.afterDeathOfWarm(transforming: "2") == "2\n")
+    }
+}
+
+extension JQTransformer {
+    /// Kills the warm helper and asks for the next in one breath: the loop hears of the death only afterwards.
+    fileprivate func afterDeathOfWarm(transforming input: String) async throws -> String {
+        let process = try #require(warmIdentifiers.first)
+        endProcess(process)
+        while isRunning(Int(process)) { sched_yield() }
+        return String(decoding: try await transform(Array(input.utf8), by: "."), as: UTF8.self)
     }
 }

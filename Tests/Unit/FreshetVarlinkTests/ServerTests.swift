@@ -271,6 +271,8 @@ import Testing
         try await withServer(limits: room(for: 1)) { harness in
             let unread = try harness.connect()
             unread.send(#"{"method":"org.example.test.Flood","more":true}"# + "\0")
+            // Until its call is heard it is a client that has not spoken.
+            #expect(eventually { harness.record["flood sent"] > 0 })
             // Until the flood stands still it is no client that is waited for.
             #expect(eventually { (try? harness.connect().call(note)) != nil })
             #expect(eventually { harness.record["flood ended"] == 1 })
