@@ -6,6 +6,10 @@ import FreshetRender
 struct Signals: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Show, follow or raise the sources of signals.",
+        usage: """
+            freshetctl signals [--follow [<name> ...]]
+                   freshetctl signals fire <name> ...
+            """,
         discussion: """
             Without a verb of its own, lists the sources: the present fact, how often each fired and how often something \
             was ignored as minor, and what fired last. With --follow, prints what happens from now on instead.
