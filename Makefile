@@ -27,6 +27,8 @@ RELEASE = $(SWIFT) build --configuration release --static-swift-stdlib -Xlinker 
 SOURCES = Package.swift Sources Examples Tests Benchmarks/Package.swift Benchmarks/Sources
 PLACES = -e 's|/usr/sbin/freshetd|$(PREFIX)/sbin/freshetd|' -e 's|/usr/bin/freshetctl|$(PREFIX)/bin/freshetctl|' \
 	-e 's|/usr/share/doc/freshet|$(DOCDIR)|'
+# Each is there for the system and for users.
+UNITS = freshetd.service freshetd.socket freshet-refresh@.service freshet-refresh@.timer
 # install-once MODE,SOURCE,TARGET
 install-once = test -e $(3) -o -L $(3) || install -D -m $(1) $(2) $(3)
 
@@ -79,11 +81,11 @@ install:
 	install -D -s -m 0755 .build/release/freshetd $(DESTDIR)$(PREFIX)/sbin/freshetd
 	install -D -s -m 0755 .build/release/freshetctl $(DESTDIR)$(PREFIX)/bin/freshetctl
 	install -d $(DESTDIR)$(UNITDIR) $(DESTDIR)$(USERUNITDIR)
-	sed $(PLACES) systemd/freshetd.service >$(DESTDIR)$(UNITDIR)/freshetd.service
-	sed $(PLACES) systemd/user/freshetd.service >$(DESTDIR)$(USERUNITDIR)/freshetd.service
-	install -m 0644 systemd/freshetd.socket $(DESTDIR)$(UNITDIR)/freshetd.socket
-	install -m 0644 systemd/user/freshetd.socket $(DESTDIR)$(USERUNITDIR)/freshetd.socket
-	chmod 0644 $(DESTDIR)$(UNITDIR)/freshetd.service $(DESTDIR)$(USERUNITDIR)/freshetd.service
+	for unit in $(UNITS); do \
+		sed $(PLACES) systemd/$$unit >$(DESTDIR)$(UNITDIR)/$$unit && \
+		sed $(PLACES) systemd/user/$$unit >$(DESTDIR)$(USERUNITDIR)/$$unit && \
+		chmod 0644 $(DESTDIR)$(UNITDIR)/$$unit $(DESTDIR)$(USERUNITDIR)/$$unit || exit 1; \
+	done
 	install -d $(DESTDIR)$(CATALOGDIR)
 	sed $(PLACES) systemd/freshet.catalog >$(DESTDIR)$(CATALOGDIR)/freshet.catalog
 	chmod 0644 $(DESTDIR)$(CATALOGDIR)/freshet.catalog
@@ -102,8 +104,7 @@ install:
 # Leaves configuration, copies, index and user.
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/sbin/freshetd $(DESTDIR)$(PREFIX)/bin/freshetctl \
-		$(DESTDIR)$(UNITDIR)/freshetd.service $(DESTDIR)$(USERUNITDIR)/freshetd.service \
-		$(DESTDIR)$(UNITDIR)/freshetd.socket $(DESTDIR)$(USERUNITDIR)/freshetd.socket \
+		$(addprefix $(DESTDIR)$(UNITDIR)/,$(UNITS)) $(addprefix $(DESTDIR)$(USERUNITDIR)/,$(UNITS)) \
 		$(DESTDIR)$(PREFIX)/lib/sysusers.d/freshet.conf $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/freshet.conf \
 		$(DESTDIR)$(CATALOGDIR)/freshet.catalog
 	rm -rf $(DESTDIR)$(PREFIX)/share/freshet $(DESTDIR)$(DOCDIR)

@@ -10,6 +10,8 @@ package enum CacheLimits {
     package static let validatorsPerPipeline = 1024
     /// Bytes of a URL and of each validator. A longer one is not kept: the next request is unconditional then.
     package static let validatorBytes = 8192
+    /// Entries of what was spent of a pipeline's budget.
+    package static let spentPerPipeline = 64
     /// Keys of one pipeline's small state.
     package static let stateKeysPerPipeline = 64
     /// Bytes of a key of the small state.

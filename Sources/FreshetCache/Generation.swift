@@ -111,6 +111,21 @@ package struct PipelineMemory: Hashable, Sendable {
     package var lastRun: Int64
     /// The small value that was asked for.
     package var value: [UInt8]?
+    /// What was spent of its budget of requests.
+    package var requests: [SpentRequests] = []
+}
+
+/// Requests that were made close together.
+package struct SpentRequests: Hashable, Sendable {
+    package var first: WallTime
+    package var last: WallTime
+    package var count: Int64
+
+    package init(first: WallTime, last: WallTime, count: Int64) {
+        self.first = first
+        self.last = last
+        self.count = count
+    }
 }
 
 /// One run, as it is remembered.

@@ -39,16 +39,23 @@ extension LocalCache {
     /// What is remembered of a pipeline, and the small value of this key; nil if the pipeline is not known.
     package func memory(_ pipeline: String, key: String) throws(CacheError) -> PipelineMemory? {
         let found = try withIndex { (index) throws(SQLiteError) in try index.memory(of: pipeline, key: key) }
-        return if let found { try memory(found) } else { nil }
+        guard let found else { return nil }
+        var memory = try memory(found)
+        memory.requests =
+            try withIndex { (index) throws(SQLiteError) in try index.requests(of: pipeline) }[pipeline] ?? []
+        return memory
     }
 
     /// The same of all pipelines, with one look into the index. What of one cannot be had (its file's directory cannot
     /// be read) is not there.
     package func memories(key: String) throws(CacheError) -> [String: PipelineMemory] {
-        let found = try withIndex { (index) throws(SQLiteError) in try index.memories(key: key) }
+        let (found, requests) = try withIndex { (index) throws(SQLiteError) in
+            (try index.memories(key: key), try index.requests())
+        }
         var result: [String: PipelineMemory] = [:]
         result.reserveCapacity(found.count)
         for indexed in found { result[indexed.pipeline.name] = try? memory(indexed) }
+        for (name, requests) in requests { result[name]?.requests = requests }
         return result
     }
 
@@ -64,6 +71,18 @@ extension LocalCache {
         return PipelineMemory(
             current: offer.map { $0.generation.generation(path: layout.reader($0.file)) }, attempts: attempts,
             lastRun: indexed.lastRun, value: indexed.value)
+    }
+
+    /// Remembers what was spent of a pipeline's budget of requests, instead of what was remembered before. A power cut
+    /// may take the last seconds of it.
+    ///
+    /// - Parameter requests: at most ``CacheLimits/spentPerPipeline``; older ones beyond that are left out.
+    package func recordRequests(_ pipeline: String, _ requests: [SpentRequests]) throws(CacheError) {
+        try CacheName.check(pipeline)
+        try transaction { (index) throws(SQLiteError) in
+            try index.setRequests(
+                requests.suffix(CacheLimits.spentPerPipeline), of: try index.ensurePipeline(pipeline).id)
+        }
     }
 
     /// Remembers a run; the oldest beyond ``CacheLimits/runsPerPipeline`` is forgotten.

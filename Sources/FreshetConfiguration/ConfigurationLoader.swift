@@ -42,12 +42,14 @@ package struct ConfigurationLoader: Sendable {
 
         var byName: [String: [Diagnostic]] = [:]
         var cacheFiles: [String: [(pipeline: String, location: Location)]] = [:]
+        var order = PipelineOrder()
         for group in found {
             var files: [String] = []
-            let (definition, cacheFile, faults) = pipeline(group, files: &files)
+            let (definition, cacheFile, predecessors, faults) = pipeline(group, files: &files)
             // A mask, or a file that went away since its directory was listed.
             guard !files.isEmpty || !faults.isEmpty else { continue }
             configuration.files[group.name] = files
+            order.add(group.name, after: predecessors)
             if let definition { configuration.pipelines.append(definition) }
             if !faults.isEmpty { byName[group.name] = faults }
             if let cacheFile { cacheFiles[cacheFile.name, default: []].append((group.name, cacheFile.location)) }
@@ -62,6 +64,9 @@ package struct ConfigurationLoader: Sendable {
                 byName[owner.pipeline, default: []] += withExcerpts([fault], from: source(of: owner.location.file))
             }
         }
+        for (name, fault) in order.faults(among: configuration.files.keys) {
+            byName[name, default: []] += withExcerpts([fault], from: source(of: fault.file))
+        }
         configuration.faulty = byName.filter { $0.value.contains { $0.severity == .error } }
             .mapValues { $0.sorted(by: Diagnostic.areInReadingOrder) }
         configuration.pipelines.removeAll { configuration.faulty[$0.name] != nil }
@@ -72,17 +77,17 @@ package struct ConfigurationLoader: Sendable {
 
     private func pipeline(
         _ group: FileSearch.Group, files: inout [String]
-    ) -> (PipelineDefinition?, cacheFile: (name: String, location: Location)?, [Diagnostic]) {
+    ) -> (PipelineDefinition?, cacheFile: (name: String, location: Location)?, [Predecessor], [Diagnostic]) {
         if let fault = PipelineName.fault(group.name) {
             let file = group.file ?? group.name
             files = [file]
-            return (nil, nil, [Diagnostic(file: file, message: fault.message, remedy: fault.remedy)])
+            return (nil, nil, [], [Diagnostic(file: file, message: fault.message, remedy: fault.remedy)])
         }
         let merged = read(group, files: &files)
         var reader = DefinitionReader(isIncomplete: merged.isIncomplete, terms: terms)
         let result = merged.root.map { reader.pipeline(named: group.name, from: $0) }
         let faults = withExcerpts(limited(merged.faults + reader.faults), from: merged.sources)
-        return (result?.definition, result?.cacheFile, faults)
+        return (result?.definition, result?.cacheFile, reader.predecessors, faults)
     }
 
     // MARK: Files into one tree

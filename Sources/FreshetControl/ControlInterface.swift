@@ -75,6 +75,13 @@ package enum ControlInterface {
           attempts: int
         )
 
+        # A budget of requests, and what was spent of it in the last period.
+        type Budget (
+          limit: int,
+          periodUSec: int,
+          used: int
+        )
+
         # A pipeline. Source has no secrets: user information and query are left out. Path says how the network leads to
         # the source, or why it does not; it is null for a source that needs no network.
         type Pipeline (
@@ -92,6 +99,7 @@ package enum ControlInterface {
           lastCauses: []Cause,
           nextRun: ?NextRun,
           failure: ?Failure,
+          budget: ?Budget,
           needsNetwork: bool,
           path: ?string
         )

@@ -98,6 +98,14 @@ struct CacheStore: SnapshotStore {
         }
     }
 
+    func rememberRequests(_ pipeline: String, _ requests: [FreshetPipelines.SpentRequests]) async {
+        await workers.run("index") { [self] in
+            attempt(pipeline, else: ()) { () throws(CacheError) in
+                try cache.recordRequests(pipeline, requests.map(FreshetCache.SpentRequests.init))
+            }
+        }
+    }
+
     func record(_ run: FreshetPipelines.RunRecord) async {
         guard let outcome = FreshetCache.RunRecord.Outcome(rawValue: run.outcome) else { return }
         await workers.run("index") { [self] in
@@ -154,13 +162,28 @@ extension FreshetCache.Validators {
     }
 }
 
+extension FreshetCache.SpentRequests {
+    init(_ spent: FreshetPipelines.SpentRequests) {
+        self.init(
+            first: WallTime(microseconds: spent.first), last: WallTime(microseconds: spent.last),
+            count: Int64(spent.count))
+    }
+}
+
+extension FreshetPipelines.SpentRequests {
+    init(_ spent: FreshetCache.SpentRequests) {
+        self.init(first: spent.first.microseconds, last: spent.last.microseconds, count: Int(clamping: spent.count))
+    }
+}
+
 extension RememberedState {
     init(_ memory: PipelineMemory) {
         self.init(
             generation: memory.current.map(OfferedGeneration.init),
             lastCheck: memory.attempts.lastSuccess?.microseconds, retryAfter: memory.attempts.retryAfter?.microseconds,
-            lastRun: UInt64(clamping: memory.lastRun), binding: memory.value.map { String(decoding: $0, as: UTF8.self) }
-        )
+            lastRun: UInt64(clamping: memory.lastRun),
+            binding: memory.value.map { String(decoding: $0, as: UTF8.self) },
+            requests: memory.requests.map(FreshetPipelines.SpentRequests.init))
     }
 }
 

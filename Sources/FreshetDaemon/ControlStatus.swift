@@ -22,7 +22,8 @@ extension FreshetControl.PipelineStatus {
             generation: status.generation.map(GenerationStatus.init), lastCheck: status.lastCheck,
             lastRun: status.run.map(RunStatus.init) ?? status.lastRun.map(RunStatus.init),
             lastCauses: status.lastCauses.map(CauseStatus.init), nextRun: status.next.map(NextRun.init),
-            failure: failure, needsNetwork: definition.needsNetwork, path: path)
+            failure: failure, budget: status.budget.map(BudgetStatus.init), needsNetwork: definition.needsNetwork,
+            path: path)
     }
 }
 
@@ -47,6 +48,7 @@ extension WaitingReason {
             case .network: .network
             case .quiet, .interval, .splay: .quiet
             case .backOff, .retryAfter: .backoff
+            case .budget: .budget
             case .slot: .slot
             case .sleep: .sleep
             }
@@ -93,6 +95,13 @@ extension RunStatus {
             causes: summary.causes.map(CauseStatus.init), durationUSec: summary.duration.microseconds,
             outcome: FreshetControl.RunOutcome(rawValue: summary.outcome.rawValue),
             generation: summary.generation.map(Int64.init(clamping:)), failure: summary.failure?.message)
+    }
+}
+
+extension BudgetStatus {
+    init(_ use: BudgetUse) {
+        self.init(
+            limit: Int64(use.budget.limit), periodUSec: use.budget.period.duration.microseconds, used: Int64(use.used))
     }
 }
 

@@ -37,7 +37,8 @@ extension Supervisor: ControlService {
 
     func refresh(_ name: String, wait: Bool, force: Bool) async throws(ControlError) -> RefreshResult {
         guard let hosted = pipelines[name] else {
-            throw .busy("'\(name)' does not run: \(faulty[name]?.message ?? "it was removed from the configuration")")
+            guard let fault = faulty[name] else { throw .busy("'\(name)' was removed from the configuration") }
+            return RefreshResult(name: name, outcome: .failed, failure: "it does not run: \(fault.message)")
         }
         book.note(SignalName.operation, force ? "refresh --force" : "refresh", pipeline: name)
         guard wait else {
@@ -61,7 +62,10 @@ extension Supervisor: ControlService {
 
     private func result(_ name: String, _ refusal: RefreshRefusal) -> RefreshResult {
         var until: Int64?
-        if case .retryAfter(let instant) = refusal { until = WallClock.microseconds(at: instant) }
+        switch refusal {
+        case .retryAfter(let instant), .budget(let instant): until = WallClock.microseconds(at: instant)
+        case .held: break
+        }
         return RefreshResult(name: name, tryLater: TryLaterHint(reason: refusal.description, until: until))
     }
 
@@ -81,6 +85,7 @@ extension Supervisor: ControlService {
         rows.append(foregroundStatus())
         rows += busStatus()
         rows += fileStatuses()
+        rows += await commitStatuses()
         rows.append(book.status(SignalName.reload, fact: "waits for SIGHUP or freshetctl reload"))
         rows.append(book.status(SignalName.operation, fact: "waits for freshetctl refresh"))
         let next = pipelines.values.compactMap { hosted in

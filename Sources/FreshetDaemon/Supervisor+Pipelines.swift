@@ -68,8 +68,10 @@ extension Supervisor {
     ) -> (target: NetworkTarget, network: NetworkState, reporter: PipelineReporter) {
         let target = NetworkTarget(definition, daemonTarget: configuration.daemon.networkTarget)
         let network = follow(target, in: parts)
-        let voice = PipelineVoice(name: definition.name, log: log, events: events, desk: news)
-        let reporter = PipelineReporter(voice, book) { [weak self] in self?.statusMayHaveChanged() }
+        let reporter = PipelineReporter(
+            PipelineVoice(name: definition.name, log: log, events: events, desk: news), book,
+            committed: { [commits = commitNews, name = definition.name] in commits.tell(name, $0) },
+            statusChanged: { [weak self] in self?.statusMayHaveChanged() })
         return (target, network, reporter)
     }
 
@@ -79,6 +81,7 @@ extension Supervisor {
         await parts?.engine.remove(hosted.runner)
         release(hosted.target)
         fileWatches[name] = nil
+        followedCommits[name] = nil
     }
 
     /// Gives a pipeline another configuration. One that listens to other signals starts anew, from what is remembered.
@@ -87,7 +90,7 @@ extension Supervisor {
         let target = NetworkTarget(definition, daemonTarget: configuration.daemon.networkTarget)
         let before = hosted.definition.refresh
         guard target == hosted.target, definition.refresh.on == before.on, definition.refresh.files == before.files,
-            definition.refresh.dbus == before.dbus
+            definition.refresh.dbus == before.dbus, definition.refresh.after == before.after
         else {
             await dismiss(definition.name)
             return await host(definition)
@@ -109,6 +112,7 @@ extension Supervisor {
         }
         signals += definition.refresh.dbus.compactMap { busSignal($0) }
         signals += filesSignals(of: definition)
+        signals += commitSignals(of: definition)
         return .merge(signals)
     }
 
@@ -237,12 +241,19 @@ final class PipelineReporter: Sendable {
     private let name: String
     private let book: SignalBook
     private let runner = Mutex(WeakRunner())
+    private let commits = Mutex(CommitWatch())
+    private let committed: @Sendable (OfferedGeneration) -> Void
     private let statusChanged: @Sendable () -> Void
 
-    init(_ voice: PipelineVoice, _ book: SignalBook, statusChanged: @escaping @Sendable () -> Void) {
+    /// - Parameter committed: told of each generation that a run leaves.
+    init(
+        _ voice: PipelineVoice, _ book: SignalBook, committed: @escaping @Sendable (OfferedGeneration) -> Void,
+        statusChanged: @escaping @Sendable () -> Void
+    ) {
         name = voice.name
         self.book = book
         self.voice = Mutex(voice)
+        self.committed = committed
         self.statusChanged = statusChanged
     }
 
@@ -257,8 +268,12 @@ final class PipelineReporter: Sendable {
             book.note(SignalName.timer, cause.detail, pipeline: name)
         }
         let generation: OfferedGeneration? =
-            if case .runEnded = event { runner.withLock { $0.runner }?.status.generation } else { nil }
+            switch event {
+            case .runStarted, .runEnded: runner.withLock { $0.runner }?.status.generation
+            default: nil
+            }
         voice.withLock { $0.say(event, generation: generation) }
+        if let new = commits.withLock({ $0.heard(event, generation: generation) }) { committed(new) }
         if case .stateChanged = event { statusChanged() }
     }
 }

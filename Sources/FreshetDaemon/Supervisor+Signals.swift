@@ -74,6 +74,11 @@ extension Supervisor {
                 hosted.definition.refresh.files.contains(file.watch.path)
             }
         }
+        for other in Set(pipelines.values.flatMap(\.definition.refresh.after)) where CommitNews.row(of: other) == name {
+            return FiredSource(fire: { self.commitNews.raise(other, $0) }) { hosted in
+                hosted.definition.refresh.after.contains(other)
+            }
+        }
         return nil
     }
 

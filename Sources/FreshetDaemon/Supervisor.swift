@@ -40,6 +40,9 @@ actor Supervisor {
     let operation = Trigger(SignalName.operation)
     /// The sources that are there for as long as the daemon is.
     var followings: [SignalBook.Following] = []
+    let commitNews = CommitNews()
+    /// What pipelines run after, by the pipelines' names.
+    var followedCommits: [String: [SignalBook.Following]] = [:]
     /// What no other host has, for delays that are always the same here.
     let identity: [UInt8]
 
@@ -314,20 +317,20 @@ actor Supervisor {
 
     // MARK: Once
 
-    /// `--once`: every pipeline runs, and the daemon ends; with a failure if one failed.
+    /// `--once`: every pipeline runs, after those that it names, and the daemon ends; with a failure if one failed.
     private func runOnce() async {
-        let names = pipelines.keys.sorted()
-        let failed = await withTaskGroup(of: Bool.self) { group in
-            for name in names {
-                group.addTask {
-                    guard await self.canBeReached(name) else { return true }
-                    guard let result = try? await self.refresh(name, wait: true, force: false) else { return true }
-                    return result.failure != nil || result.tryLater != nil
+        var failed = false
+        for names in Self.turns(pipelines.mapValues(\.definition.refresh.after)) {
+            await withTaskGroup(of: Bool.self) { group in
+                for name in names {
+                    group.addTask {
+                        guard await self.canBeReached(name) else { return true }
+                        guard let result = try? await self.refresh(name, wait: true, force: false) else { return true }
+                        return result.failure != nil || result.tryLater != nil
+                    }
                 }
+                for await one in group { failed = failed || one }
             }
-            var failed = false
-            for await one in group { failed = failed || one }
-            return failed
         }
         end(failed || !faulty.isEmpty ? .failure : .success)
     }

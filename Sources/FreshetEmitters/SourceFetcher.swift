@@ -17,10 +17,12 @@ package struct SourceFetcher: Fetching {
         case .http(let source):
             return try await http.fetch(source, for: request)
         case .command(let command):
+            request.asked()
             // A command has no validators: it always runs, and its output is compared when it is committed.
             let bytes = try await commands.run(command, maxBytes: request.maxBytes, progress: request.progress)
             return .content(FetchedContent(bytes: bytes))
         case .file(let path):
+            request.asked()
             return try await files.read(
                 path, validators: request.validators, maxBytes: request.maxBytes, progress: request.progress)
         }

@@ -143,6 +143,33 @@ extension CacheIndex {
         }.compactMap { $0 }
     }
 
+    /// What was spent of the budget of one pipeline, or of all, by their names.
+    mutating func requests(of name: String? = nil) throws(SQLiteError) -> [String: [SpentRequests]] {
+        let rows = try database.rows(
+            """
+            SELECT p.name, r.first, r.last, r.count FROM requests r JOIN pipelines p ON p.id = r.pipeline
+            WHERE ?1 IS NULL OR p.name = ?1
+            """, SQLiteValue(name)
+        ) { row in
+            (
+                name: row.text(0),
+                spent: SpentRequests(
+                    first: WallTime(nanoseconds: row.integer(1)), last: WallTime(nanoseconds: row.integer(2)),
+                    count: row.integer(3))
+            )
+        }
+        return rows.reduce(into: [:]) { $0[$1.name, default: []].append($1.spent) }
+    }
+
+    mutating func setRequests(_ requests: [SpentRequests], of pipeline: Int64) throws(SQLiteError) {
+        try database.run("DELETE FROM requests WHERE pipeline = ?", .integer(pipeline))
+        for spent in requests {
+            try database.run(
+                "INSERT INTO requests VALUES (?, ?, ?, ?)", .integer(pipeline), .integer(spent.first.nanoseconds),
+                .integer(spent.last.nanoseconds), .integer(spent.count))
+        }
+    }
+
     mutating func state(_ key: String, of name: String) throws(SQLiteError) -> [UInt8]? {
         try database.row(
             "SELECT s.value FROM state s JOIN pipelines p ON p.id = s.pipeline WHERE p.name = ? AND s.key = ?",

@@ -1,6 +1,6 @@
 /// The index's format. `PRAGMA user_version` says how many of the steps a file has had.
 ///
-/// Tables for pins, budgets, parameters, hook debts and candidates are further steps, when their time comes. A step
+/// Tables for pins, parameters, hook debts and candidates are further steps, when their time comes. A step
 /// that was released is never edited.
 extension CacheIndex {
     /// In the file's header ("Frsh"): another program's database is not taken for ours.
@@ -57,7 +57,17 @@ extension CacheIndex {
             value BLOB NOT NULL,
             PRIMARY KEY (pipeline, key)
         ) STRICT, WITHOUT ROWID;
+        """,
+        // 2. What was spent of budgets: requests that were made close together, from the first to the last of them.
         """
+        CREATE TABLE requests (
+            pipeline INTEGER NOT NULL REFERENCES pipelines(id) ON DELETE CASCADE,
+            first INTEGER NOT NULL,
+            last INTEGER NOT NULL,
+            count INTEGER NOT NULL
+        ) STRICT;
+        CREATE INDEX requests_by_pipeline ON requests(pipeline);
+        """,
     ]
 
     /// The newest format that this version knows.

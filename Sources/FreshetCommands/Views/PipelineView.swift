@@ -31,6 +31,7 @@ struct PipelineView {
         if let run = pipeline.lastRun { add("Last run", Self.run(run, times)) }
         if let causes = Self.causes(pipeline.lastCauses, times) { add("Causes", causes) }
         if let next = pipeline.nextRun { add("Next run", "\(times.relative(next.at)) (\(next.reason))") }
+        if let budget = pipeline.budget { add("Budget", Self.budget(budget)) }
         if pipeline.needsNetwork, let path = pipeline.path { add("Network", path) }
         if let failure = pipeline.failure {
             add("Error", failure.message, .bad)
@@ -78,6 +79,11 @@ struct PipelineView {
         case .sleep: "the machine to wake up"
         case .unknown: "something unknown"
         }
+    }
+
+    /// Such as `12 of 500 requests in 24h`.
+    static func budget(_ budget: BudgetStatus) -> String {
+        "\(budget.used) of \(Count.text(budget.limit, "request")) in \(TimeText.duration(budget.periodUSec))"
     }
 
     /// Such as `12: unchanged in 85 ms, 3min 2s ago`.

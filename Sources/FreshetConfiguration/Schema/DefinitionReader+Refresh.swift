@@ -21,8 +21,10 @@ extension DefinitionReader {
         policy.deadline =
             value("deadline", in: section, .duration(Self.leastDeadline...TimeSpan.longest)) ?? policy.deadline
         policy.whenRunning = value("when-running", in: section, .choice()) ?? policy.whenRunning
+        policy.budget = value("budget", in: section, .budget)
         policy.needsNetwork = value("needs-network", in: section, .networkNeed) ?? policy.needsNetwork
         policy.files = files(in: section)
+        policy.after = after(in: section)
         readStorm(in: section, into: &policy)
         readFreshness(in: section, into: &policy)
         if let retry = self.section(.retry, "retry", in: section) { policy.retry = self.retry(in: retry) }
@@ -148,6 +150,30 @@ extension ValueKind where Value == String {
         }
         return path
     }
+}
+
+extension ValueKind where Value == RequestBudget {
+    /// A number of requests and the time in which they may be made.
+    fileprivate static let budget = ValueKind(name: "a budget such as 500/day or 20/hour") {
+        scalar throws(ValueFault) in
+        let parts = scalar.text.split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count == 2, let period = RequestBudget.Period(rawValue: String(parts[1])) else {
+            throw ValueFault(
+                "has to be a budget such as 500/day or 20/hour, not \(scalar.text.quoted)",
+                remedy: "write the number of requests, a slash, and hour or day")
+        }
+        let digits = String(parts[0])
+        guard let limit = Int(digits), mostBudget.contains(limit), digits.utf8.allSatisfy({ (48...57).contains($0) })
+        else {
+            throw ValueFault(
+                "needs a number from \(mostBudget.lowerBound) to \(mostBudget.upperBound) in front of the slash, not "
+                    + digits.quoted)
+        }
+        return RequestBudget(limit, per: period)
+    }
+
+    /// Far beyond what anybody would call a budget.
+    private static var mostBudget: ClosedRange<Int> { 1...1_000_000 }
 }
 
 extension ValueKind where Value == NetworkNeed {

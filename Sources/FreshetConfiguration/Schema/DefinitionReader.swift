@@ -2,6 +2,8 @@
 /// nil; whoever made the reader looks at the faults before it uses what was read.
 struct DefinitionReader {
     private(set) var faults: [Diagnostic] = []
+    /// The pipelines that `refresh.after` names, to be looked for when all files are read.
+    var predecessors: [Predecessor] = []
     /// A drop-in could not be read: what is missing may stand there.
     let isIncomplete: Bool
     let terms: ReadingTerms

@@ -67,9 +67,8 @@ package enum KeyCatalogue {
         .pipeline: ["format", "description", "source", "transform", "refresh", "check", "cache"],
         .source: ["url", "file", "exec", "headers", "credential", "transform"],
         .refresh: [
-            "on", "files", "dbus", "every", "random-delay", "quiet", "at-most", "min-interval", "when-running",
-            "fresh-for",
-            "deadline", "retry", "needs-network",
+            "on", "files", "dbus", "after", "every", "random-delay", "quiet", "at-most", "min-interval", "when-running",
+            "fresh-for", "deadline", "retry", "budget", "needs-network",
         ],
         .dbus: ["bus", "sender", "path", "path-namespace", "interface", "member", "arg0"],
         .retry: ["from", "to"],
@@ -81,7 +80,7 @@ package enum KeyCatalogue {
     private static let laterKeys: [Section: [String]] = [
         .pipeline: ["parameters", "on-change"],
         .source: ["pipeline", "each", "pages"],
-        .refresh: ["after", "budget", "honour-origin", "max-age"],
+        .refresh: ["honour-origin", "max-age"],
         .check: ["min-items", "shrink"],
         .cache: ["key", "files", "max-age"],
         .daemon: ["cache"],

@@ -150,6 +150,19 @@ package struct FailureStatus: Codable, Hashable, Sendable {
     }
 }
 
+/// A budget of requests, and what was spent of it in the last period.
+package struct BudgetStatus: Codable, Hashable, Sendable {
+    package var limit: Int64
+    package var periodUSec: Int64
+    package var used: Int64
+
+    package init(limit: Int64, periodUSec: Int64, used: Int64) {
+        self.limit = limit
+        self.periodUSec = periodUSec
+        self.used = used
+    }
+}
+
 /// A pipeline: what it does, what it offers, what it did last and does next.
 package struct PipelineStatus: Codable, Hashable, Sendable {
     package var name: String
@@ -171,6 +184,7 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
     package var lastCauses: [CauseStatus]
     package var nextRun: NextRun?
     package var failure: FailureStatus?
+    package var budget: BudgetStatus?
     package var needsNetwork: Bool
     /// How the network leads to the source, or why it does not.
     package var path: String?
@@ -180,7 +194,7 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
         waitingFor: WaitingReason? = nil, waitingUntil: Int64? = nil, loadedBytes: Int64? = nil,
         freshness: Freshness? = nil, generation: GenerationStatus? = nil, lastCheck: Int64? = nil,
         lastRun: RunStatus? = nil, lastCauses: [CauseStatus] = [], nextRun: NextRun? = nil,
-        failure: FailureStatus? = nil, needsNetwork: Bool = false, path: String? = nil
+        failure: FailureStatus? = nil, budget: BudgetStatus? = nil, needsNetwork: Bool = false, path: String? = nil
     ) {
         self.name = name
         self.description = description
@@ -196,6 +210,7 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
         self.lastCauses = lastCauses
         self.nextRun = nextRun
         self.failure = failure
+        self.budget = budget
         self.needsNetwork = needsNetwork
         self.path = path
     }

@@ -183,6 +183,7 @@ package actor HTTPClient {
             let reason = String(cString: curl_multi_strerror(code))
             throw RunFailure(.local, "libcurl does not take the request to \(exchange.source.host): \(reason)")
         }
+        exchange.asked()
     }
 
     private func answer(_ exchange: HTTPExchange, _ result: Result<FetchResult, FetchError>) {

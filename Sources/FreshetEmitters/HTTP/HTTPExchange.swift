@@ -27,6 +27,8 @@ final class HTTPExchange {
     /// The configuration's header fields, secrets included.
     private let fields: [String]
     private let progress: @Sendable (UInt64) -> Void
+    /// Told of each hop that begins.
+    let asked: @Sendable () -> Void
 
     var machine: TransferStateMachine
     /// Set while the request is under way; resumed once.
@@ -53,6 +55,7 @@ final class HTTPExchange {
         self.fields = fields
         maxBytes = request.maxBytes
         progress = request.progress
+        asked = request.asked
         machine = TransferStateMachine(location)
         configure()
     }

@@ -21,10 +21,14 @@ package struct RefreshPolicy: Hashable, Sendable {
     /// The longest that a run may take.
     package var deadline: Duration
     package var retry: RetryPolicy
+    /// How many requests it may make; nil: any number.
+    package var budget: RequestBudget?
     /// Whether a run waits for the network.
     package var needsNetwork: NetworkNeed
     /// Absolute paths whose changes are demands, none twice.
     package var files: [String]
+    /// The names of other pipelines whose new generations are demands, none twice.
+    package var after: [String]
 
     /// A storm has calmed down when nothing came for two seconds: longer than a carrier's bounce or the burst of
     /// messages by which a link comes up.
@@ -40,8 +44,8 @@ package struct RefreshPolicy: Hashable, Sendable {
         quiet: Duration = RefreshPolicy.defaultQuiet, atMost: Duration = RefreshPolicy.defaultAtMost,
         minInterval: Duration = RefreshPolicy.defaultMinInterval, whenRunning: WhenRunning = .queue,
         freshFor: Duration = RefreshPolicy.defaultFreshFor, deadline: Duration = RefreshPolicy.defaultDeadline,
-        retry: RetryPolicy = RetryPolicy(), needsNetwork: NetworkNeed = .bySource,
-        files: [String] = []
+        retry: RetryPolicy = RetryPolicy(), budget: RequestBudget? = nil, needsNetwork: NetworkNeed = .bySource,
+        files: [String] = [], after: [String] = []
     ) {
         self.on = on
         self.dbus = dbus
@@ -54,8 +58,10 @@ package struct RefreshPolicy: Hashable, Sendable {
         self.freshFor = freshFor
         self.deadline = deadline
         self.retry = retry
+        self.budget = budget
         self.needsNetwork = needsNetwork
         self.files = files
+        self.after = after
     }
 }
 

@@ -17,6 +17,7 @@ extension RefreshMachine {
         let isUrgent = ready.urgency > .none
         if ready.urgency < .forced {
             if let retryAfter, now < retryAfter { return .waiting(Wait(.retryAfter, until: retryAfter)) }
+            if let room = hasRoomInBudget(at: now) { return .waiting(Wait(.budget, until: room)) }
             if settings.needsNetwork, !network.state.reachable {
                 let attempt = overdueSince.map { network.attemptsAnyway(overdueSince: $0) }
                 if let attempt, now >= attempt { return .goes(.routingSaysNo) }
@@ -104,6 +105,8 @@ extension RefreshMachine {
             path: network.state.reachable ? network.state.path : nil,
             deadline: deadline > .zero ? now.advanced(by: deadline) : nil)
         requests = []
+        // Counted before it is made, so that one that ends with the daemon is counted too.
+        spend(1, now)
         actions.append(.start(order))
         report(.runStarted(order))
     }
@@ -122,9 +125,10 @@ extension RefreshMachine {
         actions.append(.cancel(run: run.order.run))
     }
 
-    mutating func ended(_ number: UInt64, _ result: RunResult, _ now: Instant) {
+    mutating func ended(_ number: UInt64, _ result: RunResult, requests: Int, _ now: Instant) {
         guard let run, run.order.run == number else { return }  // safe: the runner reports each run's end once
         self.run = nil
+        settleBudget(requests, result, now)
         actions.append(.releaseSlot(run.slot))
         switch (result, run.interruption) {
         case (_, .stopped?):

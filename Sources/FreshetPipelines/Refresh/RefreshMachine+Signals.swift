@@ -117,7 +117,9 @@ extension RefreshMachine {
     /// Why the operator's request is refused now; nil: it is not.
     package func refusal(force: Bool, at now: Instant) -> RefreshRefusal? {
         if isHeld { return .held }
-        if !force, let retryAfter, retryAfter > now { return .retryAfter(until: retryAfter) }
+        if force { return nil }
+        if let retryAfter, retryAfter > now { return .retryAfter(until: retryAfter) }
+        if let room = hasRoomInBudget(at: now) { return .budget(until: room) }
         return nil
     }
 
@@ -134,6 +136,7 @@ extension RefreshMachine {
 
     mutating func reconfigured(_ new: RefreshSettings, sameProduct: Bool, _ now: Instant) {
         settings = new
+        if new.policy.budget == nil { meter = nil }
         storm.quiet = new.policy.quiet
         storm.atMost = new.policy.atMost
         if let until = splayedUntil { splayedUntil = min(until, now.advanced(by: new.splay)) }

@@ -7,7 +7,7 @@ extension RefreshMachine {
         if let wait = waitsFor(at: now) {
             switch wait.reason {
             case .network, .slot, .splay, .sleep: return .waiting(wait)
-            case .quiet, .interval, .backOff, .retryAfter: if failing == nil { return .waiting(wait) }
+            case .quiet, .interval, .backOff, .retryAfter, .budget: if failing == nil { return .waiting(wait) }
             }
         }
         if let failing { return .failed(failing.failure, since: failing.since, attempts: failing.attempts) }

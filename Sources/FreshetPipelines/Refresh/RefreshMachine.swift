@@ -31,7 +31,9 @@ package struct RefreshMachine: Sendable {
         /// The slot that ``Action/requestSlot(_:)`` asked for is there.
         case slotGranted(UInt64)
         /// The run has returned, and nothing of it goes on.
-        case ended(run: UInt64, RunResult)
+        ///
+        /// - Parameter requests: how many it made, one that found no connection included.
+        case ended(run: UInt64, RunResult, requests: Int = 1)
         /// Time went by.
         case timer
         /// Nothing is to start any more.
@@ -51,6 +53,8 @@ package struct RefreshMachine: Sendable {
         case answer(request: UInt64, RefreshAnswer)
         /// To be remembered across restarts; nil: no longer.
         case rememberRetryAfter(Instant?)
+        /// To be remembered across restarts: what was spent of the budget, all of it.
+        case rememberRequests([RequestMeter.Spent])
         case report(EngineEvent)
     }
 
@@ -122,6 +126,8 @@ package struct RefreshMachine: Sendable {
     var plan: Instant?
     /// Until when the origin asked to be left alone.
     var retryAfter: Instant?
+    /// Nil as long as nothing was spent of a budget.
+    @Apart var meter: RequestMeter?
     var isHeld = false
     /// The machine is about to sleep: nothing starts until it is awake.
     var goesToSleep = false
@@ -151,6 +157,7 @@ package struct RefreshMachine: Sendable {
         lastSuccess = memory.lastCheck
         hasGeneration = memory.hasGeneration
         retryAfter = memory.retryAfter.flatMap { $0 > now ? $0 : nil }
+        if settings.policy.budget != nil, !memory.requests.isEmpty { meter = RequestMeter(memory.requests) }
         self.memory = memory
         // An overdue check leaves the signal `start` the time to come first, and keeps this host's splay.
         plan = plannedCheck(since: now).map { max($0, now.advanced(by: settings.splay + settings.policy.quiet)) }
@@ -185,7 +192,7 @@ package struct RefreshMachine: Sendable {
     private mutating func apply(_ event: Event, _ now: Instant) {
         // After the stop only the end of the run is awaited.
         switch event {
-        case .ended(let run, let result): ended(run, result, now)
+        case .ended(let run, let result, let requests): ended(run, result, requests: requests, now)
         case .refresh(let request?, _) where isStopped: actions.append(.answer(request: request, .stopped))
         case _ where isStopped: break
         case .heard(let causes): heard(causes, now)

@@ -94,15 +94,18 @@ package struct RefreshMemory: Hashable, Sendable {
     /// The number of the last run.
     package var lastRun: UInt64
     package var hasGeneration: Bool
+    /// What was spent of its budget.
+    package var requests: [RequestMeter.Spent]
 
     package init(
         lastCheck: ContinuousClock.Instant? = nil, retryAfter: ContinuousClock.Instant? = nil, lastRun: UInt64 = 0,
-        hasGeneration: Bool = false
+        hasGeneration: Bool = false, requests: [RequestMeter.Spent] = []
     ) {
         self.lastCheck = lastCheck
         self.retryAfter = retryAfter
         self.lastRun = lastRun
         self.hasGeneration = hasGeneration
+        self.requests = requests
     }
 
     /// Brings what was remembered by the wall clock onto boot time.
@@ -125,6 +128,13 @@ package struct RefreshMemory: Hashable, Sendable {
         if let wall = remembered.retryAfter {
             let left = Self.span(from: wallNow, to: wall)
             if left > .zero { retryAfter = now.advanced(by: min(left, BackOff.longestRetryAfter)) }
+        }
+        // What lies in the future was spent before the clock was set back: it counts as of now.
+        func instant(_ wall: Int64) -> ContinuousClock.Instant {
+            now.advanced(by: .zero - max(.zero, Self.span(from: wall, to: wallNow)))
+        }
+        requests = remembered.requests.map {
+            RequestMeter.Spent(first: instant($0.first), last: instant($0.last), count: $0.count)
         }
     }
 

@@ -8,6 +8,7 @@ package enum SignalName {
     package static let operation = "operator"
     package static let timer = "timer"
     package static let dbus = "dbus"
+    package static let pipeline = "pipeline"
 }
 
 /// What a signal asks for; it decides what answers it.

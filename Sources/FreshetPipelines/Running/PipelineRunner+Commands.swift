@@ -79,7 +79,7 @@ extension PipelineRunner {
                 name: name, activity: activity, waitsFor: machine.waitsFor(at: now), generation: state.generation,
                 freshness: machine.freshness(at: now), lastCheck: state.lastCheck,
                 lastCauses: order?.causes ?? machine.lastRun?.causes ?? [], run: order, lastRun: machine.lastRun,
-                next: machine.nextRun(at: now),
+                next: machine.nextRun(at: now), budget: machine.budgetUse(at: now),
                 failing: machine.failing)
         }
     }

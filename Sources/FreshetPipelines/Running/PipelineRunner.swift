@@ -12,6 +12,8 @@ package final class PipelineRunner: Sendable {
     let state: Lock<State>
     /// Bytes that the run under way has received.
     let progress = Atomic<UInt64>(0)
+    /// Requests that it has made.
+    private let asked = Atomic<Int>(0)
 
     private let timer: any EngineTimer
     private let report: @Sendable (EngineEvent) -> Void
@@ -45,6 +47,7 @@ package final class PipelineRunner: Sendable {
     enum Note: Sendable {
         case run(RunRecord)
         case retryAfter(Int64?)
+        case requests([SpentRequests])
     }
 
     init(
@@ -161,6 +164,9 @@ package final class PipelineRunner: Sendable {
             state.withLock { $0.waiters.removeValue(forKey: request) }?.resume(returning: answer)
         case .rememberRetryAfter(let instant):
             note(.retryAfter(instant.map(wall)), in: &group)
+        case .rememberRequests(let spent):
+            let requests = spent.map { SpentRequests(first: wall($0.first), last: wall($0.last), count: $0.count) }
+            note(.requests(requests), in: &group)
         case .report(let event):
             if case .runEnded(let summary, _) = event {
                 state.withLock { $0.interruption = nil }
@@ -173,16 +179,19 @@ package final class PipelineRunner: Sendable {
     private func start(_ order: RunOrder, in group: inout DiscardingTaskGroup) {
         let interruption = CurrentValue(false)
         progress.store(0, ordering: .relaxed)
+        asked.store(0, ordering: .relaxed)
         let definition = state.withLock { state in
             state.interruption = interruption
             return state.definition
         }
         let body = RunBody(definition: definition, world: world, epoch: order.epoch) { [self] bytes in
             progress.store(bytes, ordering: .relaxed)
+        } asked: { [self] in
+            asked.add(1, ordering: .relaxed)
         }
         group.addTask { [self] in
             let result = await interruptible(by: interruption) { await self.result(of: body) }
-            mailbox.post(.ended(run: order.run, result))
+            mailbox.post(.ended(run: order.run, result, requests: asked.load(ordering: .relaxed)))
         }
     }
 
@@ -248,6 +257,7 @@ package final class PipelineRunner: Sendable {
             switch note {
             case .run(let record): await world.store.record(record)
             case .retryAfter(let until): await world.store.rememberRetryAfter(name, until: until)
+            case .requests(let requests): await world.store.rememberRequests(name, requests)
             }
         }
     }

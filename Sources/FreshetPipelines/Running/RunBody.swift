@@ -6,6 +6,8 @@ struct RunBody: Sendable {
     let epoch: UInt64
     /// Told of the bytes that were received so far.
     let progress: @Sendable (UInt64) -> Void
+    /// Told of each request.
+    let asked: @Sendable () -> Void
 
     /// A check that succeeded.
     struct Success: Hashable, Sendable {
@@ -51,7 +53,7 @@ struct RunBody: Sendable {
         return try await world.fetcher.fetch(
             FetchRequest(
                 source: definition.source, validators: validators, maxBytes: definition.check.maxBytes, epoch: epoch,
-                progress: progress))
+                progress: progress, asked: asked))
     }
 
     /// The snapshot that the answer becomes, if it is acceptable.

@@ -27,11 +27,14 @@ package enum RefreshAnswer: Hashable, Sendable {
 package enum RefreshRefusal: Error, Hashable, Sendable, CustomStringConvertible {
     /// The origin asked to be left alone; only force passes that.
     case retryAfter(until: ContinuousClock.Instant)
+    /// Its budget of requests is spent; only force passes that.
+    case budget(until: ContinuousClock.Instant)
     case held
 
     package var description: String {
         switch self {
         case .retryAfter: "the origin asked to be left alone for a while (Retry-After)"
+        case .budget: "its budget of requests is spent"
         case .held: "the pipeline is held; release it first"
         }
     }

@@ -23,6 +23,8 @@ package struct Wait: Hashable, Sendable {
         case backOff = "back-off"
         /// The origin asked to be left alone (`Retry-After`).
         case retryAfter = "retry-after"
+        /// Its budget of requests is spent.
+        case budget
         /// This host's share of the splay.
         case splay
         /// Too many pipelines run at once.
@@ -90,8 +92,16 @@ package struct PipelineStatus: Hashable, Sendable {
     package var run: RunOrder?
     package var lastRun: RunSummary?
     package var next: PlannedRun?
+    /// Nil if it has no budget.
+    package var budget: BudgetUse?
     /// Why it fails, also while the next attempt runs or waits; nil: its last run that counts did not fail.
     package var failing: OngoingFailure?
+}
+
+/// A budget of requests, and what was spent of it within the last period.
+package struct BudgetUse: Hashable, Sendable {
+    package var budget: RequestBudget
+    package var used: Int
 }
 
 /// Failures in a row.

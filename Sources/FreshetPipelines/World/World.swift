@@ -24,16 +24,21 @@ package struct FetchRequest: Sendable {
     package var epoch: UInt64
     /// Bytes of the body received so far; called often, on the emitter's thread, and must not block.
     package var progress: @Sendable (UInt64) -> Void
+    /// Told of each request that is made on behalf of it, redirects included; on the emitter's thread, and must not
+    /// block.
+    package var asked: @Sendable () -> Void
 
     package init(
         source: SourceDefinition, validators: Validators? = nil, maxBytes: UInt64 = CheckRules.defaultMaxBytes,
-        epoch: UInt64 = 0, progress: @escaping @Sendable (UInt64) -> Void = { _ in }
+        epoch: UInt64 = 0, progress: @escaping @Sendable (UInt64) -> Void = { _ in },
+        asked: @escaping @Sendable () -> Void = {}
     ) {
         self.source = source
         self.validators = validators
         self.maxBytes = maxBytes
         self.epoch = epoch
         self.progress = progress
+        self.asked = asked
     }
 }
 
@@ -114,16 +119,32 @@ package struct RememberedState: Hashable, Sendable {
     /// The binding (``Snapshot/binding``) of the copy at hand; nil: not known. With another one the last check says
     /// nothing about what is configured now.
     package var binding: String?
+    /// What was spent of its budget.
+    package var requests: [SpentRequests]
 
     package init(
         generation: OfferedGeneration? = nil, lastCheck: Int64? = nil, retryAfter: Int64? = nil, lastRun: UInt64 = 0,
-        binding: String? = nil
+        binding: String? = nil, requests: [SpentRequests] = []
     ) {
         self.generation = generation
         self.lastCheck = lastCheck
         self.retryAfter = retryAfter
         self.lastRun = lastRun
         self.binding = binding
+        self.requests = requests
+    }
+}
+
+/// Requests that were made close together: the first and the last, as wall-clock microseconds since 1970.
+package struct SpentRequests: Hashable, Sendable {
+    package var first: Int64
+    package var last: Int64
+    package var count: Int
+
+    package init(first: Int64, last: Int64, count: Int) {
+        self.first = first
+        self.last = last
+        self.count = count
     }
 }
 
@@ -192,5 +213,7 @@ package protocol SnapshotStore: Sendable {
     func recordUnchanged(_ pipeline: String, binding: String, validators: Validators?) async -> Bool
     /// Remembers until when the origin wants to be left alone (nil: no longer). Wall-clock microseconds since 1970.
     func rememberRetryAfter(_ pipeline: String, until: Int64?) async
+    /// Remembers what was spent of a pipeline's budget, instead of what was remembered before.
+    func rememberRequests(_ pipeline: String, _ requests: [SpentRequests]) async
     func record(_ run: RunRecord) async
 }

@@ -68,6 +68,10 @@ package final class MemoryStore: SnapshotStore {
         state.withLock { $0.remembered.retryAfter = until }
     }
 
+    package func rememberRequests(_ pipeline: String, _ requests: [SpentRequests]) async {
+        state.withLock { $0.remembered.requests = requests }
+    }
+
     package func record(_ run: RunRecord) async {
         state.withLock { state in
             state.records.append(run)
@@ -118,6 +122,10 @@ package final class MemoryDisk: SnapshotStore {
 
     package func rememberRetryAfter(_ pipeline: String, until: Int64?) async {
         await self[pipeline].rememberRetryAfter(pipeline, until: until)
+    }
+
+    package func rememberRequests(_ pipeline: String, _ requests: [SpentRequests]) async {
+        await self[pipeline].rememberRequests(pipeline, requests)
     }
 
     package func record(_ run: RunRecord) async {

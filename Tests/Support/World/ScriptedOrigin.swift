@@ -48,6 +48,7 @@ package final class ScriptedOrigin: Fetching {
     package var open: Int { state.withLock { $0.open } }
 
     package func fetch(_ request: FetchRequest) async throws(FetchError) -> FetchResult {
+        request.asked()
         let asked = Asked(
             at: seconds(clock.manual.elapsed), validators: request.validators, epoch: request.epoch)
         let answer = state.withLock { state in

@@ -82,6 +82,32 @@ struct RecordsTests {
         #expect(try fixture.cache.refreshState("jwks").lastSuccess == WallTime(seconds: 100))
     }
 
+    @Test("what was spent of budgets, instead of what was remembered before, across a restart")
+    func requests() throws {
+        let directory = try TemporaryDirectory()
+        let spent = (1...3).map {
+            SpentRequests(first: WallTime(seconds: $0), last: WallTime(seconds: $0 + 1), count: $0)
+        }
+        do {
+            let fixture = try CacheFixture(directory)
+            try fixture.cache.recordRequests("jwks", Array(spent.prefix(1)))
+            try fixture.cache.recordRequests("jwks", spent)
+            try fixture.cache.recordRequests("other", Array(spent.suffix(1)))
+        }
+        let fixture = try CacheFixture(directory)
+        #expect(try fixture.cache.memory("jwks", key: "k")?.requests == spent)
+        let all = try fixture.cache.memories(key: "k")
+        #expect(all["jwks"]?.requests == spent)
+        #expect(all["other"]?.requests == Array(spent.suffix(1)))
+        let many = (1...Int64(CacheLimits.spentPerPipeline) + 1).map {
+            SpentRequests(first: WallTime(seconds: $0), last: WallTime(seconds: $0), count: 1)
+        }
+        try fixture.cache.recordRequests("jwks", many)
+        #expect(try fixture.cache.memory("jwks", key: "k")?.requests == Array(many.dropFirst()))
+        try fixture.cache.recordRequests("jwks", [])
+        #expect(try fixture.cache.memory("jwks", key: "k")?.requests == [])
+    }
+
     @Test("the newest runs up to the limit, texts cut at theirs, between two characters")
     func runs() throws {
         let fixture = try CacheFixture()

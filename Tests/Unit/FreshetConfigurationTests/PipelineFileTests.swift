@@ -46,6 +46,7 @@ struct PipelineFileTests {
                   fresh-for: 0
                   deadline: 30s
                   retry: {from: 500ms, to: 1h}
+                  budget: 20/hour
                   needs-network: 192.0.2.7
                 check: {jq: length > 0, min-bytes: 2, max-bytes: 1GiB, type: [Application/JSON, text/plain]}
                 cache: {file: keys.json, mode: "0640", keep: 9}
@@ -62,6 +63,7 @@ struct PipelineFileTests {
                 on: [.network, .resume], every: .seconds(5400), randomDelay: .seconds(300), quiet: .seconds(1),
                 atMost: .seconds(20), minInterval: .milliseconds(1500), whenRunning: .restart, freshFor: .zero,
                 deadline: .seconds(30), retry: RetryPolicy(from: .milliseconds(500), to: .seconds(3600)),
+                budget: RequestBudget(20, per: .hour),
                 needsNetwork: .address("192.0.2.7")),
             check: CheckRules(
                 jq: "length > 0", minBytes: 2, maxBytes: 1 << 30, types: ["application/json", "text/plain"]),
@@ -121,6 +123,19 @@ struct PipelineFileTests {
                     + "looked up here, and brackets, ports and interfaces have no place in it"
             ),
             (
+                "refresh: {budget: 500}",
+                "3:19: error: 'budget' has to be a budget such as 500/day or 20/hour, not '500'; write the number of "
+                    + "requests, a slash, and hour or day"
+            ),
+            (
+                "refresh: {budget: 0/day}",
+                "3:19: error: 'budget' needs a number from 1 to 1000000 in front of the slash, not '0'"
+            ),
+            (
+                "refresh: {budget: 1000001/day}",
+                "3:19: error: 'budget' needs a number from 1 to 1000000 in front of the slash, not '1000001'"
+            ),
+            (
                 "refresh: {when-running: restrat}",
                 "3:25: error: 'when-running' has to be one of queue, restart, not 'restrat'; did you mean 'restart'?"
             ),
@@ -149,8 +164,9 @@ struct PipelineFileTests {
             ),
             (
                 "refresh:",
-                "3:9: error: 'refresh' has to hold keys with values, not nothing; its keys are on, files, dbus, every, "
-                    + "random-delay, quiet, at-most, min-interval, when-running, fresh-for, deadline, retry, needs-network"
+                "3:9: error: 'refresh' has to hold keys with values, not nothing; its keys are on, files, dbus, after, "
+                    + "every, random-delay, quiet, at-most, min-interval, when-running, fresh-for, deadline, retry, budget, "
+                    + "needs-network"
             ),
             (
                 "description:",

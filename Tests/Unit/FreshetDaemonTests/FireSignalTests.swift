@@ -15,8 +15,10 @@ struct FireSignalTests {
         try home.write("one", to: "watched")
         let signals = [
             "start": "on: [start]", "reload": "on: [reload]", "resume": "on: [resume]", "network": "on: [network]",
-            "foreground": "on: [foreground]", "file \(home.path)/watched": "{on: [], files: [\(home.path)/watched]}",
+            "foreground": "on: [foreground]", "pipeline other": "{on: [], after: [other]}",
+            "file \(home.path)/watched": "{on: [], files: [\(home.path)/watched]}",
         ]
+        try home.configure("other", Home.printing("x", to: "other") + "refresh: {on: []}\n")
         for (index, refresh) in signals.values.sorted().enumerated() {
             let refresh = refresh.hasPrefix("{") ? refresh : "{\(refresh), fresh-for: 0}"
             try home.configure("p\(index)", Home.printing("x", to: "p\(index)") + "refresh: \(refresh)\n")

@@ -120,6 +120,7 @@ final class Dialogue {
             case .answer(let request, .refused(let refusal)): deeds.append(.refuses(request, refusal))
             case .answer(let request, .stopped): deeds.append(.stops(request))
             case .rememberRetryAfter(let instant): deeds.append(.remembersRetryAfter(instant.map(Self.seconds)))
+            case .rememberRequests: break  // seen by what the meter says
             case .report(let event):
                 events.append(event)
                 if case .runEnded(let summary, _) = event { summaries.append(summary) }

@@ -58,6 +58,20 @@ struct RunnerStoryTests {
         #expect(suppressed.count == 20)
     }
 
+    @Test("a budget holds across restarts")
+    func budget() throws {
+        let stage = try Stage(
+            RefreshPolicy(every: .seconds(600), freshFor: .zero, budget: RequestBudget(3, per: .hour)))
+        try stage.start()
+        for _ in 0..<5 {
+            try stage.advance(601)
+            try stage.restart()
+        }
+        #expect(stage.origin.times.count == 3)
+        try stage.advance(3_600)
+        #expect(stage.origin.times.count == 6)
+    }
+
     @Test("demands while a run is under way bring exactly one more")
     func demand() throws {
         let stage = try Stage(RefreshPolicy(quiet: .zero, freshFor: .zero))

@@ -1,0 +1,233 @@
+import FreshetPipelines
+import Testing
+
+@testable import FreshetConfiguration
+
+@Suite("Pipelines that run after others")
+struct AfterTests {
+    /// A configuration of pipelines, each with what it says below `after`; nil: nothing.
+    private func load(_ pipelines: KeyValuePairs<String, String?>) -> Configuration {
+        var texts: [String: String] = [:]
+        for (name, after) in pipelines {
+            texts["pipelines/\(name).yaml"] =
+                "source: {file: /x}\ncache: {file: \(name)}\n" + (after.map { "refresh: {after: \($0)}\n" } ?? "")
+        }
+        return FreshetConfigurationTests.load(texts)
+    }
+
+    private func faults(_ pipelines: KeyValuePairs<String, String?>) -> [String] {
+        texts(load(pipelines).diagnostics)
+    }
+
+    @Test("They are a list of names, or one name, in the order of the file")
+    func names() throws {
+        let configuration = load(["a": nil, "b": "a", "c": "[b, a]", "d": "[]", "0.1_x-Y": "[c]"])
+        #expect(texts(configuration.diagnostics) == [])
+        let after = Dictionary(
+            configuration.pipelines.map { ($0.name, $0.refresh.after) }, uniquingKeysWith: { $1 })
+        #expect(after == ["a": [], "b": ["a"], "c": ["b", "a"], "d": [], "0.1_x-Y": ["c"]])
+    }
+
+    @Test(
+        "What is no pipeline's name is an error",
+        arguments: [
+            ("''", "'after' has to name pipelines, not ''"), ("a/b", "'after' has to name pipelines, not 'a/b'"),
+            (".a", "'after' has to name pipelines, not '.a'"),
+            ("[a b]", "'after' has to name pipelines, not 'a b'"),
+        ])
+    func noName(text: String, message: String) {
+        let column = text.hasPrefix("[") ? 19 : 18
+        #expect(
+            faults(["jwks": text]) == [
+                "jwks.yaml:3:\(column): error: \(message); a pipeline's name is its file's, without the directory and "
+                    + "'.yaml'"
+            ])
+    }
+
+    @Test("A value of another kind is an error")
+    func kind() {
+        #expect(
+            faults(["jwks": "{a: b}"]) == [
+                "jwks.yaml:3:18: error: 'after' has to be a list of pipelines' names such as [catalogue], not keys with "
+                    + "values"
+            ])
+    }
+
+    @Test("A pipeline that is not there is an error at its place, which says what was probably meant")
+    func unknown() {
+        #expect(
+            faults(["catalogue": nil, "prices": "[catalog, catalogue.yaml, elsewhere]"]) == [
+                "prices.yaml:3:19: error: there is no pipeline 'catalog'; did you mean 'catalogue'?",
+                "prices.yaml:3:28: error: there is no pipeline 'catalogue.yaml'; did you mean 'catalogue'?",
+                "prices.yaml:3:44: error: there is no pipeline 'elsewhere'; 'after' takes the names of other pipelines",
+            ])
+        #expect(load(["catalogue": nil, "prices": "catalog"]).pipelines.map(\.name) == ["catalogue"])
+        #expect(
+            load(["catalogue": nil, "prices": "catalog"]).diagnostics.first?.excerpt?.text
+                == "refresh: {after: catalog}")
+    }
+
+    @Test("A pipeline whose own file has faults is there, and one that is masked is not")
+    func faultyAndMasked() {
+        let faulty = FreshetConfigurationTests.load([
+            "pipelines/a.yaml": "sorce: {}\n", "pipelines/b.yaml": "source: [",
+            "pipelines/c.yaml": "source: {file: /x}\ncache: {file: c}\nrefresh: {after: [a, b]}\n",
+        ])
+        #expect(faulty.pipelines.map(\.name) == ["c"])
+        #expect(faulty.faulty.keys.sorted() == ["a", "b"])
+        var files = InMemoryFileSystem(texts: [
+            "/usr/lib/freshet/pipelines/gone.yaml": "source: {file: /x}\ncache: {file: gone}\n",
+            "/etc/freshet/pipelines/c.yaml": "source: {file: /x}\ncache: {file: c}\nrefresh: {after: gone}\n",
+        ])
+        files.entries["/etc/freshet/pipelines/gone.yaml"] = .mask
+        let masked = ConfigurationLoader(
+            searchPath: SearchPath(directories: ["/etc/freshet", "/usr/lib/freshet"]), fileSystem: files
+        ).load()
+        #expect(
+            texts(masked.diagnostics) == [
+                "c.yaml:3:18: error: there is no pipeline 'gone'; 'after' takes the names of other pipelines"
+            ])
+    }
+
+    @Test("Faults of `after` are told along with all others, also where there is no definition")
+    func withOthers() {
+        let configuration = FreshetConfigurationTests.load([
+            "pipelines/a.yaml": "cache: {file: a}\nrefresh: {after: b, evry: 1}\n"
+        ])
+        #expect(configuration.diagnostics.map(\.keyPath) == ["source", "refresh.after", "refresh.evry"])
+    }
+
+    @Test("A name that stands twice is a warning, and counts once")
+    func twice() {
+        let configuration = load(["a": nil, "b": "[a, a]"])
+        #expect(texts(configuration.diagnostics) == ["b.yaml:3:22: warning: 'a' stands twice; once is enough"])
+        #expect(configuration.pipelines.last?.refresh.after == ["a"])
+    }
+
+    @Test("A pipeline does not run after itself")
+    func itself() {
+        #expect(faults(["a": "[a]"]) == ["a.yaml:3:19: error: 'a' is this pipeline itself; leave it out"])
+    }
+
+    @Test("64 names are read, and the 65th is an error")
+    func limit() {
+        let names = (1...65).map { "p\($0)" }
+        func load(_ count: Int) -> Configuration {
+            var texts = ["pipelines/a.yaml": "source: {file: /x}\ncache: {file: a}\nrefresh:\n  after:\n"]
+            for name in names.prefix(count) {
+                texts["pipelines/a.yaml"]? += "  - \(name)\n"
+                texts["pipelines/\(name).yaml"] = "source: {file: /x}\ncache: {file: \(name)}\n"
+            }
+            return FreshetConfigurationTests.load(texts)
+        }
+        #expect(load(64).pipelines.first?.refresh.after.count == 64)
+        #expect(texts(load(64).diagnostics) == [])
+        #expect(texts(load(65).diagnostics) == ["a.yaml:69:5: error: 'after' has more than 64 pipelines"])
+    }
+
+    @Test("What was meant is looked for as long as there are not more than 100 names that are not there")
+    func suggestions() {
+        var order = PipelineOrder()
+        for number in 100...200 {
+            let place = Location(file: "p\(number).yaml", line: 1, column: 1)
+            order.add("p\(number)", after: [Predecessor(name: "catalogue\(number)", location: place)])
+        }
+        let remedies = order.faults(among: ["catalogue"]).map(\.1.remedy)
+        #expect(remedies.prefix(100).allSatisfy { $0 == "did you mean 'catalogue'?" })
+        #expect(remedies.dropFirst(100) == ["'after' takes the names of other pipelines"])
+    }
+
+    // MARK: Circles
+
+    private static let remedy = "each has the one before it in its 'after': take one out"
+
+    @Test("A circle is told once, where it closes, with its way; that pipeline is faulty, and the others run")
+    func circle() {
+        let two = load(["a": "b", "b": "a"])
+        #expect(
+            texts(two.diagnostics) == ["a.yaml:3:18: error: 'after' leads in a circle: a → b → a; \(Self.remedy)"])
+        #expect(two.pipelines.map(\.name) == ["b"])
+        #expect(two.diagnostics.first?.excerpt?.text == "refresh: {after: b}")
+        #expect(
+            faults(["c": "[b]", "a": "[c]", "b": "[a]", "d": "[a, b]"]) == [
+                "a.yaml:3:19: error: 'after' leads in a circle: a → b → c → a; \(Self.remedy)"
+            ])
+    }
+
+    @Test("A circle that is entered from outside closes where it is entered")
+    func entered() {
+        #expect(
+            faults(["a": nil, "m": "z", "z": "[a, m]"]) == [
+                "z.yaml:3:22: error: 'after' leads in a circle: z → m → z; \(Self.remedy)"
+            ])
+    }
+
+    @Test("Two circles are two faults, also if they share a pipeline")
+    func several() {
+        #expect(
+            faults(["a": "[b, c]", "b": "a", "c": "a", "x": "y", "y": "x"]) == [
+                "a.yaml:3:19: error: 'after' leads in a circle: a → b → a; \(Self.remedy)",
+                "a.yaml:3:22: error: 'after' leads in a circle: a → c → a; \(Self.remedy)",
+                "x.yaml:3:18: error: 'after' leads in a circle: x → y → x; \(Self.remedy)",
+            ])
+    }
+
+    @Test("A diamond and a chain are none")
+    func noCircle() {
+        #expect(faults(["a": nil, "b": "a", "c": "a", "d": "[b, c]", "e": "[d, a]"]) == [])
+    }
+
+    @Test("Of a long circle the two ends are shown, and a chain of any length is followed")
+    func long() {
+        func texts(_ count: Int, closed: Bool) -> [String] {
+            var order = PipelineOrder()
+            for number in 0..<count {
+                let place = Location(file: "p\(number).yaml", line: 3, column: 18)
+                let before = number == 0 ? (closed ? count - 1 : nil) : number - 1
+                order.add("p\(number)", after: before.map { [Predecessor(name: "p\($0)", location: place)] } ?? [])
+            }
+            return order.faults(among: (0..<count).map { "p\($0)" }).map(\.1.message)
+        }
+        #expect(
+            texts(8, closed: true) == [
+                "'after' leads in a circle: p0 → p1 → p2 → p3 → p4 → p5 → p6 → p7 → p0"
+            ])
+        #expect(
+            texts(10, closed: true) == [
+                "'after' leads in a circle: p0 → p1 → p2 → p3 → (2 more) → p6 → p7 → p8 → p9 → p0"
+            ])
+        #expect(texts(100_000, closed: false) == [])
+        #expect(texts(100_000, closed: true).count == 1)
+    }
+
+    @Test("Without the pipelines that are at fault no circle is left, however many there are", arguments: 0..<200)
+    func broken(seed: UInt64) {
+        var random = seed
+        func next(_ bound: UInt64) -> UInt64 {
+            // Of Knuth's MMIX; the high bits are the good ones.
+            random = random &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return (random >> 33) % bound
+        }
+        let count = 2 + Int(next(7))
+        var after: [Int: Set<Int>] = [:]
+        for name in 0..<count {
+            after[name] = Set((0..<next(4)).map { _ in Int(next(UInt64(count))) })
+        }
+        let text = { (name: Int) in "[" + (after[name] ?? []).sorted().map { "p\($0)" }.joined(separator: ", ") + "]" }
+        var files: [String: String] = [:]
+        for name in 0..<count {
+            files["pipelines/p\(name).yaml"] =
+                "source: {file: /x}\ncache: {file: p\(name)}\nrefresh: {after: \(text(name))}\n"
+        }
+        let configuration = FreshetConfigurationTests.load(files)
+        var left = Dictionary(
+            configuration.pipelines.map { ($0.name, Set($0.refresh.after)) }, uniquingKeysWith: { $1 })
+        // Whoever waits for nobody that is left is taken away, until nobody is.
+        while let free = left.first(where: { $0.value.isDisjoint(with: left.keys) }) { left[free.key] = nil }
+        #expect(left == [:], "\(files)")
+        let isSound = configuration.isSound
+        var all = after
+        while let free = all.first(where: { $0.value.isDisjoint(with: all.keys) }) { all[free.key] = nil }
+        #expect(isSound == all.isEmpty, "\(files)")
+    }
+}

@@ -1,0 +1,181 @@
+import FreshetControl
+import Testing
+
+@testable import FreshetDaemon
+@testable import FreshetPipelines
+
+@Suite("Which runs leave a new generation")
+struct CommitWatchTests {
+    private static let start = ContinuousClock.now
+
+    private func generation(_ number: UInt64?) -> OfferedGeneration? {
+        number.map { OfferedGeneration(number: $0, size: 1, digest: "ab", committedAt: 7, path: "/current/news") }
+    }
+
+    /// What a run tells: from the generation that was offered before it to the one that is offered after it.
+    private func news(from before: UInt64?, to after: UInt64?, _ outcome: FreshetPipelines.RunOutcome) -> UInt64? {
+        var watch = CommitWatch()
+        let order = RunOrder(run: 1, reason: .signals, causes: [], started: Self.start, epoch: 0)
+        #expect(watch.heard(.runStarted(order), generation: generation(before)) == nil)
+        return watch.heard(.runEnded(summary(outcome, at: Self.start), next: nil), generation: generation(after))?
+            .number
+    }
+
+    @Test("those that changed the copy, the first one included")
+    func changed() {
+        #expect(news(from: nil, to: 1, .changed) == 1)
+        #expect(news(from: 6, to: 7, .changed) == 7)
+    }
+
+    @Test("not those that found it unchanged, also where nothing was known of it, nor those that failed")
+    func others() {
+        #expect(news(from: 7, to: 7, .unchanged) == nil)
+        #expect(news(from: nil, to: 7, .unchanged) == nil)
+        #expect(news(from: 7, to: 7, .failed) == nil)
+        #expect(news(from: nil, to: nil, .failed) == nil)
+    }
+
+    @Test("those that had committed when they were superseded or cancelled, and not those that had not")
+    func cutShort() {
+        #expect(news(from: 6, to: 7, .superseded) == 7)
+        #expect(news(from: 6, to: 7, .cancelled) == 7)
+        #expect(news(from: 7, to: 7, .superseded) == nil)
+        #expect(news(from: 7, to: 7, .cancelled) == nil)
+    }
+}
+
+@Suite("Pipelines that run after others")
+struct CommitTests {
+    /// A pipeline that copies a file, and runs after others alone.
+    private func copying(_ source: String, to name: String, after: String = "[]") -> String {
+        "source: {file: \(source)}\ncache: {file: \(name)}\nrefresh: {on: [], after: \(after), quiet: 10ms}\n"
+    }
+
+    @Test("a new generation runs them, in a chain; one that is unchanged, failed or was there before does not")
+    func chain() async throws {
+        let home = try Home()
+        let current = home.path + "/cache/below/current"
+        try home.write("one", to: "input")
+        try home.configure("a", copying("\(home.path)/input", to: "a"))
+        try home.configure("b", copying("\(current)/a", to: "b", after: "a"))
+        try home.configure("c", copying("\(current)/b", to: "c", after: "[b]"))
+        _ = try await withDaemon(home) { client in
+            func row(_ name: String) throws -> SignalStatus? { try client.signals().first { $0.name == name } }
+            #expect(try row("pipeline a")?.fact == "no copy yet")
+            #expect(try row("pipeline c") == nil, "nobody runs after it")
+            #expect(try client.refresh("a").outcome == .changed)
+            #expect(comesTrue { home.copy("c") == "one" })
+            let status = try client.status("b")
+            #expect(status.lastCauses.map(\.signal) == ["pipeline"])
+            #expect(status.lastCauses.first?.detail == "a committed generation 1")
+            #expect(try row("pipeline a")?.fact.hasPrefix("generation 1, 3 bytes, since ") == true)
+            #expect(try row("pipeline a")?.lastDetail == "a committed generation 1")
+
+            #expect(try client.refresh("a").outcome == .unchanged)
+            try home.configure("d", "source: {exec: [/bin/false]}\ncache: {file: d}\nrefresh: {on: []}\n")
+            try home.configure("e", copying("\(home.path)/input", to: "e", after: "d"))
+            _ = try client.reload(configurationOnly: true)
+            #expect(try client.refresh("d").outcome == .failed)
+            try home.write("two", to: "input")
+            #expect(try client.refresh("a").outcome == .changed)
+            #expect(comesTrue { home.copy("c") == "two" })
+            #expect(comesTrue { (try? client.status("c").lastRun?.outcome) == .changed })
+            #expect(try ["b", "c"].map { try client.status($0).lastRun?.number } == [2, 2])
+            #expect(try row("pipeline a")?.fired == 2)
+            #expect(try row("pipeline d")?.fired == 0)
+            #expect(home.copy("e") == nil)
+        }
+        _ = try await withDaemon(home) { client in
+            let again = try client.refresh("a")
+            #expect(again.outcome == .unchanged)
+            #expect(try client.signals().first { $0.name == "pipeline a" }?.fired == 0)
+            #expect(try client.status("b").lastRun == nil)
+        }
+    }
+
+    @Test("a diamond ends with what both its sides have, in two runs at most")
+    func diamond() async throws {
+        let home = try Home()
+        let current = home.path + "/cache/below/current"
+        try home.write("one", to: "input")
+        try home.configure("a", copying("\(home.path)/input", to: "a"))
+        for side in ["b", "c"] { try home.configure(side, copying("\(current)/a", to: side, after: "a")) }
+        try home.configure(
+            "d",
+            """
+            source: {exec: [/bin/cat, \(current)/b, \(current)/c]}
+            cache: {file: d}
+            refresh: {on: [], after: [b, c], quiet: 10ms, retry: {from: 1h, to: 1h}}
+            """)
+        _ = try await withDaemon(home) { client in
+            for side in ["b", "c"] { #expect(try client.refresh(side).failure != nil) }
+            _ = try client.refresh("a")
+            #expect(comesTrue { home.copy("d") == "oneone" })
+            let before = try #require(client.status("d").lastRun?.number)
+            try home.write("two", to: "input")
+            _ = try client.refresh("a")
+            #expect(comesTrue { home.copy("d") == "twotwo" })
+            #expect(comesTrue { (try? client.status("d"))?.nextRun == nil })
+            #expect(try #require(client.status("d").lastRun?.number) <= before + 2)
+        }
+    }
+
+    @Test("a reload adds and removes what they run after, and leaves alone what it does not change")
+    func reload() async throws {
+        let home = try Home()
+        try home.write("one", to: "input")
+        for name in ["a", "b"] { try home.configure(name, copying("\(home.path)/input", to: name)) }
+        try home.configure("c", copying("\(home.path)/input", to: "c", after: "[a]"))
+        _ = try await withDaemon(home) { client in
+            func rows() throws -> [String] { try client.signals().map(\.name).filter { $0.hasPrefix("pipeline ") } }
+            _ = try client.refresh("a")
+            #expect(comesTrue { home.copy("c") == "one" })
+            try home.configure("c", copying("\(home.path)/input", to: "c", after: "[b]"))
+            #expect(try client.reload(configurationOnly: true).summary.changed == ["c"])
+            #expect(try rows() == ["pipeline b"])
+            try home.write("two", to: "input")
+            #expect(try client.refresh("a").outcome == .changed)
+            #expect(home.copy("c") == "one")
+            #expect(try client.refresh("b").outcome == .changed)
+            #expect(comesTrue { home.copy("c") == "two" })
+
+            // What is named stays named, whatever becomes of it.
+            try home.configure("b", copying("\(home.path)/input", to: "b2"))
+            #expect(try client.reload(configurationOnly: true).summary.changed == ["b"])
+            try home.write("three", to: "input")
+            #expect(try client.refresh("b").outcome == .changed)
+            #expect(comesTrue { home.copy("c") == "three" })
+
+            try home.configure("b", nil)
+            let failure = #expect(throws: ControlClient.Failure.self) { _ = try client.reload() }
+            guard case .refused(.configurationRefused(let faults)) = failure else {
+                Issue.record("\(String(describing: failure))")
+                return
+            }
+            #expect(faults.map(\.message) == ["there is no pipeline 'b'; 'after' takes the names of other pipelines"])
+            #expect(try rows() == ["pipeline b"])
+        }
+    }
+
+    @Test("run once, each comes in its turn")
+    func turns() {
+        #expect(Supervisor.turns([:]) == [])
+        #expect(Supervisor.turns(["b": [], "a": []]) == [["a", "b"]])
+        #expect(
+            Supervisor.turns(["d": ["b", "c"], "c": ["a"], "b": ["a"], "a": [], "e": ["a", "d"], "f": ["faulty"]])
+                == [["a", "f"], ["b", "c"], ["d"], ["e"]])
+    }
+
+    @Test("one that waits for a pipeline whose file is faulty says so")
+    func faulty() async throws {
+        let home = try Home()
+        try home.configure("a", "nonsense: 1\n")
+        try home.configure("b", Home.printing("x", to: "b") + "refresh: {after: a}\n")
+        _ = try await withDaemon(home) { client in
+            let row = try client.signals().first { $0.name == "pipeline a" }
+            #expect(row?.fact == "no copy yet")
+            #expect(row?.unavailable?.hasPrefix("it does not run: ") == true)
+            #expect(try client.refresh("b").failure == nil)
+        }
+    }
+}

@@ -1,0 +1,109 @@
+import Testing
+
+@testable import FreshetPipelines
+
+@Suite("A budget of requests")
+struct BudgetTests {
+    private func policy(_ limit: Int, per period: RequestBudget.Period = .hour) -> RefreshPolicy {
+        RefreshPolicy(quiet: .zero, freshFor: .zero, budget: RequestBudget(limit, per: period))
+    }
+
+    /// One run that succeeds at once, at a second.
+    private func run(_ talk: Dialogue, at second: Double, _ number: UInt64) -> Bool {
+        guard talk.at(second, .hears("file", at: second)).contains(.starts(number, ["file"])) else { return false }
+        _ = talk.at(second, .succeeds(number))
+        return true
+    }
+
+    @Test("a run that would be one too many waits until the first of the last hour is an hour old")
+    func waits() {
+        let talk = Dialogue(policy(3))
+        for number in 1...3 { #expect(run(talk, at: Double(number) * 600, UInt64(number))) }
+        #expect(!run(talk, at: 1900, 4))
+        #expect(talk.waitsFor == Wait(.budget, until: Dialogue.instant(4200)))
+        #expect(talk.activity == .waiting(Wait(.budget, until: Dialogue.instant(4200))))
+        #expect(talk.machine.budgetUse(at: Dialogue.instant(1900))?.used == 3)
+        #expect(talk.pass(until: 4300) == [.init(at: 4200, deed: .starts(4, ["file"]))])
+    }
+
+    @Test("the operator is refused, with the time; force passes, and is counted")
+    func operation() {
+        let talk = Dialogue(policy(1))
+        #expect(run(talk, at: 0, 1))
+        #expect(
+            talk.at(10, .refresh(request: 1, force: false))
+                == [.refuses(1, .budget(until: Dialogue.instant(3600)))])
+        #expect(talk.at(20, .refresh(request: 2, force: true)) == [.starts(2, ["operator"])])
+        #expect(talk.at(20, .succeeds(2)) == [.answers(2, .changed)])
+        #expect(talk.machine.budgetUse(at: Dialogue.instant(20))?.used == 2)
+        // One may be made when both are old enough for one of them to be left.
+        #expect(!run(talk, at: 30, 3))
+        #expect(talk.waitsFor?.until == Dialogue.instant(3620))
+    }
+
+    @Test("a request that found no connection costs nothing, each redirect costs one")
+    func counts() {
+        let talk = Dialogue(policy(10))
+        func used() -> Int? { talk.machine.budgetUse(at: Dialogue.instant(talk.now))?.used }
+        _ = talk.at(0, .hears("file", at: 0))
+        #expect(used() == 1)
+        _ = talk.at(1, .fails(1, .connection))
+        #expect(used() == 0)
+        _ = talk.at(500, .refresh(request: nil, force: false))
+        _ = talk.at(501, .ended(run: 2, .succeeded(changed: true, generation: 1), requests: 4))
+        #expect(used() == 4)
+        _ = talk.at(600, .refresh(request: nil, force: false))
+        _ = talk.at(601, .ended(run: 3, .failed(RunFailure(.local, "no memory")), requests: 0))
+        #expect(used() == 4)
+    }
+
+    @Test("what is remembered counts after a restart; what lies in the future counts as of now")
+    func memory() {
+        let remembered = RememberedState(requests: [
+            SpentRequests(first: 100_000_000, last: 130_000_000, count: 2),
+            SpentRequests(first: 9_000_000_000, last: 9_900_000_000, count: 3),
+        ])
+        let now = Dialogue.beginning
+        let memory = RefreshMemory(remembered, now: now, wallNow: 1_130_000_000, tolerance: .zero)
+        let machine = RefreshMachine(
+            RefreshSettings(policy: policy(5), needsNetwork: false), network: Dialogue.online(), memory: memory,
+            jitter: Jitter(seed: 1), now: now)
+        #expect(machine.budgetUse(at: now)?.used == 5)
+        #expect(machine.hasRoomInBudget(at: now) == Dialogue.instant(2600))
+        #expect(machine.budgetUse(at: Dialogue.instant(2600))?.used == 3)
+        #expect(machine.budgetUse(at: Dialogue.instant(3600))?.used == 0)
+    }
+
+    @Test("a budget that is taken away by a reload holds nothing back")
+    func reconfigured() {
+        let talk = Dialogue(policy(1))
+        #expect(run(talk, at: 0, 1))
+        #expect(!run(talk, at: 10, 2))
+        let free = RefreshSettings(policy: RefreshPolicy(quiet: .zero, freshFor: .zero), needsNetwork: true)
+        #expect(talk.at(20, .reconfigured(free, sameProduct: true)) == [.starts(2, ["file"])])
+    }
+
+    @Test("no span of the period has more requests than allowed, however they come", arguments: 1...20)
+    func never(_ seed: UInt64) {
+        var chance = Jitter(seed: seed)
+        let budget = RequestBudget(1 + Int(seed) * 7, per: seed % 2 == 0 ? .hour : .day)
+        var meter = RequestMeter()
+        var now = Dialogue.beginning
+        var made: [ContinuousClock.Instant] = []
+        for _ in 0..<3_000 {
+            now = now.advanced(by: chance.duration(upTo: budget.period.duration / 50))
+            if let room = meter.hasRoom(in: budget, at: now) {
+                #expect(room > now)
+                if chance.duration(upTo: .seconds(2)) < .seconds(1) { now = room } else { continue }
+            }
+            #expect(meter.hasRoom(in: budget, at: now) == nil)
+            meter.spend(of: budget, at: now)
+            made.append(now)
+            #expect(meter.spent.count <= RequestMeter.slices + 1)
+        }
+        for (index, instant) in made.enumerated() where index >= budget.limit {
+            #expect(made[index - budget.limit].duration(to: instant) >= budget.period.duration)
+        }
+        #expect(made.count > budget.limit)
+    }
+}
