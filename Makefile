@@ -7,6 +7,7 @@
 #   make lint      format check, layer check, shell check
 #   make format    rewrite the sources in the house style
 #   make bench     figures and ratios; judges nothing
+#   make bench-network  the same, of events of the network and of rest
 #   make bench-signals  the same, of the signals beside other libraries
 #   make docs      the libraries' documentation, in .build/docs
 #   make sanitize  unit tests and simulation under the thread and the address sanitizer
@@ -33,7 +34,7 @@ UNITS = freshetd.service freshetd.socket freshet-refresh@.service freshet-refres
 install-once = test -e $(3) -o -L $(3) || install -D -m $(1) $(2) $(3)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build run test lint format bench bench-signals docs sanitize install uninstall clean
+.PHONY: help setup setup-test build run test lint format bench bench-network bench-signals docs sanitize install uninstall clean
 
 help:
 	@sed -n '/^$$/q; s/^# \{0,1\}//p' Makefile
@@ -64,6 +65,10 @@ format:
 
 bench: setup-test build
 	@Benchmarks/run
+
+bench-network: setup-test build
+	@$(SWIFT) build --package-path Benchmarks --configuration release --static-swift-stdlib --product network-signal
+	@Benchmarks/run network idle
 
 bench-signals: setup
 	@Benchmarks/signals

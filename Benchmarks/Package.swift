@@ -1,7 +1,13 @@
 // swift-tools-version: 6.2
-// Benchmarks of code inside the process. A package of its own, so that what it compares with never becomes a
+// Benchmarks of code inside the process, and one subject of those from outside (network-signal). A package of its own, so that what it compares with never becomes a
 // dependency of Freshet.
 import PackageDescription
+
+let languageSettings: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+]
 
 let package = Package(
     name: "benchmarks",
@@ -13,6 +19,14 @@ let package = Package(
     targets: [
         .target(name: "CMeasure"),
         .executableTarget(
+            name: "network-signal",
+            dependencies: [
+                .product(name: "FreshetSignals", package: "freshet"),
+                .product(name: "FreshetSystemSignals", package: "freshet"),
+                .product(name: "FreshetEventLoop", package: "freshet"),
+            ],
+            swiftSettings: languageSettings),
+        .executableTarget(
             name: "signals-bench",
             dependencies: [
                 "CMeasure",
@@ -22,11 +36,7 @@ let package = Package(
                 .product(name: "OpenCombineDispatch", package: "OpenCombine"),
                 .product(name: "AsyncAlgorithms", package: "swift-async-algorithms"),
             ],
-            swiftSettings: [
-                .enableUpcomingFeature("ExistentialAny"),
-                .enableUpcomingFeature("MemberImportVisibility"),
-                .enableUpcomingFeature("InternalImportsByDefault"),
-            ]),
+            swiftSettings: languageSettings),
     ],
     swiftLanguageModes: [.v6]
 )

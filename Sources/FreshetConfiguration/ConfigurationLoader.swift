@@ -50,7 +50,7 @@ package struct ConfigurationLoader: Sendable {
             guard !files.isEmpty || !faults.isEmpty else { continue }
             configuration.files[group.name] = files
             order.add(group.name, after: predecessors)
-            if let definition { configuration.pipelines.append(definition) }
+            if let definition { configuration.pipelines.append(configuration.daemon.completing(definition)) }
             if !faults.isEmpty { byName[group.name] = faults }
             if let cacheFile { cacheFiles[cacheFile.name, default: []].append((group.name, cacheFile.location)) }
         }

@@ -1,3 +1,5 @@
+package import FreshetPipelines
+
 /// What `freshet.yaml` and its drop-ins say about the daemon as a whole.
 package struct DaemonDefinition: Hashable, Sendable {
     /// Up to this much `start` and `network` are delayed, the same on each occasion for one host: so that a fleet that
@@ -8,15 +10,29 @@ package struct DaemonDefinition: Hashable, Sendable {
     /// The IPv4 or IPv6 address, as written, whose path says whether the network is there, for pipelines that name
     /// none; nil: the documentation addresses that stand for "elsewhere".
     package var networkTarget: String?
+    /// The proof of the network for pipelines that need it by their source and say nothing of it; nil: none.
+    package var networkProbe: NetworkProbe?
 
     /// Enough to hide latency, few enough for a home router's table of connections.
     package static let defaultConcurrency = 64
 
     package init(
-        splay: Duration = .zero, concurrency: Int = DaemonDefinition.defaultConcurrency, networkTarget: String? = nil
+        splay: Duration = .zero, concurrency: Int = DaemonDefinition.defaultConcurrency, networkTarget: String? = nil,
+        networkProbe: NetworkProbe? = nil
     ) {
         self.splay = splay
         self.concurrency = concurrency
         self.networkTarget = networkTarget
+        self.networkProbe = networkProbe
+    }
+
+    /// The pipeline with what holds for all that say nothing else.
+    func completing(_ definition: PipelineDefinition) -> PipelineDefinition {
+        guard let networkProbe, definition.refresh.needsNetwork == .bySource, definition.needsNetwork else {
+            return definition
+        }
+        var definition = definition
+        definition.refresh.needsNetwork = .probe(networkProbe)
+        return definition
     }
 }

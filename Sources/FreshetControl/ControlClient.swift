@@ -54,8 +54,13 @@ package final class ControlClient {
     /// - Parameters:
     ///   - request: its names or `all` are to be given.
     ///   - each: gets each pipeline's result as it comes in.
-    package func refresh(_ request: ControlMessage.Refresh, each: (RefreshResult) -> Void) throws(Failure) {
+    ///   - waiting: hears of runs that wait for a proof of the network.
+    package func refresh(
+        _ request: ControlMessage.Refresh, each: (RefreshResult) -> Void,
+        waiting: (WaitingHint) -> Void = { _ in }
+    ) throws(Failure) {
         try stream("Refresh", request, as: ControlMessage.Results.self) { reply in
+            reply.waiting?.forEach(waiting)
             reply.results.forEach(each)
             return true
         }

@@ -80,24 +80,59 @@ package struct ControlDispatcher: Sendable {
         let names = try await existing(all ? nil : request.names)
         let wait = request.wait ?? false
         let force = request.force ?? false
-        let results = try await withThrowingTaskGroup(of: RefreshResult.self) { group in
+        // Without wait all come at once, and the one reply has them all.
+        let streams = call.wantsMore && wait
+        let observation = streams ? service.events.observe() : nil
+        let results = try await withThrowingTaskGroup(of: RefreshNews.self) { group in
             for name in names {
-                group.addTask { try await refresh(name, wait: wait, force: force, alone: names.count == 1 && !all) }
-            }
-            var results: [RefreshResult] = []
-            var left = names.count
-            for try await result in group {
-                left -= 1
-                results.append(result)
-                // Without wait all come at once, and the one reply has them all.
-                if call.wantsMore && wait && left > 0 {
-                    try await call.send(VarlinkParameters(encoding: ControlMessage.Results(results: results)))
-                    results.removeAll(keepingCapacity: true)
+                group.addTask {
+                    .result(try await refresh(name, wait: wait, force: force, alone: names.count == 1 && !all))
                 }
             }
+            func listen() {
+                if let observation { group.addTask { await Self.hint(in: observation) } }
+            }
+            listen()
+            var results: [RefreshResult] = []
+            var left = Set(names)
+            while !left.isEmpty, let news = try await group.next() {
+                switch news {
+                case .result(let result):
+                    left.remove(result.name)
+                    results.append(result)
+                    guard streams, !left.isEmpty else { continue }
+                    try await call.send(VarlinkParameters(encoding: ControlMessage.Results(results: results)))
+                    results.removeAll(keepingCapacity: true)
+                case .waits(let hint):
+                    listen()
+                    guard left.contains(hint.name) else { continue }
+                    let reply = ControlMessage.Results(results: [], waiting: [hint])
+                    try await call.send(VarlinkParameters(encoding: reply))
+                case .nothingMore: break
+                }
+            }
+            group.cancelAll()
             return results
         }
         return ControlMessage.Results(results: call.wantsMore && wait ? results : results.sorted { $0.name < $1.name })
+    }
+
+    private enum RefreshNews: Sendable {
+        case result(RefreshResult)
+        case waits(WaitingHint)
+        /// Nobody listens any more.
+        case nothingMore
+    }
+
+    /// The next pipeline that is said to wait for a proof of the network, and why there is none.
+    private static func hint(in observation: ControlEvents.Observation) async -> RefreshNews {
+        while let event = await observation.next() {
+            guard event.kind == .state, event.waitingFor == .network, let name = event.pipeline,
+                let reason = event.detail
+            else { continue }
+            return .waits(WaitingHint(name: name, reason: reason))
+        }
+        return .nothingMore
     }
 
     /// - Parameter alone: it is the only one that was named, so that its refusal is the answer to the whole call.

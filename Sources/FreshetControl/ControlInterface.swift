@@ -152,6 +152,12 @@ package enum ControlInterface {
           tryLater: ?TryLaterHint
         )
 
+        # A run that was requested and waits, and what for in a sentence.
+        type WaitingHint (
+          name: string,
+          reason: string
+        )
+
         # Nothing was started, as the origin or a budget asks for patience. Until may be unknown.
         type TryLaterHint (
           reason: string,
@@ -191,7 +197,7 @@ package enum ControlInterface {
         #   fact        signal and source, as above; the fact behind it is now detail. By FollowSignals alone
         #   runStarted  pipeline and run
         #   runEnded    pipeline, run and, if one was committed, generation
-        #   state       pipeline and state, with waitingFor and waitingUntil
+        #   state       pipeline and state, with waitingFor and waitingUntil; detail if there is more to say of the wait
         #   reloaded    the configuration was read again: detail says what changed
         #   skipped     number of events that are missing here, as this client read too slowly
         type Event (
@@ -219,9 +225,10 @@ package enum ControlInterface {
         # Runs pipelines now: those named, or all of them. At least one name, or all, must be given. Without wait, returns
         # when the runs are requested; with wait, when the first run of each that started after the request has ended, or
         # the one that superseded it. Called with more, each reply has the results that have come in since the last.
-        # Force passes the origin's Retry-After and budgets. If exactly one pipeline is named, its tryLater is the error
+        # The same call hears of a run that waits for the network to be proven, in a reply without results. Force passes
+        # the origin's Retry-After and budgets. If exactly one pipeline is named, its tryLater is the error
         # TryLater.
-        method Refresh(names: ?[]string, all: ?bool, wait: ?bool, force: ?bool) -> (results: []Refreshed)
+        method Refresh(names: ?[]string, all: ?bool, wait: ?bool, force: ?bool) -> (results: []Refreshed, waiting: ?[]WaitingHint)
 
         # Where the current content of a pipeline is. A client opens the file with its own rights.
         method Get(name: string) -> (generation: Generation)

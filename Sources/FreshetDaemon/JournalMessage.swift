@@ -55,6 +55,8 @@ enum JournalMessage: String, CaseIterable {
     // The network.
     case network = "6400bcdb36024f2ebc67e8fc559dacd0"
     case networkUnknown = "8e849ad9278d4bf6927701832a94ab5a"
+    case unproven = "01f1b346262941eea1639f2dd0e6f0e2"
+    case proven = "79025b8d29fb478b9a8904bd8b725b47"
     // The journal itself.
     case more = "6127226a92d14ebc81ca7790c56542a8"
     case logLevel = "1f91b9eae7fb413f8baa6bd131a7b4fe"
@@ -68,9 +70,10 @@ enum JournalMessage: String, CaseIterable {
             .unchanged:
             .debug
         case .ready, .stopping, .terminalClosed, .changed, .recovered, .summary, .reloaded, .network,
-            .firedMore, .noManager, .socketUnwatched, .resumed, .clockStepped, .logindFound:
+            .firedMore, .noManager, .socketUnwatched, .resumed, .clockStepped, .logindFound,
+            .proven:
             .info
-        case .raised, .cacheMended, .logLevel, .socketMended, .logindMissing, .busUnheard: .notice
+        case .raised, .cacheMended, .logLevel, .socketMended, .logindMissing, .busUnheard, .unproven: .notice
         case .failed, .notRun, .indexRebuilt, .networkUnknown, .fileUnwatched, .more, .lost: .warning
         case .reloadRefused, .configurationFault, .faultyPipeline, .cacheTrouble, .socketLost: .error
         case .cannotStart, .controlFailed: .critical
@@ -123,6 +126,8 @@ enum JournalMessage: String, CaseIterable {
         case .fileUnwatched: "not all changes of a file will be noticed: {error}"
         case .network: "the network has changed"
         case .networkUnknown: "nobody says whether the network is there; pipelines run as if it were"
+        case .unproven: "pipelines wait: {error}"
+        case .proven: "the network reaches {probe}"
         case .more: "{count} more messages like the last ones, told one by one only at the level debug"
         case .logLevel: "the log level is {level} from now on"
         case .lost: "{count} messages were lost: the journal took none for a while"
@@ -143,7 +148,7 @@ enum JournalField: String, CaseIterable {
     case repairs
     case movedTo = "moved-to"
     case message = "of"
-    case level, socket, slept, detail, match
+    case level, socket, slept, detail, match, probe
     case number, source
 }
 

@@ -54,7 +54,8 @@ struct PipelineVoice: Sendable {
             events.publish(
                 .state(
                     PipelineState(activity), of: name, waitingFor: wait.map { WaitingReason($0.reason) },
-                    waitingUntil: wait?.until.map(WallClock.microseconds(at:)), at: WallClock.now))
+                    waitingUntil: wait?.until.map(WallClock.microseconds(at:)), detail: wait?.detail, at: WallClock.now)
+            )
         }
     }
 

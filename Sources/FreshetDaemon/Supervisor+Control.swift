@@ -24,9 +24,10 @@ extension Supervisor: ControlService {
 
     func pipeline(_ name: String) async -> FreshetControl.PipelineStatus? {
         if let hosted = pipelines[name] {
+            let status = hosted.runner.status
+            let path = hosted.definition.needsNetwork ? targets[hosted.target]?.watch.fact.description : nil
             return FreshetControl.PipelineStatus(
-                hosted.runner.status, of: hosted.definition,
-                path: hosted.definition.needsNetwork ? targets[hosted.target]?.watch.fact.description : nil)
+                status, of: hosted.definition, path: status.waitsFor?.detail ?? path)
         }
         guard let fault = faulty[name] else { return nil }
         return FreshetControl.PipelineStatus(

@@ -246,8 +246,8 @@ actor Supervisor {
             fetcher: SourceFetcher(
                 http: http, commands: CommandRunner(loop, workers: workers), files: FileReader(workers: workers)),
             transformer: JQTransformer(loop, workers: workers), store: store, clock: clock,
-            slots: slots, redact: { [redactor] in redactor.text($0) })
-        let engine = PipelineEngine(world)
+            slots: slots, prober: http, redact: { [redactor] in redactor.text($0) })
+        let engine = PipelineEngine(world) { [log] in log.say($0) }
         let bus = BusConnection(loop, .system)
         return Parts(
             cache: cache, store: store, http: http, network: network, elsewhere: network.watch(.elsewhere),
@@ -335,12 +335,17 @@ actor Supervisor {
         end(failed || !faulty.isEmpty ? .failure : .success)
     }
 
-    /// `--once` does not wait for a network.
-    private func canBeReached(_ name: String) -> Bool {
-        guard let hosted = pipelines[name], hosted.definition.needsNetwork, let target = targets[hosted.target],
-            !target.state.reachable
-        else { return true }
-        news.say(.notRun, [.pipeline: .string(name), .path: .string(target.watch.fact.description)])
+    /// `--once` does not wait for a network, and asks once for its proof.
+    private func canBeReached(_ name: String) async -> Bool {
+        guard let hosted = pipelines[name], hosted.definition.needsNetwork, let target = targets[hosted.target] else {
+            return true
+        }
+        var obstacle = target.state.reachable ? nil : target.watch.fact.description
+        if obstacle == nil, let probe = hosted.definition.refresh.needsNetwork.probe {
+            obstacle = await parts?.engine.refusal(of: probe, epoch: target.state.epoch)
+        }
+        guard let obstacle else { return true }
+        news.say(.notRun, [.pipeline: .string(name), .path: .string(obstacle)])
         return false
     }
 

@@ -57,7 +57,7 @@ final class Machine {
             engine = PipelineEngine(
                 PipelineWorld(
                     fetcher: machine.place.internet, transformer: ScriptedTransformer(), store: machine.disk,
-                    clock: clock, slots: slots))
+                    clock: clock, slots: slots, prober: machine.place.internet.portal))
             start = SignalSource(SignalName.start, now: { clock.now })
             network = SignalSource(SignalName.network, now: { clock.now })
             resume = SignalSource(SignalName.resume, now: { clock.now })

@@ -8,6 +8,12 @@ if [ "${FRESHET_BOOTED:-}" != 1 ]; then
     command -v systemd-nspawn >/dev/null || { echo 'no systemd-nspawn (apt-get install systemd-container)'; exit 77; }
     stage=$FRESHET_WORK/stage
     make --no-print-directory -C "$FRESHET_SOURCE" install DESTDIR="$stage" PREFIX=/usr >/dev/null
+    # beside=PROGRAM, set before: one of those that Scripts/setup unpacks and does not install.
+    if [ -n "${beside:-}" ] && ! command -v "$beside" >/dev/null; then
+        unpacked=$FRESHET_SOURCE/.build/test-packages/root
+        [ -e "$unpacked/usr/sbin/$beside" ] || [ -e "$unpacked/usr/bin/$beside" ] || { echo "no $beside (make setup-test)"; exit 77; }
+        cp -a "$unpacked/." "$stage/"
+    fi
     bash "$FRESHET_SOURCE/Tests/System/boot-testbed" -d "$stage" -b "$FRESHET_SOURCE" -l "$FRESHET_WORK/console" \
         -t 120 -E FRESHET_BOOTED=1 -- bash "/opt/freshet/Tests/System/${0##*/}" && exit 0
     tail -n 40 "$FRESHET_WORK/console"

@@ -29,6 +29,8 @@ struct Refresh: Verb {
             try client.refresh(request) { result in
                 results.append(result)
                 if !options.json { tell(result, session) }
+            } waiting: { hint in
+                session.say(RefreshView.text(hint))
             }
         }
         if options.json { session.print(json: ControlMessage.Results(results: results)) }

@@ -40,7 +40,7 @@ enum EventView {
         case .state:
             let reason = event.waitingFor.map { " for \(PipelineView.waiting($0))" } ?? ""
             let until = event.waitingUntil.map { ", until \(times.timeOfDay($0))" } ?? ""
-            return "\(event.state?.rawValue ?? "")\(reason)\(until)"
+            return "\(event.state?.rawValue ?? "")\(reason)\(until)\(detail)"
         case .reloaded: return "configuration read again\(detail)"
         case .unknown: return "something that this freshetctl does not know\(detail)"
         case .skipped: return "\(event.number ?? 0) events were missed here, as this client read too slowly"

@@ -8,6 +8,11 @@ enum RefreshView {
         DisplayText.harmless("\(result.name): \(outcome(result, waited: waited, times))")
     }
 
+    /// What a run waits for, in one line.
+    static func text(_ hint: WaitingHint) -> String {
+        DisplayText.harmless("\(hint.name): waits: \(hint.reason)")
+    }
+
     private static func outcome(_ result: RefreshResult, waited: Bool, _ times: Times) -> String {
         if let hint = result.tryLater { return "not started: \(times.patience(hint)); --force passes it" }
         let duration = result.durationUSec.map { " in \(TimeText.duration($0))" } ?? ""

@@ -9,6 +9,7 @@ extension DefinitionReader {
         daemon.splay = value("splay", in: file, .duration()) ?? daemon.splay
         daemon.concurrency = value("concurrency", in: file, .integer(1...Self.maximumConcurrency)) ?? daemon.concurrency
         daemon.networkTarget = value("network-target", in: file, .address)
+        daemon.networkProbe = value("network-probe", in: file, .probe)
         return daemon
     }
 }

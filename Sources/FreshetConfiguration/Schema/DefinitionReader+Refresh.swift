@@ -22,7 +22,7 @@ extension DefinitionReader {
             value("deadline", in: section, .duration(Self.leastDeadline...TimeSpan.longest)) ?? policy.deadline
         policy.whenRunning = value("when-running", in: section, .choice()) ?? policy.whenRunning
         policy.budget = value("budget", in: section, .budget)
-        policy.needsNetwork = value("needs-network", in: section, .networkNeed) ?? policy.needsNetwork
+        policy.needsNetwork = networkNeed(in: section) ?? policy.needsNetwork
         policy.files = files(in: section)
         policy.after = after(in: section)
         readStorm(in: section, into: &policy)
@@ -174,12 +174,4 @@ extension ValueKind where Value == RequestBudget {
 
     /// Far beyond what anybody would call a budget.
     private static var mostBudget: ClosedRange<Int> { 1...1_000_000 }
-}
-
-extension ValueKind where Value == NetworkNeed {
-    fileprivate static let networkNeed = ValueKind(name: "true, false or an address") { scalar throws(ValueFault) in
-        if let flag = try? ValueKind<Bool>.boolean.read(scalar) { return flag ? .yes : .no }
-        guard scalar.text.contains(where: { ":.".contains($0) }) else { throw .notBoolean(scalar) }
-        return .address(try ValueKind<String>.address.read(scalar))
-    }
 }

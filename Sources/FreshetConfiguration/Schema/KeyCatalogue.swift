@@ -2,13 +2,15 @@
 package enum KeyCatalogue {
     /// A mapping of the format.
     package enum Section: String, CaseIterable, Hashable, Sendable {
-        case pipeline, source, refresh, dbus, retry, check, cache, daemon
+        case pipeline, source, refresh, dbus, retry
+        case needsNetwork = "needs-network"
+        case check, cache, daemon
 
         /// The key that leads to it; empty for a whole file.
         package var path: String {
             switch self {
             case .pipeline, .daemon: ""
-            case .dbus, .retry: "refresh.\(rawValue)"
+            case .dbus, .retry, .needsNetwork: "refresh.\(rawValue)"
             case .source, .refresh, .check, .cache: rawValue
             }
         }
@@ -72,9 +74,10 @@ package enum KeyCatalogue {
         ],
         .dbus: ["bus", "sender", "path", "path-namespace", "interface", "member", "arg0"],
         .retry: ["from", "to"],
+        .needsNetwork: ["probe", "status"],
         .check: ["jq", "min-bytes", "max-bytes", "type"],
         .cache: ["file", "mode", "group", "keep"],
-        .daemon: ["format", "splay", "concurrency", "network-target"],
+        .daemon: ["format", "splay", "concurrency", "network-target", "network-probe"],
     ]
 
     private static let laterKeys: [Section: [String]] = [

@@ -22,8 +22,7 @@ enum URLText {
         }
         let authority = bytes[(colon + 3)...].prefix { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") }
         guard !authority.contains(UInt8(ascii: "@")) else {
-            throw ValueFault(
-                "names a user or a password", remedy: "remove what stands before '@' and send it as a header instead")
+            throw ValueFault.userInformation
         }
         let (host, port) = try divide(authority)
         try checkPort(port)
@@ -99,4 +98,10 @@ enum URLText {
             throw ValueFault("has a port that is not a number from 1 to 65535")
         }
     }
+}
+
+extension ValueFault {
+    /// Of a URL.
+    static let userInformation = ValueFault(
+        "names a user or a password", remedy: "remove what stands before '@' and send it as a header instead")
 }

@@ -32,7 +32,13 @@ package enum ControlMessage {
 
     package struct Results: Codable, Hashable, Sendable {
         package var results: [RefreshResult]
-        package init(results: [RefreshResult]) { self.results = results }
+        /// Of those whose results are still to come.
+        package var waiting: [WaitingHint]?
+
+        package init(results: [RefreshResult], waiting: [WaitingHint]? = nil) {
+            self.results = results
+            self.waiting = waiting
+        }
     }
 
     /// Parameters of `Get` and `FireSignal`, and of the errors `NoGeneration` and `CannotFire`.

@@ -79,11 +79,13 @@ package struct ControlEvent: Codable, Hashable, Sendable {
         return event
     }
 
+    /// - Parameter detail: a sentence on what it waits for, if there is more to say.
     package static func state(
         _ state: PipelineState, of pipeline: String, waitingFor: WaitingReason? = nil, waitingUntil: Int64? = nil,
-        at: Int64
+        detail: String? = nil, at: Int64
     ) -> ControlEvent {
         var event = ControlEvent(at: at, kind: .state, pipeline: pipeline)
+        event.detail = detail
         event.state = state
         event.waitingFor = waitingFor
         event.waitingUntil = waitingUntil

@@ -11,6 +11,18 @@ package struct TryLaterHint: Codable, Hashable, Sendable {
     }
 }
 
+/// A run that was requested waits.
+package struct WaitingHint: Codable, Hashable, Sendable {
+    package var name: String
+    /// What for, in a sentence.
+    package var reason: String
+
+    package init(name: String, reason: String) {
+        self.name = name
+        self.reason = reason
+    }
+}
+
 /// What came of a request to refresh one pipeline.
 package struct RefreshResult: Codable, Hashable, Sendable {
     package var name: String

@@ -45,7 +45,7 @@ package actor HTTPClient {
     }
 
     private let loop: EventLoop
-    private let options: Options
+    let options: Options
     private let cancellations: CancellationBox
     /// The secrets that header fields may name.
     private var credentials: [String: String] = [:]
@@ -116,12 +116,17 @@ package actor HTTPClient {
         } catch {
             throw .failed(error)
         }
-        guard let easy = spareHandles.popLast() ?? EasyHandle() else { throw .failed(Self.noMemory) }
-        beginEpoch(request.epoch)
+        guard let easy = takeHandle() else { throw .failed(Self.noMemory) }
+        let exchange = HTTPExchange(easy, request, source, at: location, fields: fields, options: options)
+        return try await perform(exchange, epoch: request.epoch).get()
+    }
+
+    /// Makes a request and awaits its outcome; when its task is cancelled it ends first.
+    func perform(_ exchange: HTTPExchange, epoch: UInt64) async -> Result<FetchResult, FetchError> {
+        beginEpoch(epoch)
         lastExchange += 1
         let identifier = lastExchange
-        exchanges[identifier] = HTTPExchange(
-            easy, request, source, at: location, fields: fields, options: options)
+        exchanges[identifier] = exchange
         let cancellations = cancellations
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -131,9 +136,12 @@ package actor HTTPClient {
             cancellations.add(identifier)
         }
         exchanges[identifier] = nil
-        recycle(easy)
-        return try result.get()
+        recycle(exchange.easy)
+        return result
     }
+
+    /// Nil when memory has run out.
+    func takeHandle() -> EasyHandle? { spareHandles.popLast() ?? EasyHandle() }
 
     /// Keeps a handle for the next request. It is reset first: nothing of one request may show in another.
     private func recycle(_ easy: EasyHandle) {
@@ -255,7 +263,7 @@ package actor HTTPClient {
         spareHandles = []
     }
 
-    private static let noMemory = RunFailure(.local, "memory has run out")
+    static let noMemory = RunFailure(.local, "memory has run out")
 }
 
 /// Cancelled requests on their way to the loop: a task may be cancelled on any thread, also within a callback of

@@ -13,8 +13,25 @@ final class HTTPExchange {
         case uninteresting
     }
 
+    /// What the request is for.
+    enum Purpose: Hashable {
+        /// Data: redirects are followed.
+        case data
+        /// The status of the URL itself, asked on a connection of its own: nothing is followed or kept.
+        case status
+    }
+
+    /// What came without being followed.
+    struct Answer: Hashable {
+        var status: Int
+        /// Where a redirect leads; nil: it is none, or leads to no URL of HTTP.
+        var redirect: Location?
+    }
+
     /// So much of a body that nobody will see is read, so that its connection can be used again.
     static let ignoredBodyLimit = 64 << 10
+    /// So much of the body is read if the status is all that matters.
+    static let statusBodyLimit = 4 << 10
     /// The most memory that is set aside for a body because of what the origin announces.
     static let reserveLimit: UInt64 = 8 << 20
 
@@ -23,6 +40,7 @@ final class HTTPExchange {
     let validators: Validators?
     let maxBytes: UInt64
     let options: HTTPClient.Options
+    private let purpose: Purpose
     private let configured: Location
     /// The configuration's header fields, secrets included.
     private let fields: [String]
@@ -45,9 +63,10 @@ final class HTTPExchange {
 
     init(
         _ easy: EasyHandle, _ request: FetchRequest, _ source: HTTPSource, at location: Location, fields: [String],
-        options: HTTPClient.Options
+        options: HTTPClient.Options, for purpose: Purpose = .data
     ) {
         self.easy = easy
+        self.purpose = purpose
         self.source = source
         self.options = options
         validators = request.validators.flatMap { $0.isEmpty ? nil : $0 }
@@ -78,6 +97,11 @@ final class HTTPExchange {
         // A name look-up runs on a thread of libcurl's that nothing can interrupt; taking the request away does not
         // wait for it. With a dead name server it would, for seconds.
         easy.set(CURLOPT_QUICK_EXIT, 1)
+        if purpose == .status {
+            // One that was made before says nothing about those to come.
+            easy.set(CURLOPT_FRESH_CONNECT, 1)
+            easy.set(CURLOPT_FORBID_REUSE, 1)
+        }
         if let file = options.certificateAuthorities { easy.set(CURLOPT_CAINFO, file) }
         freshet_curl_set_pointer(easy.raw, CURLOPT_WRITEDATA, Unmanaged.passUnretained(self).toOpaque())
         freshet_curl_set_data_function(easy.raw, CURLOPT_WRITEFUNCTION) { data, size, count, exchange in
@@ -118,7 +142,7 @@ final class HTTPExchange {
     private func receive(_ piece: UnsafeRawBufferPointer) -> Int {
         if !hasBodyBegun {
             hasBodyBegun = true
-            takesBody = (200..<300).contains(easy.number(CURLINFO_RESPONSE_CODE))
+            takesBody = purpose == .data && (200..<300).contains(easy.number(CURLINFO_RESPONSE_CODE))
             if takesBody, let announced = easy.offset(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T) {
                 // The length of a compressed body says little about what it becomes.
                 if announced > maxBytes && easy.header("Content-Encoding") == nil {
@@ -130,7 +154,7 @@ final class HTTPExchange {
         }
         guard takesBody else {
             ignored += piece.count
-            guard ignored <= Self.ignoredBodyLimit else {
+            guard ignored <= (purpose == .data ? Self.ignoredBodyLimit : Self.statusBodyLimit) else {
                 stop = .uninteresting
                 return 0
             }
@@ -147,12 +171,15 @@ final class HTTPExchange {
 
     /// How the hop that libcurl has just ended fits into the transfer.
     func hopEnd(_ code: CURLcode) -> TransferStateMachine.HopEnd {
-        guard hasAnswer(code) else { return .final }
+        guard purpose == .data, hasAnswer(code) else { return .final }
         let status = easy.number(CURLINFO_RESPONSE_CODE)
         guard HTTPAnswer.isRedirect(status), let reference = easy.header("Location"), !reference.isEmpty
         else { return .final }
         return .redirect(status: status, to: reference)
     }
+
+    /// The answer of a request for a status. It is whole before the outcome is told; nil: there was none.
+    private(set) var answer: Answer?
 
     /// The outcome of the last hop.
     ///
@@ -168,6 +195,13 @@ final class HTTPExchange {
             case .uninteresting, nil:
                 return .failure(.failed(failure(code, host: host)))
             }
+        }
+        if purpose == .status {
+            let status = easy.number(CURLINFO_RESPONSE_CODE)
+            answer = Answer(
+                status: status,
+                redirect: HTTPAnswer.isRedirect(status)
+                    ? easy.header("Location").flatMap { hop?.location.resolving($0) } : nil)
         }
         let answer = HTTPAnswer(
             status: easy.number(CURLINFO_RESPONSE_CODE), host: host, contentType: easy.header("Content-Type"),

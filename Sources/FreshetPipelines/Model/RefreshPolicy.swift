@@ -105,4 +105,11 @@ package enum NetworkNeed: Hashable, Sendable {
     case yes
     /// The path to this address, IPv4 or IPv6, as written.
     case address(String)
+    /// The path as with `yes`, and an answer that proves that it leads there. Apart, as it is large and rare.
+    indirect case probe(NetworkProbe)
+
+    /// The proof that a run waits for, besides the path.
+    package var probe: NetworkProbe? {
+        if case .probe(let probe) = self { probe } else { nil }
+    }
 }

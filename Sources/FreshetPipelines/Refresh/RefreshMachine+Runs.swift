@@ -4,6 +4,8 @@ extension RefreshMachine {
     enum Standing: Hashable, Sendable {
         case nothingWanted
         case waiting(Wait)
+        /// Nothing is in the way but that a proof of the network is missing.
+        case unproven
         case goes(RunReason)
     }
 
@@ -20,7 +22,7 @@ extension RefreshMachine {
             if let room = hasRoomInBudget(at: now) { return .waiting(Wait(.budget, until: room)) }
             if settings.needsNetwork, !network.state.reachable {
                 let attempt = overdueSince.map { network.attemptsAnyway(overdueSince: $0) }
-                if let attempt, now >= attempt { return .goes(.routingSaysNo) }
+                if let attempt, now >= attempt { return isProven(at: now) ? .goes(.routingSaysNo) : .unproven }
                 return .waiting(Wait(.network, until: attempt))
             }
         }
@@ -30,7 +32,7 @@ extension RefreshMachine {
                 return .waiting(Wait(.interval, until: next))
             }
         }
-        return .goes(reason)
+        return ready.urgency == .forced || isProven(at: now) ? .goes(reason) : .unproven
     }
 
     private var reason: RunReason {

@@ -27,7 +27,9 @@ extension RefreshMachine {
             case SignalName.operation:
                 refresh(nil, force: false, now)
                 continue
-            case SignalName.network, SignalName.resume: network.settle(from: cause.last)
+            case SignalName.network, SignalName.resume:
+                network.settle(from: cause.last)
+                proofMayHaveChanged(at: cause.last)
             default: break
             }
             if isFresh(for: cause, at: now) {
@@ -129,12 +131,14 @@ extension RefreshMachine {
             return
         }
         if let request { requests.append(request) }
+        proofMayHaveChanged(at: now)
         ready.merge(
             Wanted(causes: [RunCause(SignalName.operation, first: now)], urgency: force ? .forced : .operation))
         if settings.policy.whenRunning == .restart { interrupt(.restart) }
     }
 
     mutating func reconfigured(_ new: RefreshSettings, sameProduct: Bool, _ now: Instant) {
+        if settings.policy.needsNetwork.probe != new.policy.needsNetwork.probe { proof?.until = nil }
         settings = new
         if new.policy.budget == nil { meter = nil }
         storm.quiet = new.policy.quiet

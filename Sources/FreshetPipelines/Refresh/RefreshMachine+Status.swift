@@ -6,6 +6,8 @@ extension RefreshMachine {
         if run != nil { return .loading(LoadProgress()) }
         if let wait = waitsFor(at: now) {
             switch wait.reason {
+            // Asked for just now, and had in a moment if all is well.
+            case .network where proof?.isAwaited == true: break
             case .network, .slot, .splay, .sleep: return .waiting(wait)
             case .quiet, .interval, .backOff, .retryAfter, .budget: if failing == nil { return .waiting(wait) }
             }
@@ -19,6 +21,7 @@ extension RefreshMachine {
         guard run == nil, !isHeld else { return nil }
         switch standing(at: now) {
         case .waiting(let wait): return wait
+        case .unproven: return Wait(.network, detail: proof?.refusal)
         case .goes: return slotRequest == nil ? nil : Wait(.slot)
         case .nothingWanted:
             // Without a network it could not run if it had to, and says so.
@@ -32,6 +35,7 @@ extension RefreshMachine {
         switch standing(at: now) {
         case .waiting(let wait):
             return wait.until.map { PlannedRun(at: $0, reason: ready.isEmpty && retry != nil ? .retry : .signals) }
+        case .unproven: return nil
         case .goes: return PlannedRun(at: now, reason: ready.isEmpty ? .retry : .signals)
         case .nothingWanted: return plan.map { PlannedRun(at: $0, reason: .timer) }
         }
@@ -80,7 +84,7 @@ extension PipelineActivity {
     /// Whether the two differ in nothing but an instant or the progress: no news.
     func isLike(_ other: PipelineActivity) -> Bool {
         switch (self, other) {
-        case (.waiting(let one), .waiting(let other)): one.reason == other.reason
+        case (.waiting(let one), .waiting(let other)): one.reason == other.reason && one.detail == other.detail
         case (.loading, .loading): true
         default: self == other
         }

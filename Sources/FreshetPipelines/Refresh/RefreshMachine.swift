@@ -30,6 +30,8 @@ package struct RefreshMachine: Sendable {
         case clockStepped(RefreshMemory)
         /// The slot that ``Action/requestSlot(_:)`` asked for is there.
         case slotGranted(UInt64)
+        /// What came of asking for the proof that ``Action/prove(_:)`` wants.
+        case proof(ProofVerdict)
         /// The run has returned, and nothing of it goes on.
         ///
         /// - Parameter requests: how many it made, one that found no connection included.
@@ -45,6 +47,9 @@ package struct RefreshMachine: Sendable {
         case requestSlot(UInt64)
         /// Gives the place back, or takes the request back.
         case releaseSlot(UInt64)
+        /// Wants a proof of the network from now on, instead of the one before, until ``Event/proof(_:)`` brings it; nil:
+        /// no longer.
+        case prove(ProofWish?)
         case start(RunOrder)
         /// Cancels the run; its end is awaited as ``Event/ended(run:_:)``.
         case cancel(run: UInt64)
@@ -107,6 +112,9 @@ package struct RefreshMachine: Sendable {
     var ready = Wanted()
     /// What a failed run left to do.
     @Apart var retry: Retry?
+
+    /// Nil for a pipeline without a probe that never had one.
+    @Apart var proof: Proof?
 
     /// The slot that was asked for and has not been granted yet.
     var slotRequest: UInt64?
@@ -171,6 +179,7 @@ package struct RefreshMachine: Sendable {
         for event in events { apply(event, now) }
         elapse(now)
         proceed(now)
+        seekProof(now)
         reportState(now)
         let wake = nextWake(now)
         if wake != lastWake {
@@ -204,6 +213,7 @@ package struct RefreshMachine: Sendable {
         case .woke: goesToSleep = false  // the rest was done before time was let pass
         case .clockStepped(let memory): clockStepped(memory, now)
         case .slotGranted(let slot): slotGranted(slot, now)
+        case .proof(let verdict): proofCame(verdict, now)
         case .timer: break  // what time alone brings has been done before
         case .stopped: stop(now)
         }

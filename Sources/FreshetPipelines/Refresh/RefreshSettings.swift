@@ -32,7 +32,7 @@ extension PipelineDefinition {
         switch refresh.needsNetwork {
         case .bySource: source.needsNetworkByDefault
         case .no: false
-        case .yes, .address: true
+        case .yes, .address, .probe: true
         }
     }
 

@@ -1,11 +1,12 @@
 internal import FreshetSignals
 
-/// Where events for a pipeline's machine wait until the engine's task takes them.
-final class Mailbox: Sendable {
+/// Where events for a machine wait until the engine's task takes them.
+final class Mailbox<Event: Sendable>: Sendable {
     private let inbox: CauseInbox
-    private let key: CauseInbox.Key
+    /// In the engine's inbox; no other mailbox has it.
+    let key: CauseInbox.Key
     /// Nil once nobody takes them any more.
-    private let events = Lock<[RefreshMachine.Event]?>([])
+    private let events = Lock<[Event]?>([])
 
     init(inbox: CauseInbox, key: CauseInbox.Key) {
         self.inbox = inbox
@@ -13,7 +14,7 @@ final class Mailbox: Sendable {
     }
 
     /// From any thread.
-    func post(_ event: RefreshMachine.Event) {
+    func post(_ event: Event) {
         let isFirst = events.withLock { events in
             defer { events?.append(event) }
             return events?.isEmpty ?? false
@@ -22,7 +23,7 @@ final class Mailbox: Sendable {
     }
 
     /// Takes all that is there.
-    func take() -> [RefreshMachine.Event] {
+    func take() -> [Event] {
         events.withLock { events in
             guard let taken = events else { return [] }
             events = []

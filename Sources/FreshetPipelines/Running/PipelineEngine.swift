@@ -8,16 +8,28 @@ package final class PipelineEngine: Sendable {
     let world: PipelineWorld
     private let inbox = CauseInbox()
     let state = Lock(State())
+    private let probes: ProbeDesk
 
     struct State {
         var runners: [CauseInbox.Key: PipelineRunner] = [:]
-        var lastKey: CauseInbox.Key = 0
+        var lastKey: CauseInbox.Key = PipelineEngine.probesKey
         var goesToSleep = false
         var isOver = false
     }
 
-    package init(_ world: PipelineWorld) {
+    /// The desk's for probes, in the inbox.
+    private static let probesKey: CauseInbox.Key = 0
+
+    /// - Parameter tell: is told what people should know of probes, from the service's task; it must not block.
+    package init(_ world: PipelineWorld, probeNews tell: @escaping @Sendable (ProbeNews) -> Void = { _ in }) {
         self.world = world
+        probes = ProbeDesk(world, Mailbox(inbox: inbox, key: Self.probesKey), tell: tell)
+    }
+
+    /// Asks for a proof once, with all who ask at the same time; nil if there is one, else a sentence that says why not.
+    /// To be called while the service runs.
+    package func refusal(of probe: NetworkProbe, epoch: UInt64) async -> String? {
+        await probes.refusal(of: ProofWish(probe, epoch: epoch), newKey())
     }
 
     /// Adds a pipeline, before or while the service runs. It listens from the call on, and works when this returns.
@@ -58,16 +70,20 @@ package final class PipelineEngine: Sendable {
     private struct Place {
         var key: CauseInbox.Key
         var subscription: CauseSubscription
-        var mailbox: Mailbox
+        var mailbox: Mailbox<RefreshMachine.Event>
     }
 
     private func listen(to signal: Signal) -> Place {
-        let key = state.withLock { state in
+        let key = newKey()
+        return Place(
+            key: key, subscription: inbox.subscribe(to: signal, as: key), mailbox: Mailbox(inbox: inbox, key: key))
+    }
+
+    private func newKey() -> CauseInbox.Key {
+        state.withLock { state in
             state.lastKey += 1
             return state.lastKey
         }
-        return Place(
-            key: key, subscription: inbox.subscribe(to: signal, as: key), mailbox: Mailbox(inbox: inbox, key: key))
     }
 
     private func start(
@@ -76,7 +92,7 @@ package final class PipelineEngine: Sendable {
     ) -> PipelineRunner {
         let runner = PipelineRunner(
             definition, settings, remembered: remembered, network: network, world: world,
-            subscription: place.subscription, mailbox: place.mailbox, seed: seed, report: report)
+            subscription: place.subscription, mailbox: place.mailbox, probes: probes, seed: seed, report: report)
         let (isOver, goesToSleep) = state.withLock { state in
             if !state.isOver { state.runners[place.key] = runner }
             return (state.isOver, state.goesToSleep)
@@ -117,9 +133,11 @@ package final class PipelineEngine: Sendable {
             for runner in rest { runner.beginStop(in: &group) }
         }
         for runner in rest { runner.close() }
+        probes.close()
     }
 
     private func step(_ key: CauseInbox.Key, in group: inout DiscardingTaskGroup) {
+        guard key != Self.probesKey else { return probes.step(in: &group) }
         // Unknown: it was removed, or is only about to be added and looks by itself then.
         guard let runner = state.withLock({ $0.runners[key] }) else { return }
         runner.step(in: &group)

@@ -8,7 +8,7 @@ package final class PipelineRunner: Sendable {
     package let name: String
 
     let world: PipelineWorld
-    let mailbox: Mailbox
+    let mailbox: Mailbox<RefreshMachine.Event>
     let state: Lock<State>
     /// Bytes that the run under way has received.
     let progress = Atomic<UInt64>(0)
@@ -18,6 +18,7 @@ package final class PipelineRunner: Sendable {
     private let timer: any EngineTimer
     private let report: @Sendable (EngineEvent) -> Void
     private let subscription: CauseSubscription
+    private let probes: ProbeDesk
     /// By the wall clock, for when that is stepped.
     private let remembered: RememberedState
 
@@ -52,14 +53,16 @@ package final class PipelineRunner: Sendable {
 
     init(
         _ definition: PipelineDefinition, _ settings: RefreshSettings, remembered: RememberedState,
-        network: NetworkState, world: PipelineWorld, subscription: CauseSubscription, mailbox: Mailbox, seed: UInt64,
-        report: @escaping @Sendable (EngineEvent) -> Void
+        network: NetworkState, world: PipelineWorld, subscription: CauseSubscription,
+        mailbox: Mailbox<RefreshMachine.Event>, probes: ProbeDesk,
+        seed: UInt64, report: @escaping @Sendable (EngineEvent) -> Void
     ) {
         name = definition.name
         self.world = world
         self.report = report
         self.subscription = subscription
         self.mailbox = mailbox
+        self.probes = probes
         timer = world.clock.makeTimer { mailbox.post(.timer) }
         let now = world.clock.now
         var known = remembered
@@ -152,6 +155,10 @@ package final class PipelineRunner: Sendable {
             events.append(requestSlot(number) ? .slotGranted(number) : .timer)
         case .releaseSlot(let number):
             releaseSlot(number)
+        case .prove(let wish?):
+            probes.want(wish, mailbox.key) { [mailbox] in mailbox.post(.proof($0)) }
+        case .prove(nil):
+            probes.wantNothing(mailbox.key)
         case .start(let order):
             start(order, in: &group)
         case .cancel:
@@ -190,7 +197,7 @@ package final class PipelineRunner: Sendable {
             asked.add(1, ordering: .relaxed)
         }
         group.addTask { [self] in
-            let result = await interruptible(by: interruption) { await self.result(of: body) }
+            let result = await interruptible(by: interruption, otherwise: .cancelled) { await self.result(of: body) }
             mailbox.post(.ended(run: order.run, result, requests: asked.load(ordering: .relaxed)))
         }
     }
@@ -285,25 +292,6 @@ package final class PipelineRunner: Sendable {
     package func wall(_ instant: ContinuousClock.Instant) -> Int64 {
         let (seconds, attoseconds) = world.clock.now.duration(to: instant).components
         return world.clock.wallNow + seconds * 1_000_000 + attoseconds / 1_000_000_000_000
-    }
-}
-
-/// Runs a body until it returns; when the value becomes true it is cancelled, and awaited all the same.
-private func interruptible(
-    by interruption: CurrentValue<Bool>, _ body: @escaping @Sendable () async -> RunResult
-) async -> RunResult {
-    await withTaskGroup(of: RunResult?.self) { group in
-        group.addTask { await body() }
-        group.addTask {
-            for await isInterrupted in interruption where isInterrupted { break }
-            return nil
-        }
-        var result = RunResult.cancelled
-        for await ended in group {
-            group.cancelAll()
-            if let ended { result = ended }
-        }
-        return result
     }
 }
 

@@ -36,10 +36,13 @@ package struct Wait: Hashable, Sendable {
     package var reason: Reason
     /// When it ends at the latest; nil: not known.
     package var until: ContinuousClock.Instant?
+    /// A sentence for people, where the reason does not say it all.
+    package var detail: String?
 
-    package init(_ reason: Reason, until: ContinuousClock.Instant? = nil) {
+    package init(_ reason: Reason, until: ContinuousClock.Instant? = nil, detail: String? = nil) {
         self.reason = reason
         self.until = until
+        self.detail = detail
     }
 }
 

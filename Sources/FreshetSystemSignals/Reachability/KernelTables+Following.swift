@@ -1,6 +1,8 @@
 extension KernelTables {
     /// What reading until there was nothing more came to.
     struct Followed: Hashable, Sendable {
+        /// Something came after which a path may be another one.
+        var hasNews = false
         /// Messages were lost, or could not be read: the tables have to be listed anew.
         var hasGaps = false
         /// Why it cannot go on.
@@ -17,7 +19,7 @@ extension KernelTables {
             case .datagram(let datagram):
                 let (messages, isWhole) = NetlinkMessage.split(datagram)
                 for message in messages {
-                    if let event = RoutingEvent(message) { apply(event) }
+                    if let event = RoutingEvent(message), apply(event) { followed.hasNews = true }
                 }
                 if !isWhole { followed.hasGaps = true }
             case .foreign: break

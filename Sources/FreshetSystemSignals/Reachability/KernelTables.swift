@@ -5,15 +5,27 @@ struct KernelTables: Hashable, Sendable {
     private(set) var addresses: [IPAddress: [Int32: UInt32]] = [:]
 
     /// Takes in what the kernel said. Applying old news again is harmless, as long as all that follows is applied too.
-    mutating func apply(_ event: RoutingEvent) {
+    ///
+    /// - Returns: whether a path may be another one now. It may not after a renewed lifetime, another MTU, statistics of
+    ///   a wireless link: what the tables hold is as it was, and a change of routes that came with it has a message of
+    ///   its own.
+    @discardableResult
+    mutating func apply(_ event: RoutingEvent) -> Bool {
         switch event {
         case .link(let index, let link):
+            let isNews = link == nil || links[index] != link
             links[index] = link
             // Its addresses went with it; the kernel says so, but not always in time.
-            guard link == nil else { return }
-            for address in addresses.keys { set(address, on: index, to: nil) }
-        case .address(let local, let flags): set(local.address, on: local.index, to: flags)
-        case .routing: break
+            if link == nil {
+                for address in addresses.keys { set(address, on: index, to: nil) }
+            }
+            return isNews
+        case .address(let local, let flags):
+            // A deletion always: one link may have an address twice, with two prefixes, of which one is known here.
+            let isNews = flags == nil || addresses[local.address]?[local.index] != flags
+            set(local.address, on: local.index, to: flags)
+            return isNews
+        case .routing: return true
         }
     }
 

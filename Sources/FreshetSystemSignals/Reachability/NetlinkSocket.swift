@@ -41,8 +41,11 @@ final class NetlinkSocket {
 
     /// - Parameters:
     ///   - groups: what to be told of (RTNLGRP_*).
+    ///   - optionalGroups: the same, as far as the kernel knows them.
     ///   - receiveBuffer: bytes that the kernel may queue; it takes at most net.core.rmem_max.
-    init(groups: [rtnetlink_groups] = [], receiveBuffer: Int32) throws(NetlinkError) {
+    init(
+        groups: [rtnetlink_groups] = [], optionalGroups: [rtnetlink_groups] = [], receiveBuffer: Int32
+    ) throws(NetlinkError) {
         guard let socket = nl_socket_alloc() else { throw NetlinkError(action: "open", number: NLE_NOMEM) }
         self.socket = socket
         // Events carry no sequence of ours, and replies are matched by us. Acknowledgements are not needed.
@@ -56,6 +59,7 @@ final class NetlinkSocket {
         for group in groups {
             try Self.check("join group \(group.rawValue)", nl_socket_add_membership(socket, Int32(group.rawValue)))
         }
+        for group in optionalGroups { nl_socket_add_membership(socket, Int32(group.rawValue)) }
     }
 
     deinit { nl_socket_free(socket) }
@@ -87,9 +91,9 @@ final class NetlinkSocket {
     ///
     /// - Parameters:
     ///   - header: the fixed part after the netlink header.
-    ///   - attribute: one attribute after it.
+    ///   - attributes: what comes after it.
     private func send(
-        _ type: Int32, flags: Int32, header: [UInt8], attribute: (type: Int32, value: [UInt8])? = nil
+        _ type: Int32, flags: Int32, header: [UInt8], attributes: [(type: Int32, value: [UInt8])] = []
     ) throws(NetlinkError) -> UInt32 {
         guard let message = nlmsg_alloc_simple(type, flags | NLM_F_REQUEST) else {
             throw NetlinkError(action: "ask", number: NLE_NOMEM)
@@ -97,7 +101,7 @@ final class NetlinkSocket {
         defer { nlmsg_free(message) }
         var header = header
         try Self.check("ask", nlmsg_append(message, &header, header.count, Int32(NLMSG_ALIGNTO)))
-        if let attribute {
+        for attribute in attributes {
             try Self.check("ask", nla_put(message, attribute.type, Int32(attribute.value.count), attribute.value))
         }
         try Self.check("ask", nl_send_auto(socket, message))
@@ -106,15 +110,32 @@ final class NetlinkSocket {
 
     // MARK: Questions
 
-    /// Asks how an address is reached. The kernel has answered when it has taken the question.
+    /// Asks how a TCP connection to an address leaves. The kernel has answered when it has taken the question.
+    ///
+    /// A connection of IPv4 is routed twice: to choose its source, and then from there, when the rules that name a
+    /// source (ip-rule(8), from) apply too. So the kernel is asked twice. One of IPv6 goes where the first answer says.
     func route(to address: IPAddress) -> RouteAnswer {
+        let answer = route(to: address, from: nil)
+        guard address.family == .v4, case .route(let route) = answer, let source = route.source else { return answer }
+        return self.route(to: address, from: source)
+    }
+
+    private func route(to address: IPAddress, from source: IPAddress?) -> RouteAnswer {
         let family = address.family == .v4 ? AF_INET : AF_INET6
         var header = [UInt8](repeating: 0, count: MemoryLayout<rtmsg>.size)
         header[0] = UInt8(family)
         header[1] = UInt8(address.bytes.count * 8)
+        var attributes = [
+            (Int32(RTA_DST.rawValue), address.bytes),
+            // Rules may be for one protocol (ip-rule(8), ipproto); if none is named, the kernel takes another one.
+            (Int32(RTA_IP_PROTO.rawValue), [UInt8(IPPROTO_TCP)]),
+        ]
+        if let source {
+            header[2] = UInt8(source.bytes.count * 8)
+            attributes.append((Int32(RTA_SRC.rawValue), source.bytes))
+        }
         do {
-            let sequence = try send(
-                Int32(RTM_GETROUTE), flags: 0, header: header, attribute: (Int32(RTA_DST.rawValue), address.bytes))
+            let sequence = try send(Int32(RTM_GETROUTE), flags: 0, header: header, attributes: attributes)
             while true {
                 switch receive() {
                 case .datagram(let datagram):
@@ -140,7 +161,7 @@ final class NetlinkSocket {
         let skipStatistics = withUnsafeBytes(of: UInt32(RTEXT_FILTER_SKIP_STATS)) { Array($0) }
         let links = try dump(
             Int32(RTM_GETLINK), header: [UInt8](repeating: 0, count: MemoryLayout<ifinfomsg>.size),
-            attribute: (Int32(IFLA_EXT_MASK), skipStatistics), into: &tables)
+            attributes: [(Int32(IFLA_EXT_MASK), skipStatistics)], into: &tables)
         let addresses = try dump(
             Int32(RTM_GETADDR), header: [UInt8](repeating: 0, count: MemoryLayout<ifaddrmsg>.size), into: &tables)
         return links && addresses ? tables : nil
@@ -148,9 +169,10 @@ final class NetlinkSocket {
 
     /// Returns whether the list is consistent.
     private func dump(
-        _ type: Int32, header: [UInt8], attribute: (type: Int32, value: [UInt8])? = nil, into tables: inout KernelTables
+        _ type: Int32, header: [UInt8], attributes: [(type: Int32, value: [UInt8])] = [],
+        into tables: inout KernelTables
     ) throws(NetlinkError) -> Bool {
-        let sequence = try send(type, flags: NLM_F_DUMP, header: header, attribute: attribute)
+        let sequence = try send(type, flags: NLM_F_DUMP, header: header, attributes: attributes)
         var isConsistent = true
         while true {
             switch receive() {

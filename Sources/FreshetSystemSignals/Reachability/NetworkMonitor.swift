@@ -79,7 +79,8 @@ public final class NetworkMonitor: Sendable {
         let questions: NetlinkSocket
 
         init(receiveBuffer: Int32) throws(NetlinkError) {
-            events = try NetlinkSocket(groups: NetworkMonitor.groups, receiveBuffer: receiveBuffer)
+            events = try NetlinkSocket(
+                groups: NetworkMonitor.groups, optionalGroups: [RTNLGRP_NEXTHOP], receiveBuffer: receiveBuffer)
             questions = try NetlinkSocket(receiveBuffer: NetworkMonitor.defaultReceiveBuffer)
         }
     }
@@ -227,16 +228,17 @@ public final class NetworkMonitor: Sendable {
     /// Reads what there is, asks, and tells. On the loop's thread.
     private func turn(settled: Bool, beginsEpoch: Bool = false) {
         let instant = ContinuousClock.Instant.now
-        let (outcome, watches, wait) = state.withLock { state in
+        let turned = state.withLock { state -> (ReachabilityMachine.Outcome, [NetworkWatch], Duration?)? in
             var outcome = ReachabilityMachine.Outcome()
             if beginsEpoch {
                 outcome = state.machine.beginEpoch(at: instant)
                 state.needsListing = true
             }
-            outcome = Self.look(&state, at: instant, after: outcome)
-            let watches = outcome.changes.compactMap { state.watches[$0.fact.target]?.watch }
-            return (outcome, watches, Self.settle(&state, outcome, settled: settled))
+            guard let looked = Self.look(&state, at: instant, after: outcome, always: settled) else { return nil }
+            let watches = looked.changes.compactMap { state.watches[$0.fact.target]?.watch }
+            return (looked, watches, Self.settle(&state, looked, settled: settled))
         }
+        guard let (outcome, watches, wait) = turned else { return }
         if let wait {
             settleTimer.withLock { $0 }?.arm(at: instant + wait)
         } else if availability != .available {
@@ -261,15 +263,18 @@ public final class NetworkMonitor: Sendable {
         return outcome.isIncomplete ? settleTime * (1 << state.incompleteLooks) : nil
     }
 
+    /// Reads what there is, and asks the kernel if a path may be another one. Nil: what was read changes no path, such
+    /// as a lifetime that is renewed each second, and nobody has to be asked or told.
     private static func look(
-        _ state: inout State, at now: ContinuousClock.Instant, after before: ReachabilityMachine.Outcome
-    ) -> ReachabilityMachine.Outcome {
+        _ state: inout State, at now: ContinuousClock.Instant, after before: ReachabilityMachine.Outcome, always: Bool
+    ) -> ReachabilityMachine.Outcome? {
         guard let sockets = state.sockets else { return before }
-        state.looks += 1
         let followed = state.machine.tables.follow(limit: datagramsPerTurn) { sockets.events.receive() }
         if let failure = followed.failure {
             return goBlind(&state, reason: explain(failure), at: now, after: before)
         }
+        guard always || followed.hasNews || followed.hasGaps || state.needsListing else { return nil }
+        state.looks += 1
         if followed.hasGaps || state.needsListing { list(&state) }
         var answers: [IPAddress: RouteAnswer] = [:]
         for address in state.machine.questions { answers[address] = sockets.questions.route(to: address) }

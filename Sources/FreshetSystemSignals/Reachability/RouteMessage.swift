@@ -7,7 +7,7 @@ enum RoutingEvent: Hashable, Sendable {
     case link(index: Int32, Link?)
     /// An address of this machine and its flags (IFA_F_*); nil: it is gone.
     case address(LocalAddress, flags: UInt32?)
-    /// A route or a rule came or went. Which one does not matter: the kernel is asked for the outcome.
+    /// A route, a rule or a next hop that routes share (ip-nexthop(8)) came or went. Which one does not matter: the kernel is asked for the outcome.
     case routing
 
     /// What a message says; nil if it is none of ours, or is broken.
@@ -19,7 +19,9 @@ enum RoutingEvent: Hashable, Sendable {
         case Int(RTM_NEWADDR), Int(RTM_DELADDR):
             guard let event = Self.address(message) else { return nil }
             self = event
-        case Int(RTM_NEWROUTE), Int(RTM_DELROUTE), Int(RTM_NEWRULE), Int(RTM_DELRULE): self = .routing
+        case Int(RTM_NEWROUTE), Int(RTM_DELROUTE), Int(RTM_NEWRULE), Int(RTM_DELRULE), Int(RTM_NEWNEXTHOP),
+            Int(RTM_DELNEXTHOP), Int(RTM_NEWNEXTHOPBUCKET), Int(RTM_DELNEXTHOPBUCKET):
+            self = .routing
         default: return nil
         }
     }
@@ -115,7 +117,8 @@ enum RouteAnswer: Hashable, Sendable {
             case RTA_GATEWAY.rawValue: route.gateway = IPAddress(bytes: attribute.value)
             // A gateway of the other family (RFC 8950): struct rtvia is a family (16) and the address.
             case RTA_VIA.rawValue: route.gateway = IPAddress(bytes: attribute.value.dropFirst(2))
-            case RTA_PREFSRC.rawValue: route.source = IPAddress(bytes: attribute.value)
+            // Where packets come from: what the kernel chose, or what it was asked with.
+            case RTA_PREFSRC.rawValue, RTA_SRC.rawValue: route.source = IPAddress(bytes: attribute.value)
             default: break
             }
         }

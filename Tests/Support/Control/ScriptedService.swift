@@ -11,6 +11,8 @@ package final class ScriptedService: ControlService {
         package var signals: [SignalStatus] = []
         package var fired: Result<Int, ControlError> = .success(0)
         package var logLevel = LogLevel.info
+        /// What happens before a refresh is answered.
+        package var beforeRefresh: (@Sendable (String) async -> Void)?
         /// What was asked for, in words.
         package var asked: [String] = []
     }
@@ -43,6 +45,7 @@ package final class ScriptedService: ControlService {
     package func pipeline(_ name: String) async -> PipelineStatus? { script.withLock { $0.pipelines[name] } }
 
     package func refresh(_ name: String, wait: Bool, force: Bool) async throws(ControlError) -> RefreshResult {
+        await script.withLock { $0.beforeRefresh }?(name)
         let result = script.withLock { script in
             script.asked.append("refresh \(name)\(wait ? " wait" : "")\(force ? " force" : "")")
             return script.refresh[name] ?? .success(RefreshResult(name: name))

@@ -16,8 +16,13 @@ package final class ScriptedInternet: Fetching {
 
     private let state = Lock(State())
     private let clock: ScriptedClock
+    /// What probes meet.
+    package let portal: ScriptedPortal
 
-    package init(clock: ScriptedClock) { self.clock = clock }
+    package init(clock: ScriptedClock) {
+        self.clock = clock
+        portal = ScriptedPortal(clock: clock)
+    }
 
     /// The origin of a URL, of a path, or of a command's words with spaces between.
     package subscript(source: String) -> ScriptedOrigin {

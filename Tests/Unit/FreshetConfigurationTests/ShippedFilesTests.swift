@@ -49,7 +49,11 @@ struct ShippedFilesTests {
         #expect(lines.map { $0.prefix { $0 != ":" } } == KeyCatalogue.Section.daemon.keys.map { $0[...] })
         let configuration = FreshetConfigurationTests.load(["freshet.yaml": lines.joined(separator: "\n")])
         #expect(configuration.diagnostics.map { $0.text() } == [])
-        #expect(configuration.daemon == DaemonDefinition(networkTarget: "192.0.2.1"))
+        #expect(
+            configuration.daemon
+                == DaemonDefinition(
+                    networkTarget: "192.0.2.1",
+                    networkProbe: NetworkProbe(url: "http://probe.example/204", host: "probe.example")))
     }
 
     @Test("The manual has a heading for each key that is read, and for no other")

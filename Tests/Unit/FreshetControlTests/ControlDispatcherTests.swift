@@ -72,6 +72,37 @@ import Testing
         }
     }
 
+    @Test("a refresh that waits for the proof of the network says why in the meantime, of what was named alone")
+    func refreshWaits() async throws {
+        let service = ScriptedService()
+        let (heard, hears) = AsyncStream<Void>.makeStream()
+        service.change { script in
+            script.beforeRefresh = { [weak service] name in
+                func say(_ name: String, _ detail: String?) {
+                    service?.events.publish(
+                        .state(.waiting, of: name, waitingFor: .network, detail: detail, at: 1))
+                }
+                say("catalogue", "not asked for")
+                say(name, nil)
+                say(name, "the portal")
+                var turns = heard.makeAsyncIterator()
+                await turns.next()
+            }
+        }
+        try await withControlServer(service) { path in
+            var hints: [WaitingHint] = []
+            var results: [String] = []
+            try ControlClient(path: path).refresh(.init(names: ["jwks"], wait: true)) {
+                results.append($0.name)
+            } waiting: { hint in
+                hints.append(hint)
+                hears.yield()
+            }
+            #expect(hints == [WaitingHint(name: "jwks", reason: "the portal")])
+            #expect(results == ["jwks"])
+        }
+    }
+
     @Test("neither names nor all, or both, is no request")
     func refreshOfNothing() async throws {
         try await withControlServer(ScriptedService()) { path in

@@ -22,7 +22,7 @@ struct KernelTablesTests {
     func following() {
         var tables = KernelTables()
         let followed = follow([link(2), .foreign, link(3), link(2, type: 17)], into: &tables)
-        #expect(followed == KernelTables.Followed(count: 4))
+        #expect(followed == KernelTables.Followed(hasNews: true, count: 4))
         #expect(tables.links.keys.sorted() == [3])
     }
 
@@ -36,6 +36,24 @@ struct KernelTablesTests {
         let cut = follow([.datagram(broken), link(5)], into: &tables)
         #expect(cut.hasGaps)
         #expect(tables.links.keys.sorted() == [2, 4, 5])
+    }
+
+    @Test("have no news of what they hold already: a renewed lifetime, another MTU")
+    func renewals() throws {
+        let own = try address("192.0.2.2")
+        func addressed(_ type: UInt16 = 20, flags: UInt8 = 0x80) -> NetlinkSocket.Received {
+            .datagram(
+                Bytes.address(type, family: 2, flags: flags, index: 2, attributes: [Bytes.attribute(2, own.bytes)]))
+        }
+        var tables = KernelTables()
+        #expect(follow([link(2), addressed()], into: &tables).hasNews)
+        #expect(!follow([link(2), addressed(), .foreign], into: &tables).hasNews)
+        #expect(follow([addressed(flags: 0xa0)], into: &tables).hasNews)
+        // One address may be there twice, with two prefixes: each deletion is news.
+        #expect(follow([addressed(21)], into: &tables).hasNews)
+        #expect(follow([addressed(21)], into: &tables).hasNews)
+        #expect(follow([.datagram(Bytes.message(24, []))], into: &tables).hasNews)
+        #expect(follow([link(2, type: 17)], into: &tables).hasNews)
     }
 
     @Test("stop at a failure")
@@ -55,7 +73,7 @@ struct KernelTablesTests {
         #expect(tables.links.count == 10)
         tables = KernelTables()
         let part = follow(flood, limit: 9, into: &tables)
-        #expect(part == KernelTables.Followed(count: 9))
+        #expect(part == KernelTables.Followed(hasNews: true, count: 9))
         #expect(tables.links.count == 9)
     }
 

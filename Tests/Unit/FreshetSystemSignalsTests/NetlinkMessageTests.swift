@@ -84,7 +84,7 @@ struct RoutingEventTests {
         #expect(RoutingEvent(try Bytes.single(gone)) == .address(LocalAddress(index: 2, address: six), flags: nil))
     }
 
-    @Test("of routes and rules only say that something changed", arguments: [24, 25, 32, 33])
+    @Test("of routes, rules and next hops only say that something changed", arguments: [24, 25, 32, 33, 104, 105, 116])
     func routing(_ type: UInt16) throws {
         #expect(RoutingEvent(try Bytes.single(Bytes.message(type, []))) == .routing)
     }
@@ -109,6 +109,15 @@ struct RouteAnswerTests {
             Bytes.attribute(4, Bytes.of(Int32(2))), Bytes.attribute(18, [10, 0] + (try address("fe80::1").bytes)),
         ])
         let expected = RouteAnswer.Route(type: 1, index: 2, gateway: try address("fe80::1"), source: nil)
+        #expect(RouteAnswer(try Bytes.single(message)) == .route(expected))
+    }
+
+    @Test("names the source that was asked with")
+    func asked() throws {
+        let message = Bytes.route(attributes: [
+            Bytes.attribute(4, Bytes.of(Int32(2))), Bytes.attribute(2, try address("192.0.2.2").bytes),
+        ])
+        let expected = RouteAnswer.Route(type: 1, index: 2, gateway: nil, source: try address("192.0.2.2"))
         #expect(RouteAnswer(try Bytes.single(message)) == .route(expected))
     }
 

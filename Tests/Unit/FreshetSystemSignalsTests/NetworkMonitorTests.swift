@@ -144,6 +144,23 @@ struct NetworkMonitorTests {
         }
     }
 
+    @Test(
+        "rules for a connection's source and protocol count, those for others do not",
+        arguments: [
+            ("from 192.0.2.2 prohibit", false), ("from 192.0.2.3 prohibit", true),
+            ("from all ipproto tcp prohibit", false), ("from all ipproto udp prohibit", true),
+        ])
+    func narrowRules(_ rule: String, _ isReachable: Bool) async throws {
+        try await NetworkBed.with { bed in
+            try await bed.cable()
+            try await bed.ip("route add default via 192.0.2.1")
+            try await bed.ip("rule add \(rule)")
+            let watch = try await bed.monitor().watch(.elsewhere)
+            #expect(watch.fact.isReachable == isReachable)
+            #expect(isReachable || watch.fact.obstacle == .refused(by: "prohibit"))
+        }
+    }
+
     @Test("IPv6 that comes later is minor")
     func secondFamily() async throws {
         try await NetworkBed.with { bed in

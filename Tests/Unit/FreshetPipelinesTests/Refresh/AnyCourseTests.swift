@@ -39,7 +39,7 @@ struct AnyCourseTests {
                     #expect(running == run || ending == run, "a cancelled run that is not under way")
                 case .answers(let request, _), .refuses(let request, _), .stops(let request):
                     #expect(answered.insert(request).inserted, "answered twice")
-                case .remembersRetryAfter:
+                case .remembersRetryAfter, .seeksProof:
                     break
                 }
             }

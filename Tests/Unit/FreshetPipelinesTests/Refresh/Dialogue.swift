@@ -16,6 +16,7 @@ final class Dialogue {
         case refuses(UInt64, RefreshRefusal)
         case stops(UInt64)
         case remembersRetryAfter(Double?)
+        case seeksProof(epoch: UInt64?)
     }
 
     /// Something done, and when.
@@ -30,6 +31,7 @@ final class Dialogue {
     private(set) var slotRequests: [UInt64] = []
     private(set) var slotReleases: [UInt64] = []
     private(set) var events: [EngineEvent] = []
+    private(set) var wishes: [ProofWish?] = []
     private(set) var orders: [RunOrder] = []
     private(set) var summaries: [RunSummary] = []
     private var wakeInstant: ContinuousClock.Instant?
@@ -111,6 +113,9 @@ final class Dialogue {
                 slotRequests.append(slot)
                 if grantsSlots { granted.append(slot) }
             case .releaseSlot(let slot): slotReleases.append(slot)
+            case .prove(let wish):
+                wishes.append(wish)
+                deeds.append(.seeksProof(epoch: wish?.epoch))
             case .start(let order):
                 orders.append(order)
                 deeds.append(.starts(order.run, order.causes.map(\.signal)))
