@@ -55,6 +55,16 @@ extension CommandFailure {
         case .noSuchPipeline(let name, let suggestion):
             let hint = suggestion.map { "; did you mean '\($0)'?" } ?? "; 'freshetctl list' shows those that there are"
             self.init(.failure, DisplayText.harmless("there is no pipeline '\(name)'\(hint)"))
+        case .noSuchSignal(let name, let suggestion):
+            let hint =
+                suggestion.map { "; did you mean '\($0)'?" } ?? "; 'freshetctl signals' shows those that there are"
+            self.init(.failure, DisplayText.harmless("there is no signal '\(name)'\(hint)"))
+        case .cannotFire(let name):
+            self.init(
+                .failure,
+                DisplayText.harmless(
+                    "'\(name)' is not raised by hand: it is a single pipeline's, and 'freshetctl refresh NAME' runs one"
+                ))
         case .noGeneration(let name):
             self.init(
                 .failure,

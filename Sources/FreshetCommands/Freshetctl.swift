@@ -96,15 +96,23 @@ package enum Freshetctl {
         return arguments[index]
     }
 
-    /// Moves global options that stand before the verb behind it, where the parser wants them.
+    /// Moves global options that stand before the verb, or before a verb's own verb, behind it, where the parser wants
+    /// them.
     static func verbFirst(_ arguments: [String]) -> [String] {
-        guard let index = verbIndex(arguments), index > 0, verbs.contains(arguments[index]) else { return arguments }
+        verbFirst(arguments, FreshetctlCommand.self)
+    }
+
+    private static func verbFirst(_ arguments: [String], _ command: any ParsableCommand.Type) -> [String] {
+        let verbs = command.configuration.subcommands
+        guard let index = verbIndex(arguments),
+            let verb = verbs.first(where: { $0._commandName == arguments[index] })
+        else { return arguments }
         let before = arguments[..<index]
         let isGlobal = before.allSatisfy { argument in
             !argument.hasPrefix("-") || GlobalOptions.flags.contains(argument)
                 || GlobalOptions.withValue.contains { argument == $0 || argument.hasPrefix($0 + "=") }
         }
         guard isGlobal else { return arguments }
-        return [arguments[index]] + before + arguments[(index + 1)...]
+        return [arguments[index]] + verbFirst(Array(before + arguments[(index + 1)...]), verb)
     }
 }

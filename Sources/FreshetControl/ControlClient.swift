@@ -87,6 +87,26 @@ package final class ControlClient {
         try call("Signals", as: ControlMessage.Signals.self).signals
     }
 
+    /// Follows the occurrences of signals and their facts, until `each` returns false, or the daemon ends, which throws.
+    ///
+    /// - Parameters:
+    ///   - names: of sources or of signals; nil: all.
+    ///   - output: as of ``monitor(_:endingWithReaderOf:each:)``.
+    ///   - each: gets nil once, when from then on nothing is missed; then each event.
+    package func followSignals(
+        _ names: [String]? = nil, endingWithReaderOf output: Int32? = nil, each: (ControlEvent?) -> Bool
+    ) throws(Failure) {
+        try stream(
+            "FollowSignals", ControlMessage.Names(names: names), as: ControlMessage.Event.self,
+            endingWithReaderOf: output
+        ) { reply in each(reply.event) }
+    }
+
+    /// Fires a signal by hand; returns how many pipelines heard it.
+    package func fireSignal(_ name: String) throws(Failure) -> ControlMessage.Fired {
+        try call("FireSignal", ControlMessage.Name(name: name), as: ControlMessage.Fired.self)
+    }
+
     package func reload(configurationOnly: Bool = false) throws(Failure) -> ControlMessage.Reloaded {
         try call(
             "Reload", ControlMessage.Reload(configurationOnly: configurationOnly), as: ControlMessage.Reloaded.self)

@@ -30,6 +30,8 @@ package struct ControlDispatcher: Sendable {
                 "Get": method(get),
                 "Monitor": method(monitor),
                 "Signals": method(signals),
+                "FollowSignals": method(followSignals),
+                "FireSignal": method(fireSignal),
                 "Reload": method(reload),
                 "GetLogLevel": method(getLogLevel),
                 "SetLogLevel": method(setLogLevel),
@@ -162,13 +164,40 @@ package struct ControlDispatcher: Sendable {
         let names = try call.parameters.decode(as: ControlMessage.Names.self).names
         if let names { _ = try await existing(names) }
         let wanted = names.map(Set.init)
-        let observation = service.events.observe()
+        try await follow(call) { event in
+            if event.kind == .fact { return false }
+            guard let wanted, let pipeline = event.pipeline else { return true }
+            return wanted.contains(pipeline)
+        }
+    }
+
+    private func followSignals(_ call: VarlinkCall) async throws -> ControlMessage.Event {
+        guard call.wantsMore else { throw VarlinkErrorReply.expectedMore }
+        let selection = SignalSelection(try call.parameters.decode(as: ControlMessage.Names.self).names)
+        let rows = await service.signals().map(\.name)
+        if let stray = selection.stray(among: rows) {
+            throw ControlError.noSuchSignal(
+                name: stray, suggestion: SignalSelection.suggestion(for: stray, among: rows))
+        }
+        try await follow(call, selection.wants)
+    }
+
+    /// Sends what is wanted of what happens from now on, until the client goes away.
+    private func follow(_ call: VarlinkCall, _ isWanted: @escaping @Sendable (ControlEvent) -> Bool) async throws
+        -> Never
+    {
+        let observation = service.events.observe(isWanted)
         try await call.send(VarlinkParameters(encoding: ControlMessage.Event()))
         while let event = await observation.next() {
-            if let wanted, let pipeline = event.pipeline, !wanted.contains(pipeline) { continue }
             try await call.send(VarlinkParameters(encoding: ControlMessage.Event(event: event)))
         }
         throw CancellationError()
+    }
+
+    private func fireSignal(_ call: VarlinkCall) async throws -> ControlMessage.Fired {
+        let name = try call.parameters.decode(as: ControlMessage.Name.self).name
+        let asker = "user \(call.peer.user), process \(call.peer.processIdentifier)"
+        return ControlMessage.Fired(pipelines: Int64(try await service.fireSignal(name, asker: asker)))
     }
 
     private func signals(_ call: VarlinkCall) async throws -> ControlMessage.Signals {

@@ -4,6 +4,8 @@ extension ControlError {
     private enum Name {
         static let noSuchPipeline = ControlInterface.name + ".NoSuchPipeline"
         static let noGeneration = ControlInterface.name + ".NoGeneration"
+        static let noSuchSignal = ControlInterface.name + ".NoSuchSignal"
+        static let cannotFire = ControlInterface.name + ".CannotFire"
         static let configurationRefused = ControlInterface.name + ".ConfigurationRefused"
         static let tryLater = ControlInterface.name + ".TryLater"
         static let busy = ControlInterface.name + ".Busy"
@@ -13,8 +15,11 @@ extension ControlError {
     package var reply: VarlinkErrorReply {
         switch self {
         case .noSuchPipeline(let name, let suggestion):
-            Self.reply(Name.noSuchPipeline, ControlMessage.NoSuchPipeline(name: name, suggestion: suggestion))
+            Self.reply(Name.noSuchPipeline, ControlMessage.NoSuchName(name: name, suggestion: suggestion))
         case .noGeneration(let name): Self.reply(Name.noGeneration, ControlMessage.Name(name: name))
+        case .noSuchSignal(let name, let suggestion):
+            Self.reply(Name.noSuchSignal, ControlMessage.NoSuchName(name: name, suggestion: suggestion))
+        case .cannotFire(let name): Self.reply(Name.cannotFire, ControlMessage.Name(name: name))
         case .configurationRefused(let diagnostics):
             Self.reply(Name.configurationRefused, ControlMessage.Diagnostics(diagnostics: diagnostics))
         case .tryLater(let hint): Self.reply(Name.tryLater, hint)
@@ -34,11 +39,17 @@ extension ControlError {
         func parameters<Value: Decodable>(_ type: Value.Type) -> Value? { try? error.parameters.decode(as: type) }
         switch error.name {
         case Name.noSuchPipeline:
-            guard let value = parameters(ControlMessage.NoSuchPipeline.self) else { return nil }
+            guard let value = parameters(ControlMessage.NoSuchName.self) else { return nil }
             self = .noSuchPipeline(name: value.name, suggestion: value.suggestion)
         case Name.noGeneration:
             guard let value = parameters(ControlMessage.Name.self) else { return nil }
             self = .noGeneration(name: value.name)
+        case Name.noSuchSignal:
+            guard let value = parameters(ControlMessage.NoSuchName.self) else { return nil }
+            self = .noSuchSignal(name: value.name, suggestion: value.suggestion)
+        case Name.cannotFire:
+            guard let value = parameters(ControlMessage.Name.self) else { return nil }
+            self = .cannotFire(name: value.name)
         case Name.configurationRefused:
             guard let value = parameters(ControlMessage.Diagnostics.self) else { return nil }
             self = .configurationRefused(value.diagnostics)

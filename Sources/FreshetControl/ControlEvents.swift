@@ -31,8 +31,11 @@ package final class ControlEvents: Sendable {
     }
 
     /// Observes what is published from now on, until the observation is released.
-    package func observe() -> Observation {
-        let observer = Observer()
+    ///
+    /// - Parameter isWanted: what is not wanted takes no room in the queue. It is called by who publishes, and is to be
+    ///   quick.
+    package func observe(_ isWanted: @escaping @Sendable (ControlEvent) -> Bool = { _ in true }) -> Observation {
+        let observer = Observer(isWanted)
         let identifier = state.withLock { state in
             state.nextIdentifier += 1
             state.observers[state.nextIdentifier] = observer
@@ -74,9 +77,13 @@ private final class Observer: Sendable {
         var cancelled = false
     }
     private let state = Mutex(State())
+    private let isWanted: @Sendable (ControlEvent) -> Bool
+
+    init(_ isWanted: @escaping @Sendable (ControlEvent) -> Bool) { self.isWanted = isWanted }
 
     func add(_ event: ControlEvent) -> CheckedContinuation<Void, Never>? {
-        state.withLock { state in
+        guard isWanted(event) else { return nil }
+        return state.withLock { state in
             state.queue.append(event)
             return state.waiter.take()
         }

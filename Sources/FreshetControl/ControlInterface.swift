@@ -11,8 +11,8 @@ package enum ControlInterface {
         # microseconds; sizes are bytes. A field that is null or absent says: there is none. Fields may be added to types and
         # replies; a client ignores those that it does not know.
         #
-        # Whoever may connect may read. Refresh and SetLogLevel are for root, the group freshet, and the daemon's own user if
-        # that is an ordinary user; Reload is for these and for the daemon's own user always. All others get
+        # Whoever may connect may read. Refresh, FireSignal and SetLogLevel are for root, the group freshet, and the daemon's
+        # own user if that is an ordinary user; Reload is for these and for the daemon's own user always. All others get
         # org.varlink.service.PermissionDenied.
         interface io.freshet.Control
 
@@ -40,9 +40,11 @@ package enum ControlInterface {
           mediaType: ?string
         )
 
-        # One signal's share in a run: how often it fired, when first and last, and what for in words.
+        # One signal's share in a run: how often it fired, when first and last, and what for in words. Number is that of the
+        # last firing, as events have it; null for what is a pipeline's own, such as its timer.
         type Cause (
           signal: string,
+          number: ?int,
           count: int,
           first: int,
           last: int,
@@ -123,13 +125,16 @@ package enum ControlInterface {
           pipelines: Counts
         )
 
-        # A source of signals: the fact behind it at present, how often it fired since the daemon started, and the last time.
-        # Where the machine lacks what it needs, unavailable says what.
+        # A source of signals: the fact behind it at present, how often it fired since the daemon follows it, and the last time.
+        # Ignored is how often something was heard that did not matter and fired nothing; null for a source that has no such
+        # thing. Where the machine lacks what it needs, unavailable says what. The name begins with that of the signal, such as
+        # network, and is all of it unless the signal has several sources.
         type Signal (
           name: string,
           fact: string,
           unavailable: ?string,
           fired: int,
+          ignored: ?int,
           lastFired: ?int,
           lastDetail: ?string
         )
@@ -184,10 +189,12 @@ package enum ControlInterface {
         # How much the daemon logs: what is of this level and of those to the right.
         type LogLevel (trace, debug, info, notice, warning, error, critical)
 
-        type EventKind (signal, runStarted, runEnded, state, reloaded, skipped)
+        type EventKind (signal, fact, runStarted, runEnded, state, reloaded, skipped)
 
         # Something happened. By kind:
-        #   signal      signal, number (its how-manieth firing) and detail; pipeline if one alone listens to it
+        #   signal      signal, number (its source's how-manieth firing) and detail; source, its name in Signals, where the
+        #               signal has several; pipeline if one alone listens to it
+        #   fact        signal and source, as above; the fact behind it is now detail. By FollowSignals alone
         #   runStarted  pipeline and run
         #   runEnded    pipeline, run and, if one was committed, generation
         #   state       pipeline and state, with waitingFor and waitingUntil; detail if there is more to say of the wait
@@ -198,6 +205,7 @@ package enum ControlInterface {
           kind: EventKind,
           pipeline: ?string,
           signal: ?string,
+          source: ?string,
           number: ?int,
           detail: ?string,
           run: ?Run,
@@ -232,6 +240,15 @@ package enum ControlInterface {
         # The sources of signals and their present facts.
         method Signals() -> (signals: []Signal)
 
+        # Occurrences of signals and changes of the facts behind them from now on: of the sources of these names, of all sources
+        # of a signal of such a name, or of all. To be called with more; the first reply is as that of Monitor.
+        method FollowSignals(names: ?[]string) -> (event: ?Event)
+
+        # Fires a source of signals by hand, for tests of one's own configuration: all that listens to it hears it, and who
+        # raised it is the detail. Before network and resume new connections are begun with, as with the real thing; reload is
+        # the signal alone, and no configuration is read. The fact stays. Returns how many pipelines listen to it.
+        method FireSignal(name: string) -> (pipelines: int)
+
         # Reads the configuration again and applies what has changed; then, unless configurationOnly, the signal reload
         # fires. The diagnostics of a reload that succeeds are warnings.
         method Reload(configurationOnly: ?bool) -> (summary: ReloadSummary, diagnostics: []Diagnostic)
@@ -244,6 +261,12 @@ package enum ControlInterface {
 
         # There is no pipeline of this name. The suggestion is one with a similar name.
         error NoSuchPipeline (name: string, suggestion: ?string)
+
+        # There is no source of signals of this name. The suggestion is one with a similar name.
+        error NoSuchSignal (name: string, suggestion: ?string)
+
+        # This signal is not fired by hand, but by Refresh: it asks for runs of single pipelines.
+        error CannotFire (name: string)
 
         # The pipeline has no copy yet.
         error NoGeneration (name: string)

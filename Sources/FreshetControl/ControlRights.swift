@@ -5,7 +5,7 @@ package struct ControlRights: Hashable, Sendable {
     package enum Deed: CaseIterable, Hashable, Sendable {
         /// Looking at states.
         case read
-        /// Starting runs, and changing what the daemon logs.
+        /// Starting runs, firing signals, and changing what the daemon logs.
         case change
         /// Reading the configuration again.
         case reload
@@ -19,6 +19,8 @@ package struct ControlRights: Hashable, Sendable {
         "io.freshet.Control.Get": .read,
         "io.freshet.Control.Monitor": .read,
         "io.freshet.Control.Signals": .read,
+        "io.freshet.Control.FollowSignals": .read,
+        "io.freshet.Control.FireSignal": .change,
         "io.freshet.Control.GetLogLevel": .read,
         "io.freshet.Control.Refresh": .change,
         "io.freshet.Control.SetLogLevel": .change,

@@ -14,6 +14,11 @@ package protocol ControlService: Sendable {
     /// - Parameter force: passes `Retry-After` and budgets.
     func refresh(_ name: String, wait: Bool, force: Bool) async throws(ControlError) -> RefreshResult
     func signals() async -> [SignalStatus]
+    /// Fires the signal of a row of ``signals()`` by hand, and changes nothing else.
+    ///
+    /// - Parameter asker: who wants it, in words, for the signal's detail.
+    /// - Returns: how many pipelines heard it.
+    func fireSignal(_ name: String, asker: String) async throws(ControlError) -> Int
     /// Reads the configuration and applies it, or leaves everything as it was and throws
     /// ``ControlError/configurationRefused(_:)``.
     ///
@@ -34,6 +39,9 @@ package protocol ControlService: Sendable {
 package enum ControlError: Error, Hashable, Sendable {
     case noSuchPipeline(name: String, suggestion: String?)
     case noGeneration(name: String)
+    case noSuchSignal(name: String, suggestion: String?)
+    /// The signal is not to be fired by hand: it asks for runs of single pipelines, as `Refresh` does.
+    case cannotFire(name: String)
     case configurationRefused([ConfigurationDiagnostic])
     case tryLater(TryLaterHint)
     /// It cannot do this at the moment; the sentence says why.

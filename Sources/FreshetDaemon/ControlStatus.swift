@@ -76,8 +76,9 @@ extension GenerationStatus {
 extension CauseStatus {
     init(_ cause: RunCause) {
         self.init(
-            signal: cause.signal, count: Int64(cause.count), first: WallClock.microseconds(at: cause.first),
-            last: WallClock.microseconds(at: cause.last), detail: cause.detail)
+            signal: cause.signal, number: cause.number.map { Int64(clamping: $0) }, count: Int64(cause.count),
+            first: WallClock.microseconds(at: cause.first), last: WallClock.microseconds(at: cause.last),
+            detail: cause.detail)
     }
 }
 

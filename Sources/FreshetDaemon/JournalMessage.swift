@@ -23,6 +23,10 @@ enum JournalMessage: String, CaseIterable {
     case recovered = "f82d38fe28324e70bfd953fbd9ec25b2"
     case summary = "80e0832f01dd414d8552afb344a7acc2"
     case notRun = "fa09bd3c13054552bed0016ce2fd6cb3"
+    // Signals.
+    case fired = "f1cda6ad33d949f785de07c4dde6752f"
+    case firedMore = "d6c48a9dd9f14ab08d3bb2328c8f9b3c"
+    case raised = "c3db1bd4e7c143a6833f263c8d2edf21"
     // What leads to runs, for who debugs.
     case heard = "ca0309a93c6d42f2a5ba75aa201e4ae9"
     case freshEnough = "68169e9339f84055b7d54dc4b2e4c343"
@@ -61,14 +65,15 @@ enum JournalMessage: String, CaseIterable {
     /// The level at which it is said if nothing else is asked for.
     var level: Logger.Level {
         switch self {
-        case .heard, .freshEnough, .waiting, .waited, .runStarted, .runCutShort, .networkSettling, .retryPlanned,
+        case .fired, .heard, .freshEnough, .waiting, .waited, .runStarted, .runCutShort, .networkSettling,
+            .retryPlanned,
             .unchanged:
             .debug
         case .ready, .stopping, .terminalClosed, .changed, .recovered, .summary, .reloaded, .network,
-            .noManager, .socketUnwatched, .resumed, .clockStepped, .logindFound,
+            .firedMore, .noManager, .socketUnwatched, .resumed, .clockStepped, .logindFound,
             .proven:
             .info
-        case .cacheMended, .logLevel, .socketMended, .logindMissing, .busUnheard, .unproven: .notice
+        case .raised, .cacheMended, .logLevel, .socketMended, .logindMissing, .busUnheard, .unproven: .notice
         case .failed, .notRun, .indexRebuilt, .networkUnknown, .fileUnwatched, .more, .lost: .warning
         case .reloadRefused, .configurationFault, .faultyPipeline, .cacheTrouble, .socketLost: .error
         case .cannotStart, .controlFailed: .critical
@@ -95,6 +100,9 @@ enum JournalMessage: String, CaseIterable {
         case .summary:
             "{signal} woke {pipelines} pipelines: {changed} changed, {unchanged} unchanged, {failed} failed"
         case .notRun: "not run, the network is not there"
+        case .fired: "{signal} fired"
+        case .firedMore: "{signal} fired {count} times more"
+        case .raised: "{signal} was raised by hand"
         case .heard: "heard a signal"
         case .freshEnough: "the copy is fresh enough, nothing is fetched"
         case .waiting: "waiting"
@@ -141,6 +149,7 @@ enum JournalField: String, CaseIterable {
     case movedTo = "moved-to"
     case message = "of"
     case level, socket, slept, detail, match, probe
+    case number, source
 }
 
 extension Logger {

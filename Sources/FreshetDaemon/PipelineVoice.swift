@@ -25,7 +25,7 @@ struct PipelineVoice: Sendable {
     mutating func say(_ event: EngineEvent, generation: OfferedGeneration?) {
         switch event {
         case .heard(let cause):
-            log.say(.heard, [.signal: .string(cause.signal), .count: .stringConvertible(cause.count)])
+            log.say(.heard, heard(cause))
         case .suppressed(let causes, let freshUntil):
             log.say(
                 .freshEnough,
@@ -57,6 +57,14 @@ struct PipelineVoice: Sendable {
                     waitingUntil: wait?.until.map(WallClock.microseconds(at:)), detail: wait?.detail, at: WallClock.now)
             )
         }
+    }
+
+    private func heard(_ cause: RunCause) -> [JournalField: Logger.MetadataValue] {
+        var fields: [JournalField: Logger.MetadataValue] = [
+            .signal: .string(cause.signal), .count: .stringConvertible(cause.count),
+        ]
+        if let number = cause.number { fields[.number] = .stringConvertible(number) }
+        return fields
     }
 
     private mutating func ended(_ summary: RunSummary, next: PlannedRun?, hasCopy: Bool) {

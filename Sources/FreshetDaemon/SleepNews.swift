@@ -13,6 +13,14 @@ struct SleepNews: Hashable, Sendable {
     }
 
     private var said = Said.nothing
+    /// The last wake that was told of.
+    private var awakeSince: ContinuousClock.Instant?
+
+    /// `resume` fired; returns whether the machine woke up. Raised by hand, it fires and the fact stays.
+    mutating func woke(_ fact: SleepFact) -> Bool {
+        defer { awakeSince = fact.awakeSince }
+        return awakeSince != fact.awakeSince
+    }
 
     /// What there is to say of this; nil: nothing, or it was said before.
     mutating func heard(_ logind: SleepFact.Availability) -> Verdict? {

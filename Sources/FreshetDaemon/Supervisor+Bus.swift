@@ -7,6 +7,7 @@ import Logging
 /// One match of D-Bus, followed for all pipelines that listen to it.
 struct BusSignalFollower: Sendable {
     let followed: BusSignal
+    let following: SignalBook.Following
     /// Set to end the tasks that follow.
     let ending = CurrentValue(false)
 
@@ -21,23 +22,18 @@ extension Supervisor {
     func busSignal(_ match: BusSignalMatch) -> Signal? {
         if let known = busSignals[match] { return known.followed.signal }
         guard let bus = bus(match.bus), let valid = try? BusMatch(match) else { return nil }
-        let follower = BusSignalFollower(followed: bus.follow(valid))
+        let (followed, row) = (bus.follow(valid), BusSignalFollower.row(of: match))
+        let follower = BusSignalFollower(
+            followed: followed, following: book.follow(followed.signal, row: row, isNews: true))
         busSignals[match] = follower
-        let (signal, row) = (follower.followed.signal, BusSignalFollower.row(of: match))
-        adopt { [weak self, book, ending = follower.ending] in
+        adopt { [weak self, ending = follower.ending] in
             await withDiscardingTaskGroup { group in
-                group.addTask {
-                    for await causes in signal.causes {
-                        guard let cause = causes.first else { continue }
-                        book.note(SignalName.dbus, row: row, cause.last.detail, count: cause.count)
-                    }
-                }
-                group.addTask { await self?.sayUnheard(match) }
+                group.addTask { await self?.followStanding(of: match) }
                 for await isEnding in ending where isEnding { break }
                 group.cancelAll()
             }
         }
-        return signal
+        return followed.signal
     }
 
     private func bus(_ bus: BusSignalMatch.Bus) -> BusSignals? {
@@ -50,13 +46,15 @@ extension Supervisor {
         }
     }
 
-    /// Says once of a match that it is not heard.
-    private func sayUnheard(_ match: BusSignalMatch) async {
+    /// Tells those who follow how a match stands, and the journal, once, that it is not heard.
+    private func followStanding(of match: BusSignalMatch) async {
         guard let standings = busSignals[match]?.followed.standings else { return }
+        var wasSaid = false
         for await standing in standings {
-            guard let reason = standing.fault else { continue }
+            book.fact(SignalName.dbus, row: BusSignalFollower.row(of: match), standing.text)
+            guard !wasSaid, let reason = standing.fault else { continue }
             log.say(.busUnheard, [.match: .string("\(match)"), .error: .string(reason)])
-            return
+            wasSaid = true
         }
     }
 
@@ -75,7 +73,8 @@ extension Supervisor {
         busSignals.map { match, follower in
             let standing = follower.followed.standing
             return book.status(
-                BusSignalFollower.row(of: match), fact: standing.text, unavailable: standing.fault)
+                BusSignalFollower.row(of: match), fact: standing.text, unavailable: standing.fault,
+                ignored: follower.followed.ignoredMessages)
         }
     }
 }

@@ -4,9 +4,12 @@ import FreshetSignals
 
 /// The pipelines that run after others.
 extension Supervisor {
-    /// The signals of a pipeline's `after`.
+    /// The signals of a pipeline's `after`, which are counted until it is dismissed.
     func commitSignals(of definition: PipelineDefinition) -> [Signal] {
-        definition.refresh.after.map(commitNews.signal(of:))
+        guard !definition.refresh.after.isEmpty else { return [] }
+        let signals = definition.refresh.after.map { (name: $0, signal: commitNews.signal(of: $0)) }
+        followedCommits[definition.name] = signals.map { book.follow($0.signal, row: CommitNews.row(of: $0.name)) }
+        return signals.map(\.signal)
     }
 
     /// In which turns pipelines run, so that each comes after those that it runs after.
@@ -50,11 +53,6 @@ extension Supervisor {
 /// Safe to call from any thread.
 final class CommitNews: Sendable {
     private let trigger = Trigger(SignalName.pipeline)
-    private let book: SignalBook
-
-    init(book: SignalBook) {
-        self.book = book
-    }
 
     /// The row of `freshetctl signals`.
     static func row(of pipeline: String) -> String { "\(SignalName.pipeline) \(pipeline)" }
@@ -62,12 +60,12 @@ final class CommitNews: Sendable {
     /// Fires when this pipeline commits.
     func signal(of pipeline: String) -> Signal { trigger.signal(activatedBy: pipeline) }
 
-    /// A pipeline has committed. It is counted if anybody listens.
+    /// A pipeline has committed.
     func tell(_ pipeline: String, _ generation: OfferedGeneration) {
-        let detail = "\(pipeline) committed generation \(generation.number)"
-        guard trigger.activate(for: pipeline, detail) > 0 else { return }
-        book.note(SignalName.pipeline, row: Self.row(of: pipeline), detail)
+        raise(pipeline, "\(pipeline) committed generation \(generation.number)")
     }
+
+    func raise(_ pipeline: String, _ detail: String) { trigger.activate(for: pipeline, detail) }
 }
 
 /// Tells which runs leave a new generation: not by their outcome alone, since a run may have committed before it was

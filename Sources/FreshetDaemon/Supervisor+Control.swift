@@ -104,7 +104,7 @@ extension Supervisor: ControlService {
     private func network(_ target: NetworkTarget, _ fact: NetworkFact, unavailable: String?) -> SignalStatus {
         book.status(
             NetworkTargetFollower.row(of: target),
-            fact: fact.isReachable ? "reachable \(fact)" : "not reachable: \(fact)", unavailable: unavailable)
+            fact: fact.text, unavailable: unavailable, ignored: parts?.network.minorChanges(of: target))
     }
 
     func reload(

@@ -5,29 +5,40 @@ import FreshetSystemSignals
 import Logging
 import Synchronization
 
+/// A path that a pipeline listens to; those of several pipelines share what they have of it.
+struct FollowedFile: Sendable {
+    let watch: FileWatch
+    let following: SignalBook.Following
+}
+
 /// The files that pipelines listen to.
 extension Supervisor {
     /// The signals of a pipeline's `files`, which are followed until it is dismissed.
     func filesSignals(of definition: PipelineDefinition) -> [Signal] {
         guard let files = parts?.files, !definition.refresh.files.isEmpty else { return [] }
         let watches = definition.refresh.files.map { files.watch($0) }
-        fileWatches[definition.name] = watches
-        for watch in watches { fileNews.tell(watch.path, watch.fact, nil) }
+        fileWatches[definition.name] = watches.map { watch in
+            FollowedFile(
+                watch: watch,
+                following: book.follow(watch.signal, row: FileMonitor.signalName(of: watch.path), isNews: true))
+        }
+        for watch in watches { fileNews.tell(watch.path, watch.fact) }
         return watches.map(\.signal)
     }
 
     /// The rows of `freshetctl signals`, one for each path.
     func fileStatuses() -> [SignalStatus] {
         var known: Set<String> = []
-        return fileWatches.values.joined().filter { known.insert($0.path).inserted }.map { watch in
+        return fileWatches.values.joined().map(\.watch).filter { known.insert($0.path).inserted }.map { watch in
             let fact = watch.fact
             return book.status(
-                FileMonitor.signalName(of: watch.path), fact: fact.text(at: .now), unavailable: fact.obstacle)
+                FileMonitor.signalName(of: watch.path), fact: fact.text(at: .now), unavailable: fact.obstacle,
+                ignored: watch.minorChanges)
         }
     }
 }
 
-/// What becomes of files: counted for `freshetctl signals`, and said in the journal if they cannot be watched.
+/// What becomes of files: told to those who follow, and said in the journal if they cannot be watched.
 ///
 /// Safe to call from any thread.
 final class FileNews: Sendable {
@@ -41,9 +52,8 @@ final class FileNews: Sendable {
         self.book = book
     }
 
-    /// - Parameter firing: the detail, if the path's signal fires.
-    func tell(_ path: String, _ fact: FileFact, _ firing: String?) {
-        if let firing { book.note(FileMonitor.signalName(of: path), firing) }
+    func tell(_ path: String, _ fact: FileFact) {
+        book.fact(FileMonitor.signalName(of: path), fact.description)
         let isNew = said.withLock { said in
             defer { said[path] = fact.obstacle }
             return said[path] != fact.obstacle

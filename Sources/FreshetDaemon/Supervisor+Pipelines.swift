@@ -69,7 +69,7 @@ extension Supervisor {
         let target = NetworkTarget(definition, daemonTarget: configuration.daemon.networkTarget)
         let network = follow(target, in: parts)
         let reporter = PipelineReporter(
-            PipelineVoice(name: definition.name, log: log, events: events, desk: news),
+            PipelineVoice(name: definition.name, log: log, events: events, desk: news), book,
             committed: { [commits = commitNews, name = definition.name] in commits.tell(name, $0) },
             statusChanged: { [weak self] in self?.statusMayHaveChanged() })
         return (target, network, reporter)
@@ -81,6 +81,7 @@ extension Supervisor {
         await parts?.engine.remove(hosted.runner)
         release(hosted.target)
         fileWatches[name] = nil
+        followedCommits[name] = nil
     }
 
     /// Gives a pipeline another configuration. One that listens to other signals starts anew, from what is remembered.
@@ -151,18 +152,13 @@ extension Supervisor {
             return known.state
         }
         let watch = parts.network.watch(target)
-        let follower = NetworkTargetFollower(watch, state: NetworkState(watch.fact, before: nil))
+        let following = book.follow(watch.signal, row: NetworkTargetFollower.row(of: target))
+        let follower = NetworkTargetFollower(watch, following, state: NetworkState(watch.fact, before: nil))
         targets[target] = follower
         let ending = follower.ending
         adopt { [weak self] in
             await withDiscardingTaskGroup { group in
                 group.addTask { for await fact in watch.facts { await self?.networkChanged(target, fact) } }
-                group.addTask {
-                    for await causes in watch.signal.causes {
-                        guard let last = causes.first?.last else { continue }
-                        await self?.networkFired(target, last.detail, count: causes.first?.count ?? 1)
-                    }
-                }
                 for await isEnding in ending where isEnding { break }
                 group.cancelAll()
             }
@@ -178,22 +174,27 @@ extension Supervisor {
     }
 
     private func networkChanged(_ target: NetworkTarget, _ fact: NetworkFact) {
+        book.fact(SignalName.network, row: NetworkTargetFollower.row(of: target), fact.text)
         guard var follower = targets[target] else { return }
         let before = follower.state
         follower.state = NetworkState(fact, before: before)
         targets[target] = follower
         guard follower.state != before else { return }
-        if follower.state.reachable != before.reachable { tellNetworkChange(of: target) }
+        if follower.state.reachable != before.reachable {
+            tellNetworkChange(of: target)
+        } else if follower.state.reachable, follower.state.path != before.path {
+            tellNetworkChange(of: target, message: JournalMessage.network.text)
+        }
         for hosted in pipelines.values where hosted.target == target { hosted.runner.networkChanged(follower.state) }
         statusMayHaveChanged()
     }
 
     /// A network that comes or goes is told at once; while it flaps the changes are counted, and told when it is calm.
-    private func tellNetworkChange(of target: NetworkTarget) {
+    private func tellNetworkChange(of target: NetworkTarget, message: Logger.Message? = nil) {
         tellNetworkNews()
         let now = ContinuousClock.now
         guard let verdict = targets[target]?.news.changed(at: now) else { return }
-        sayNetwork(target, level: verdict == .say ? .info : .debug)
+        sayNetwork(target, message: message, level: verdict == .say ? .info : .debug)
         armNetworkTimer()
     }
 
@@ -232,15 +233,13 @@ extension Supervisor {
         let state: Logger.Message = follower.state.reachable ? "the network is there" : "the network is gone"
         log.say(.network, text: message ?? state, level: level, fields)
     }
-
-    private func networkFired(_ target: NetworkTarget, _ detail: String?, count: Int) {
-        book.note(SignalName.network, row: NetworkTargetFollower.row(of: target), detail, count: count)
-    }
 }
 
 /// Carries what a pipeline's engine reports to its voice, in order.
 final class PipelineReporter: Sendable {
     private let voice: Mutex<PipelineVoice>
+    private let name: String
+    private let book: SignalBook
     private let runner = Mutex(WeakRunner())
     private let commits = Mutex(CommitWatch())
     private let committed: @Sendable (OfferedGeneration) -> Void
@@ -248,9 +247,11 @@ final class PipelineReporter: Sendable {
 
     /// - Parameter committed: told of each generation that a run leaves.
     init(
-        _ voice: PipelineVoice, committed: @escaping @Sendable (OfferedGeneration) -> Void,
+        _ voice: PipelineVoice, _ book: SignalBook, committed: @escaping @Sendable (OfferedGeneration) -> Void,
         statusChanged: @escaping @Sendable () -> Void
     ) {
+        name = voice.name
+        self.book = book
         self.voice = Mutex(voice)
         self.committed = committed
         self.statusChanged = statusChanged
@@ -262,6 +263,10 @@ final class PipelineReporter: Sendable {
     }
 
     func report(_ event: EngineEvent) {
+        // A pipeline's timer is its engine's own: this is where it is heard of.
+        if case .heard(let cause) = event, cause.signal == SignalName.timer {
+            book.note(SignalName.timer, cause.detail, pipeline: name)
+        }
         let generation: OfferedGeneration? =
             switch event {
             case .runStarted, .runEnded: runner.withLock { $0.runner }?.status.generation

@@ -79,7 +79,6 @@ extension Supervisor {
         events.publish(.reloaded(detail: summary.text, at: WallClock.now))
         if !configurationOnly {
             standard.reload.fire(detail)
-            book.note(SignalName.reload, detail)
         }
         return (summary, new.diagnostics.map(ConfigurationDiagnostic.init))
     }

@@ -21,17 +21,16 @@ extension Supervisor {
     func followSessions() {
         guard let sessions = parts?.sessions else { return }
         adopt { [book] in
-            for await causes in sessions.foreground.causes {
-                guard let cause = causes.first else { continue }
-                book.note(SignalName.foreground, cause.last.detail, count: cause.count)
-            }
+            for await fact in sessions.facts { book.fact(SignalName.foreground, fact.description) }
         }
     }
 
     /// The row of `freshetctl signals`.
     func foregroundStatus() -> SignalStatus {
         let fact = parts?.sessions.fact
-        return book.status(SignalName.foreground, fact: fact?.description ?? "not known", unavailable: fact?.missing)
+        return book.status(
+            SignalName.foreground, fact: fact?.description ?? "not known", unavailable: fact?.missing,
+            ignored: parts?.sessions.minorChanges)
     }
 }
 

@@ -21,9 +21,10 @@ extension Supervisor {
     func followSleep() {
         guard let parts else { return }
         let (sleep, engine) = (parts.sleep, parts.engine)
-        adopt { [weak self] in
+        adopt { [weak self, book] in
             for await fact in sleep.facts {
                 engine.goesToSleep(fact.isGoingToSleep)
+                book.fact(SignalName.resume, fact.description)
                 await self?.sayMissing(fact)
             }
         }
@@ -48,8 +49,7 @@ extension Supervisor {
     }
 
     private func resumed(_ causes: [Cause], _ fact: SleepFact) {
-        guard let cause = causes.first else { return }
-        book.note(SignalName.resume, cause.last.detail, count: cause.count)
+        guard let cause = causes.first, sleepNews.woke(fact) else { return }
         var fields: [JournalField: Logger.MetadataValue] = [:]
         if let slept = fact.lastSleep { fields[.slept] = .string("\(slept.rounded)") }
         if let detail = cause.last.detail { fields[.detail] = .string(detail) }
@@ -67,6 +67,7 @@ extension Supervisor {
     func resumeStatus() -> SignalStatus {
         let fact = parts?.sleep.fact
         return book.status(
-            SignalName.resume, fact: fact?.text(at: .now) ?? "not known", unavailable: fact?.missing)
+            SignalName.resume, fact: fact?.text(at: .now) ?? "not known", unavailable: fact?.missing,
+            ignored: parts?.sleep.minorChanges)
     }
 }

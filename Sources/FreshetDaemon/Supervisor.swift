@@ -38,7 +38,11 @@ actor Supervisor {
     let news: NewsDesk
     let standard = StandardSignals()
     let operation = Trigger(SignalName.operation)
-    let commitNews: CommitNews
+    /// The sources that are there for as long as the daemon is.
+    var followings: [SignalBook.Following] = []
+    let commitNews = CommitNews()
+    /// What pipelines run after, by the pipelines' names.
+    var followedCommits: [String: [SignalBook.Following]] = [:]
     /// What no other host has, for delays that are always the same here.
     let identity: [UInt8]
 
@@ -59,7 +63,7 @@ actor Supervisor {
     /// Nil as long as no pipeline listens to it.
     var sessionBus: BusSignals?
     /// What pipelines follow by `files`, by the pipelines' names.
-    var fileWatches: [String: [FileWatch]] = [:]
+    var fileWatches: [String: [FollowedFile]] = [:]
     let fileNews: FileNews
     private var termination: SignalDescriptor?
     /// As process 1.
@@ -111,10 +115,9 @@ actor Supervisor {
         self.redactor = redactor
         notifier = Notifier(environment: options.environment)
         clock = LoopEngineClock(loop: loop)
-        book = SignalBook(events: events)
         news = NewsDesk(log: log, clock: clock)
+        book = SignalBook(events: events, log: log, desk: news, clock: clock)
         fileNews = FileNews(log: log, book: book)
-        commitNews = CommitNews(book: book)
         directories = try Self.directories(options)
         identity = MachineIdentity.read()?.bytes ?? MachineIdentity.hostName
         (jobs, jobsInput) = AsyncStream.makeStream()
@@ -170,6 +173,7 @@ actor Supervisor {
         }
         // Here, where the loop still turns and a slow disk is no hang.
         if let cache = parts?.cache { await workers.run("index") { cache.flush() } }
+        book.finish()
         news.finish()
         log.say(.stopping)
         return exit.status ?? .success
@@ -200,6 +204,7 @@ actor Supervisor {
             return end(.failure)
         }
         if let engine = parts?.engine { adopt { await engine.run() } }
+        followSources()
         followSleep()
         followSessions()
         await hostAll()
@@ -211,7 +216,6 @@ actor Supervisor {
         if !notifier.isConnected { log.say(.noManager) }
         log.say(.ready, [.pipelines: .stringConvertible(pipelines.count), .version: .string(Version.current)])
         standard.start.fire("the daemon is ready")
-        book.note(SignalName.start, "the daemon is ready")
         if options.once { adopt { await self.runOnce() } }
     }
 
@@ -248,7 +252,8 @@ actor Supervisor {
         return Parts(
             cache: cache, store: store, http: http, network: network, elsewhere: network.watch(.elsewhere),
             engine: engine, slots: slots, sleep: watchSleep(bus, network, engine), sessions: watchSessions(bus),
-            systemBus: BusSignals(bus), files: FileMonitor(loop, onNews: fileNews.tell))
+            systemBus: BusSignals(bus),
+            files: FileMonitor(loop) { [fileNews] path, fact, _ in fileNews.tell(path, fact) })
     }
 
     /// Makes a directory and those above it, as `mkdir -p -m MODE` does; systemd has made them already.

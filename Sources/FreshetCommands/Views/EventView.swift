@@ -9,12 +9,30 @@ enum EventView {
         return "\(palette.paint(times.timeOfDay(event.at), .faint)) \(palette.paint(text, style(event)))"
     }
 
+    /// An event of `signals --follow`, which has signals and facts alone.
+    static func signal(_ event: ControlEvent, _ times: Times, _ palette: Palette) -> String {
+        let source = event.source ?? event.signal ?? ""
+        let text: String
+        switch event.kind {
+        case .signal:
+            let number = event.number.map { " #\($0)" } ?? ""
+            let pipeline = event.pipeline.map { " for \($0)" } ?? ""
+            text = "\(source)\(number)\(pipeline)" + (event.detail.map { ": \($0)" } ?? "")
+        case .fact: text = "\(source) is now: \(event.detail ?? "")"
+        default: return Self.text(event, times, palette)
+        }
+        let style: Palette.Style = event.kind == .fact ? .faint : .plain
+        return "\(palette.paint(times.timeOfDay(event.at), .faint)) "
+            + palette.paint(DisplayText.harmless(text), style)
+    }
+
     private static func what(_ event: ControlEvent, _ times: Times) -> String {
         let detail = event.detail.map { ": \($0)" } ?? ""
         switch event.kind {
         case .signal:
             let number = event.number.map { " #\($0)" } ?? ""
-            return "signal \(event.signal ?? "")\(number)\(detail)"
+            return "signal \(event.source ?? event.signal ?? "")\(number)\(detail)"
+        case .fact: return "\(event.source ?? event.signal ?? "") is now\(detail)"
         case .runStarted:
             let causes = PipelineView.causes(event.run?.causes ?? [], times).map { ", because of \($0)" } ?? ""
             return "run \(event.run?.number ?? 0) started\(causes)"

@@ -5,7 +5,7 @@ package enum ControlMessage {
         package init(daemon: DaemonStatus) { self.daemon = daemon }
     }
 
-    /// Parameters of `List` and `Monitor`; nil: all pipelines.
+    /// Parameters of `List` and `Monitor`, nil: all pipelines; and of `FollowSignals`, nil: all signals.
     package struct Names: Codable, Hashable, Sendable {
         package var names: [String]?
         package init(names: [String]? = nil) { self.names = names }
@@ -41,7 +41,7 @@ package enum ControlMessage {
         }
     }
 
-    /// Parameters of `Get` and of the error `NoGeneration`.
+    /// Parameters of `Get` and `FireSignal`, and of the errors `NoGeneration` and `CannotFire`.
     package struct Name: Codable, Hashable, Sendable {
         package var name: String
         package init(name: String) { self.name = name }
@@ -53,7 +53,7 @@ package enum ControlMessage {
     }
 
     package struct Event: Codable, Hashable, Sendable {
-        /// Nil in the first reply of a `Monitor`.
+        /// Nil in the first reply of a `Monitor` and of a `FollowSignals`.
         package var event: ControlEvent?
         package init(event: ControlEvent? = nil) { self.event = event }
     }
@@ -61,6 +61,13 @@ package enum ControlMessage {
     package struct Signals: Codable, Hashable, Sendable {
         package var signals: [SignalStatus]
         package init(signals: [SignalStatus]) { self.signals = signals }
+    }
+
+    /// The reply of `FireSignal`.
+    package struct Fired: Codable, Hashable, Sendable {
+        /// How many heard it.
+        package var pipelines: Int64
+        package init(pipelines: Int64) { self.pipelines = pipelines }
     }
 
     package struct Reload: Codable, Hashable, Sendable {
@@ -89,7 +96,8 @@ package enum ControlMessage {
         package init() {}
     }
 
-    package struct NoSuchPipeline: Codable, Hashable, Sendable {
+    /// Parameters of `NoSuchPipeline` and `NoSuchSignal`.
+    package struct NoSuchName: Codable, Hashable, Sendable {
         package var name: String
         package var suggestion: String?
 

@@ -55,19 +55,22 @@ package struct SignalStatus: Codable, Hashable, Sendable {
     package var fact: String
     /// What is missing on this machine; nil: nothing.
     package var unavailable: String?
-    /// How often it fired since the daemon started.
+    /// How often it fired since the daemon follows it: since it started, or since a reload asked for it.
     package var fired: Int64
+    /// How often something was heard that did not matter, and fired nothing; nil where there is no such thing.
+    package var ignored: Int64?
     package var lastFired: Int64?
     package var lastDetail: String?
 
     package init(
-        name: String, fact: String, unavailable: String? = nil, fired: Int64 = 0, lastFired: Int64? = nil,
-        lastDetail: String? = nil
+        name: String, fact: String, unavailable: String? = nil, fired: Int64 = 0, ignored: Int64? = nil,
+        lastFired: Int64? = nil, lastDetail: String? = nil
     ) {
         self.name = name
         self.fact = fact
         self.unavailable = unavailable
         self.fired = fired
+        self.ignored = ignored
         self.lastFired = lastFired
         self.lastDetail = lastDetail
     }

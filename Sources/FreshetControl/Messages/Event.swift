@@ -4,6 +4,8 @@
 package struct ControlEvent: Codable, Hashable, Sendable {
     package enum Kind: String, OpenEnumeration, CaseIterable, Hashable, Sendable {
         case signal, runStarted, runEnded, state, reloaded
+        /// The fact behind a signal is another one.
+        case fact
         /// Events are missing here, as the client read too slowly.
         case skipped
         /// Of a newer daemon.
@@ -14,6 +16,8 @@ package struct ControlEvent: Codable, Hashable, Sendable {
     package var kind: Kind
     package var pipeline: String?
     package var signal: String?
+    /// The row of `Signals` that it is about, where its signal has several.
+    package var source: String?
     /// A signal's how-manieth firing, or how many events were skipped.
     package var number: Int64?
     package var detail: String?
@@ -32,15 +36,30 @@ package struct ControlEvent: Codable, Hashable, Sendable {
     /// A signal fired.
     ///
     /// - Parameters:
-    ///   - number: its how-manieth firing since the daemon started.
+    ///   - number: its source's how-manieth firing.
+    ///   - source: that source, where the signal has several.
     ///   - pipeline: set if one pipeline alone listens to it, such as its timer.
     package static func signal(
-        _ signal: String, number: Int64, detail: String? = nil, pipeline: String? = nil, at: Int64
+        _ signal: String, number: Int64, detail: String? = nil, source: String? = nil, pipeline: String? = nil,
+        at: Int64
     ) -> ControlEvent {
         var event = ControlEvent(at: at, kind: .signal, pipeline: pipeline)
         event.signal = signal
+        event.source = source
         event.number = number
         event.detail = detail
+        return event
+    }
+
+    /// - Parameters:
+    ///   - signal: the signal of the source.
+    ///   - source: that source, where the signal has several.
+    ///   - fact: what it is now, such as `reachable via enp3s0`.
+    package static func fact(_ signal: String, source: String? = nil, _ fact: String, at: Int64) -> ControlEvent {
+        var event = ControlEvent(at: at, kind: .fact)
+        event.signal = signal
+        event.source = source
+        event.detail = fact
         return event
     }
 

@@ -77,6 +77,8 @@ package struct GenerationStatus: Codable, Hashable, Sendable {
 package struct CauseStatus: Codable, Hashable, Sendable {
     /// The signal's name, such as `network`.
     package var signal: String
+    /// The number of the last firing, as events have it; nil for what counts none, such as a timer.
+    package var number: Int64?
     /// How often it fired.
     package var count: Int64
     package var first: Int64
@@ -84,8 +86,11 @@ package struct CauseStatus: Codable, Hashable, Sendable {
     /// For people, such as `default route via enp3s0`; of the last firing.
     package var detail: String?
 
-    package init(signal: String, count: Int64 = 1, first: Int64, last: Int64, detail: String? = nil) {
+    package init(
+        signal: String, number: Int64? = nil, count: Int64 = 1, first: Int64, last: Int64, detail: String? = nil
+    ) {
         self.signal = signal
+        self.number = number
         self.count = count
         self.first = first
         self.last = last

@@ -6,16 +6,20 @@ package struct RunCause: Hashable, Sendable {
     package var last: ContinuousClock.Instant
     /// What its last occurrence said for people, such as `default route via enp3s0`.
     package var detail: String?
+    /// The number of its last occurrence, by which the journal and who follows signals know it; nil for what has none,
+    /// such as a timer.
+    package var number: UInt64?
 
     package init(
         _ signal: String, count: Int = 1, first: ContinuousClock.Instant, last: ContinuousClock.Instant? = nil,
-        detail: String? = nil
+        detail: String? = nil, number: UInt64? = nil
     ) {
         self.signal = signal
         self.count = count
         self.first = first
         self.last = last ?? first
         self.detail = detail
+        self.number = number
     }
 
     package var kind: SignalKind { SignalKind(signal: signal) }
@@ -33,6 +37,7 @@ extension [RunCause] {
         if cause.last >= self[index].last {
             self[index].last = cause.last
             self[index].detail = cause.detail ?? self[index].detail
+            self[index].number = cause.number
         }
     }
 

@@ -300,6 +300,6 @@ extension RunCause {
     fileprivate init(_ cause: Cause) {
         self.init(
             cause.first.signal, count: cause.count, first: cause.first.instant, last: cause.last.instant,
-            detail: cause.last.detail)
+            detail: cause.last.detail, number: cause.last.number)
     }
 }

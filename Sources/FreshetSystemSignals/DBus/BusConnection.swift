@@ -85,13 +85,14 @@ public final class BusConnection: Sendable {
     /// - Parameters:
     ///   - match: which signals.
     ///   - onStanding: told how the subscription stands: at once, and at each change.
+    ///   - onStranger: told of each signal that is wanted but for its sender, and so is not heard.
     ///   - handler: gets each signal, in the order in which they were sent.
     /// - Returns: the subscription, which ends when it is cancelled or released.
     public func subscribe(
         _ match: BusMatch, onStanding: @escaping @Sendable (BusStanding) -> Void = { _ in },
-        _ handler: @escaping @Sendable (BusMessage) -> Void
+        onStranger: @escaping @Sendable () -> Void = {}, _ handler: @escaping @Sendable (BusMessage) -> Void
     ) -> BusSubscription {
-        let subscriber = BusLink.Subscriber(onStanding: onStanding, handler: handler)
+        let subscriber = BusLink.Subscriber(onStanding: onStanding, onStranger: onStranger, handler: handler)
         onLoop { $0.subscribe(subscriber, to: match) }
         return BusSubscription { [weak self] in self?.onLoop { $0.unsubscribe(subscriber, from: match) } }
     }

@@ -98,7 +98,11 @@ extension BusLink {
         let sender = message.sender
         if sender == BusName.daemon, message.member == "NameOwnerChanged" { ownerChanged(message) }
         var hearers: [(Rule, Subscriber)] = []
-        for rule in rules.values where isFrom(sender, rule.match) && message.agrees(with: rule.match) {
+        for rule in rules.values where message.agrees(with: rule.match) {
+            guard isFrom(sender, rule.match) else {
+                for subscriber in rule.subscribers { subscriber.onStranger() }
+                continue
+            }
             for subscriber in rule.subscribers { hearers.append((rule, subscriber)) }
         }
         for (rule, subscriber) in hearers where rule.subscribers.contains(where: { $0 === subscriber }) {

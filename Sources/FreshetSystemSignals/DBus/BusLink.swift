@@ -23,12 +23,16 @@ final class BusLink: @unchecked Sendable {
     /// Who listens to a match.
     final class Subscriber: Sendable {
         let onStanding: @Sendable (BusStanding) -> Void
+        /// Called for a message that would be wanted, had another sender sent it.
+        let onStranger: @Sendable () -> Void
         let handler: @Sendable (BusMessage) -> Void
 
         init(
-            onStanding: @escaping @Sendable (BusStanding) -> Void, handler: @escaping @Sendable (BusMessage) -> Void
+            onStanding: @escaping @Sendable (BusStanding) -> Void, onStranger: @escaping @Sendable () -> Void = {},
+            handler: @escaping @Sendable (BusMessage) -> Void
         ) {
             self.onStanding = onStanding
+            self.onStranger = onStranger
             self.handler = handler
         }
     }

@@ -70,6 +70,7 @@ public final class BusSignal: Sendable {
     private let bus: BusConnection
     private let source = SignalSource(BusSignals.signalName)
     let current = CurrentValue(BusStanding.connecting)
+    private let strangers = Counter()
     private let subscription = Mutex<BusSubscription?>(nil)
     private let onEnd: @Sendable () -> Void
 
@@ -84,15 +85,31 @@ public final class BusSignal: Sendable {
     func begin() {
         let subscription = bus.subscribe(match) { [current] standing in
             current.value = standing
+        } onStranger: { [strangers] in
+            strangers.count()
         } _: { [source] message in
             source.fire("\(message.interface).\(message.member) from \(message.sender) at \(message.path)")
         }
         self.subscription.withLock { $0 = subscription }
     }
 
+    /// How many messages were what the match wants but for their sender, and so fired nothing.
+    public var ignoredMessages: UInt64 { strangers.value }
+
+    /// Fires the signal by hand.
+    package func raise(_ detail: String) { source.fire(detail) }
+
     /// Whether it is heard.
     public var standing: BusStanding { current.value }
 
     /// How it stands first, then what becomes of that; a slow reader gets the newest.
     public var standings: some AsyncSequence<BusStanding, Never> & Sendable { current }
+}
+
+/// Counts, from any thread.
+private final class Counter: Sendable {
+    private let counted = Atomic<UInt64>(0)
+
+    var value: UInt64 { counted.load(ordering: .relaxed) }
+    func count() { counted.add(1, ordering: .relaxed) }
 }

@@ -314,7 +314,12 @@ public final class FileMonitor: Sendable {
             guard let followed = state.followed[order.follower] else { return (nil, nil) }
             let delta = FileDelta(from: followed.trail.end, to: look.trail.end, heard: order.events)
             if state.take(look, of: order.follower) { state.followed[order.follower]?.fact.since = .now }
-            if delta.detail != nil { state.counts.fired += 1 } else { state.counts.minor += 1 }
+            if delta.detail != nil {
+                state.counts.fired += 1
+            } else {
+                state.counts.minor += 1
+                followed.watch?.passOver()
+            }
             let fact = state.followed[order.follower]?.fact
             // A watch that is told nothing is kept as well: its last release must not be under the lock.
             let news = followed.watch.map {

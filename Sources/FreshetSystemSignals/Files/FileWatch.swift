@@ -1,10 +1,12 @@
 public import FreshetSignals
+import Synchronization
 
 /// One path that a ``FileMonitor`` follows, for as long as this is kept.
 public final class FileWatch: Sendable {
     public let path: String
     private let source: SignalSource
     let current: CurrentValue<FileFact>
+    private let passedOver = Atomic<UInt64>(0)
     private let onEnd: @Sendable () -> Void
 
     init(_ path: String, _ fact: FileFact, onEnd: @escaping @Sendable () -> Void) {
@@ -26,6 +28,14 @@ public final class FileWatch: Sendable {
     /// The present state first, then what becomes of it; a slow reader gets the newest.
     public var facts: some AsyncSequence<FileFact, Never> & Sendable { current }
 
+    /// How often something was heard that fired nothing: on the way to the path, or of its rights and times. What came
+    /// between two turns of the loop is one.
+    public var minorChanges: UInt64 { passedOver.load(ordering: .relaxed) }
+
+    /// Fires the signal by hand. What is known of the file stays.
+    package func raise(_ detail: String) { source.fire(detail) }
+
+    func passOver() { passedOver.add(1, ordering: .relaxed) }
     func set(_ fact: FileFact) { current.value = fact }
     func fire(_ detail: String) { source.fire(detail) }
 }

@@ -39,7 +39,8 @@ public final class NetworkMonitor: Sendable {
     public struct Counts: Hashable, Sendable {
         /// Firings, of all targets.
         public var fired: UInt64 = 0
-        /// Changes that were seen and fired nothing.
+        /// What the kernel said and was neither a firing nor a loss, of all targets: a lifetime, another link, a second
+        /// family. What came between two turns of the loop is one.
         public var minor: UInt64 = 0
         /// How often links and addresses were listed anew: once at the start, and after each loss of messages.
         public var listings: UInt64 = 0
@@ -164,6 +165,9 @@ public final class NetworkMonitor: Sendable {
         }
     }
 
+    /// How often the kernel said something that did not matter to a target, since that is followed.
+    public func minorChanges(of target: NetworkTarget) -> UInt64 { state.withLock { $0.machine.minor(of: target) } }
+
     /// How often the kernel was asked for all targets, for tests.
     var looks: UInt64 { state.withLock { $0.looks } }
 
@@ -210,6 +214,13 @@ public final class NetworkMonitor: Sendable {
     /// only if a path is another one.
     public func beginEpoch() {
         turn(settled: false, beginsEpoch: true)
+    }
+
+    /// Fires the signal of a target by hand, as if its path had changed: an epoch begins first. What is known of the
+    /// network stays. To be called on the loop's thread.
+    package func raise(_ target: NetworkTarget, _ detail: String) {
+        beginEpoch()
+        trigger.activate(for: target, detail)
     }
 
     /// Reads what there is, asks, and tells. On the loop's thread.
@@ -265,7 +276,7 @@ public final class NetworkMonitor: Sendable {
         if followed.hasGaps || state.needsListing { list(&state) }
         var answers: [IPAddress: RouteAnswer] = [:]
         for address in state.machine.questions { answers[address] = sockets.questions.route(to: address) }
-        var outcome = state.machine.look(answers, at: now, after: before)
+        var outcome = state.machine.look(answers, heard: followed.count > 0, at: now, after: before)
         if state.needsListing { outcome.isIncomplete = true }
         return outcome
     }

@@ -21,6 +21,8 @@ struct ReachabilityMachine: Sendable {
     private struct Entry {
         var snapshot: NetworkSnapshot
         var fact: NetworkFact
+        /// What was heard since it is followed, and was neither a firing nor a loss.
+        var minor: UInt64 = 0
     }
 
     var tables = KernelTables()
@@ -52,6 +54,9 @@ struct ReachabilityMachine: Sendable {
         return fact
     }
 
+    /// How often something was heard that did not matter to a target, since it is followed.
+    func minor(of target: NetworkTarget) -> UInt64 { entries[target]?.minor ?? 0 }
+
     mutating func remove(_ target: NetworkTarget) {
         guard entries.removeValue(forKey: target) != nil else { return }
         targets.removeAll { $0 == target }
@@ -73,9 +78,12 @@ struct ReachabilityMachine: Sendable {
 
     /// Compares what is now with what was.
     ///
-    /// - Parameter before: what has to be told besides, and before; what is found belongs to its epoch.
+    /// - Parameters:
+    ///   - heard: the kernel said that something changed. If a target is as it was, that was minor for it.
+    ///   - before: what has to be told besides, and before; what is found belongs to its epoch.
     mutating func look(
-        _ answers: [IPAddress: RouteAnswer], at now: ContinuousClock.Instant, after before: Outcome = Outcome()
+        _ answers: [IPAddress: RouteAnswer], heard: Bool = false, at now: ContinuousClock.Instant,
+        after before: Outcome = Outcome()
     ) -> Outcome {
         var outcome = before
         for target in targets {
@@ -87,6 +95,10 @@ struct ReachabilityMachine: Sendable {
                     continue
                 }
                 snapshot.states[address.family] = state
+            }
+            if heard, snapshot == entry.snapshot {
+                entries[target]?.minor += 1
+                minor += 1
             }
             apply(snapshot, to: target, entry, at: now, &outcome)
         }
@@ -134,6 +146,7 @@ struct ReachabilityMachine: Sendable {
         if delta == .becameReachable || delta == .pathChanged { begin(&outcome) }
         var fact = NetworkFact(target, snapshot, at: now, epoch: entry.fact.epoch)
         var firing: String?
+        var ignored = entry.minor
         switch delta {
         case .becameReachable:
             fact.epoch = epoch
@@ -147,9 +160,10 @@ struct ReachabilityMachine: Sendable {
             fact.since = entry.fact.since
             fact.changedAt = entry.fact.changedAt
             minor += 1
+            ignored += 1
         }
         if firing != nil { fired += 1 }
-        entries[target] = Entry(snapshot: snapshot, fact: fact)
+        entries[target] = Entry(snapshot: snapshot, fact: fact, minor: ignored)
         outcome.changes.append(Change(fact: fact, firing: firing))
     }
 }

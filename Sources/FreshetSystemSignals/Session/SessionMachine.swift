@@ -33,6 +33,9 @@ struct SessionMachine: Sendable {
     private(set) var fact: SessionFact
     /// The number of the present listing.
     private(set) var listing: UInt64 = 0
+    /// What logind told that fired nothing: a lock, a switch away, an end, a session that does not count. Its answers to
+    /// a listing are not news, and do not count.
+    private(set) var minor: UInt64 = 0
 
     private var logind: Logind
     /// What firings are measured by; nil: nothing is known yet.
@@ -108,8 +111,9 @@ struct SessionMachine: Sendable {
     /// A session's properties; nil: it is gone.
     mutating func answered(_ path: String, _ properties: LogindMessage.Properties?, listing number: UInt64) -> Outcome {
         guard number == listing, open.remove(path) != nil else { return Outcome() }
+        let isNews = stage == .settled
         take(path, properties)
-        return advance()
+        return isNews ? counted(advance()) : advance()
     }
 
     private mutating func take(_ path: String, _ properties: LogindMessage.Properties?) {
@@ -135,7 +139,7 @@ struct SessionMachine: Sendable {
         isWaiting.remove(path)
         others.remove(path)
         heard.sessions[path] = nil
-        return advance()
+        return counted(advance())
     }
 
     /// A session's properties have changed.
@@ -143,12 +147,19 @@ struct SessionMachine: Sendable {
         // Its answer comes after this, and has it all.
         guard !open.contains(path) else { return Outcome() }
         if change.isVague { return added(path) }
-        guard change.isActive != nil || change.isLocked != nil, !others.contains(path) else { return Outcome() }
+        guard change.isActive != nil || change.isLocked != nil, !others.contains(path) else {
+            return counted(Outcome())
+        }
         guard var session = heard.sessions[path] else { return stage == .settled ? added(path) : Outcome() }
         session.isActive = change.isActive ?? session.isActive
         session.isLocked = change.isLocked ?? session.isLocked
         heard.sessions[path] = session
-        return advance()
+        return counted(advance())
+    }
+
+    private mutating func counted(_ outcome: Outcome) -> Outcome {
+        if outcome.arrivals.isEmpty { minor += 1 }
+        return outcome
     }
 
     private mutating func request(_ path: String) {

@@ -57,6 +57,13 @@ public final class SessionMonitor: Sendable {
     /// The present state first, then what becomes of it; a slow reader gets the newest.
     public var facts: some AsyncSequence<SessionFact, Never> & Sendable { current }
 
+    /// How often logind told of what fired nothing: a lock, a switch away, the end of a session, a session that does not
+    /// count.
+    public var minorChanges: UInt64 { state.withLock { $0.machine.minor } }
+
+    /// Fires the signal by hand. What is known of sessions stays.
+    package func raise(_ detail: String) { source.fire(detail) }
+
     // MARK: logind
 
     private func listen(to bus: BusConnection) {

@@ -63,6 +63,9 @@ struct SleepMachine: Sendable {
     private(set) var fact: SleepFact
     /// When ``deadlinePassed(at:)`` is to be called.
     private(set) var deadline: Instant?
+    /// What a witness said that was no wake: a sleep that is too short, a clock that was set, a `(false)` that logind
+    /// repeats, a `(true)` after which nothing came.
+    private(set) var minor: UInt64 = 0
 
     private var phase = Phase.awake
     private var slept: ClosedRange<Duration>
@@ -111,7 +114,9 @@ struct SleepMachine: Sendable {
         guard jump == .zero else {
             // A clock behind what it was is another time name space's (time_namespaces(7)); it is the new measure.
             slept = reading.slept
-            return jump >= Self.shortestSleep ? jumped(by: jump, at: now) : nil
+            if jump >= Self.shortestSleep { return jumped(by: jump, at: now) }
+            if jump > .zero { minor += 1 }
+            return nil
         }
         // The difference stands still: each look can only tell more exactly where.
         slept = slept.clamped(to: reading.slept)
@@ -159,6 +164,7 @@ struct SleepMachine: Sendable {
         wall = reading.wall
         wallReadAt = now
         wallDiffersSince = nil
+        if isStep || wasSet && step != .zero { minor += 1 }
         guard isStep else { return nil }
         fact.clockSteppedAt = now
         return "the clock was set \(step < .zero ? "back" : "forward") by \(size.inSeconds)"
@@ -208,7 +214,9 @@ struct SleepMachine: Sendable {
         let isNews: Bool
         switch before {
         case .preparing(let hasSlept): isNews = !hasSlept
-        case .awake: isNews = isFirst && !(jumpedAt.map { now - $0 <= Self.sameSleep } ?? false)
+        case .awake:
+            isNews = isFirst && !(jumpedAt.map { now - $0 <= Self.sameSleep } ?? false)
+            if !isFirst { minor += 1 }
         }
         return isNews ? woke(after: nil, at: now, "awake again, says logind") : nil
     }
@@ -224,5 +232,6 @@ struct SleepMachine: Sendable {
         guard let due = deadline, due <= now else { return }  // it was taken back when it was on its way
         deadline = nil
         fact.isGoingToSleep = false
+        minor += 1
     }
 }

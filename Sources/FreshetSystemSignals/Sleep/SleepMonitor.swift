@@ -104,6 +104,17 @@ public final class SleepMonitor: Sendable {
     /// The present state first, then what becomes of it; a slow reader gets the newest.
     public var facts: some AsyncSequence<SleepFact, Never> & Sendable { current }
 
+    /// How often a witness told of what was no wake: a sleep shorter than a second, a wall clock that was set, a sleep
+    /// that was announced and did not come. Two witnesses of one wake are not counted.
+    public var minorChanges: UInt64 { state.withLock { $0.machine.minor } }
+
+    /// Fires `resume` by hand, as if the machine had woken up: the hook is called first. The fact stays. To be called on
+    /// the loop's thread.
+    package func raise(_ detail: String) {
+        onResume()
+        resume.fire(detail)
+    }
+
     // MARK: Witnesses
 
     /// Returns whether the machine woke up: then who hears of it comes before the timers.

@@ -9,6 +9,7 @@ package final class ScriptedService: ControlService {
         package var reload: Result<ReloadSummary, ControlError> = .success(ReloadSummary())
         package var warnings: [ConfigurationDiagnostic] = []
         package var signals: [SignalStatus] = []
+        package var fired: Result<Int, ControlError> = .success(0)
         package var logLevel = LogLevel.info
         /// What happens before a refresh is answered.
         package var beforeRefresh: (@Sendable (String) async -> Void)?
@@ -53,6 +54,14 @@ package final class ScriptedService: ControlService {
     }
 
     package func signals() async -> [SignalStatus] { script.withLock { $0.signals } }
+
+    package func fireSignal(_ name: String, asker: String) async throws(ControlError) -> Int {
+        let result = script.withLock { script in
+            script.asked.append("fire \(name) for \(asker)")
+            return script.fired
+        }
+        return try result.get()
+    }
 
     package func logLevel() async -> LogLevel { script.withLock { $0.logLevel } }
 

@@ -32,7 +32,8 @@ import Testing
     @Test(
         "a wrong command line is status 64, and says why on standard error",
         arguments: [
-            "status --no-such-option", "refresh", "refresh --all jwks", "get", "get a b", "signals x",
+            "status --no-such-option", "signals fire", "signals fier network", "refresh", "refresh --all jwks", "get",
+            "get a b", "signals x",
             "--no-such-option", "log-level loud", "log-level 8", "log-level info debug",
             "list --socket",
         ])
@@ -68,8 +69,7 @@ import Testing
                 \u{20} refresh                 Run pipelines now.
                 \u{20} get                     Print the content of a pipeline's current copy.
                 \u{20} monitor                 Follow signals, runs and states as they happen.
-                \u{20} signals                 Show the sources of signals: the present facts, and
-                \u{20}                         what fired last.
+                \u{20} signals                 Show, follow or raise the sources of signals.
                 \u{20} reload                  Have the daemon read its configuration again.
                 \u{20} log-level               Show how much the daemon logs, or change it.
                 \u{20} check                   Check the configuration, without the daemon.
@@ -94,6 +94,9 @@ import Testing
             ("--socket=/s list", "list --socket=/s"), ("status --json", "status --json"),
             ("--help status", "--help status"),
             ("--json", "--json"), ("--wait refresh x", "--wait refresh x"),
+            ("--json signals fire x", "signals fire --json x"),
+            ("--json signals --socket /s fire x", "signals fire --json --socket /s x"),
+            ("signals --follow fire", "signals --follow fire"), ("-q signals", "signals -q"),
         ])
     func optionsBeforeVerb(line: String, expected: String) {
         let arguments = line.split(separator: " ").map(String.init)

@@ -34,7 +34,7 @@ private func service() -> ScriptedService {
             failure: FailureStatus(message: "the origin answered 503", since: now - 10 * minute, attempts: 7))
         script.signals = [
             SignalStatus(
-                name: "network", fact: "reachable via enp3s0", fired: 4, lastFired: now - 2 * minute,
+                name: "network", fact: "reachable via enp3s0", fired: 4, ignored: 17, lastFired: now - 2 * minute,
                 lastDetail: "new gateway"),
             SignalStatus(name: "resume", fact: "", unavailable: "no logind"),
         ]
@@ -243,18 +243,162 @@ private func service() -> ScriptedService {
             talk: "freshetctl: 'prices' has no copy yet; 'freshetctl status prices' says why\n")
     }
 
-    @Test("signals shows the present facts, and what is missing")
+    @Test("signals shows the present facts, what is missing, and how much was heard and ignored")
     func signals() async throws {
         try await check(
             "signals",
             output: """
-                SIGNAL  FACT                   FIRED LAST     DETAIL
-                network reachable via enp3s0       4 2min ago new gateway
-                resume  unavailable: no logind     0 -
+                SIGNAL  FACT                   FIRED IGNORED LAST     DETAIL
+                network reachable via enp3s0       4      17 2min ago new gateway
+                resume  unavailable: no logind     0       - -
 
                 2 signals listed.
 
                 """)
+    }
+
+    @Test("signals fits a terminal of 80 columns")
+    func signalsOnTerminal() async throws {
+        let service = service()
+        service.change { script in
+            script.signals.append(
+                SignalStatus(
+                    name: "dbus system interface=org.example.Printer member=Done", fact: "heard from :1.41",
+                    fired: 12, ignored: 3, lastFired: Transcript.now - minute,
+                    lastDetail: "org.example.Printer.Done from :1.41 at /org/example/Printer"))
+        }
+        let transcript = Transcript()
+        try await withControlServer(service) { path in
+            let context = transcript.context(
+                environment: ["FRESHET_SOCKET": path, "SYSTEMD_COLORS": "0"], columns: 80)
+            #expect(Freshetctl.run(["signals"], context) == .success)
+        }
+        #expect(
+            transcript.output == """
+                SIGNAL             FACT               FIRED IGNORED LAST     DETAIL
+                network            reachable via enp…     4      17 2min ago new gateway
+                resume             unavailable: no l…     0       - -
+                dbus system inter… heard from :1.41      12       3 1min ago org.example.Printe…
+
+                3 signals listed.
+
+                """)
+        #expect(transcript.output.split(separator: "\n").allSatisfy { $0.count <= 80 })
+    }
+
+    /// What is printed of these events, until nobody reads.
+    private func followed(
+        _ arguments: [String], _ service: ScriptedService, _ events: [ControlEvent]
+    ) async throws -> (output: String, talk: String) {
+        let transcript = Transcript()
+        try await withControlServer(service) { path in
+            var context = transcript.context(environment: ["FRESHET_SOCKET": path]) { output in
+                output.count { $0 == "\n" } < events.count
+            }
+            context.isTerminal = true
+            context.environment["SYSTEMD_COLORS"] = "0"
+            let talk = context.talk
+            context.talk = { text in
+                talk(text)
+                for event in events { service.events.publish(event) }
+            }
+            #expect(Freshetctl.run(arguments, context) == .success)
+        }
+        return (transcript.output, transcript.talk)
+    }
+
+    private let occurrences = [
+        ControlEvent.signal("network", number: 4, detail: "path changed: via 192.0.2.1", at: Transcript.now),
+        .signal(
+            "network", number: 1, detail: "reachable via wan0", source: "network 192.0.2.7", at: Transcript.now + 9_000),
+        .fact("resume", "going to sleep", at: Transcript.now + 42_000),
+        .signal("operator", number: 2, detail: "refresh", pipeline: "jwks", at: Transcript.now + 50_000),
+        .signal("resume", number: 1, at: Transcript.now + 60_000),
+        .skipped(3, at: Transcript.now + 70_000),
+    ]
+
+    @Test("signals --follow prints a line for each occurrence and each change of a fact, until nobody reads")
+    func followSignals() async throws {
+        let service = service()
+        service.change { $0.signals.append(SignalStatus(name: "operator", fact: "")) }
+        let (output, talk) = try await followed(["signals", "--follow"], service, occurrences)
+        #expect(
+            output == """
+                02:39:23.000 network #4: path changed: via 192.0.2.1
+                02:39:23.009 network 192.0.2.7 #1: reachable via wan0
+                02:39:23.042 resume is now: going to sleep
+                02:39:23.050 operator #2 for jwks: refresh
+                02:39:23.060 resume #1
+                02:39:23.070 3 events were missed here, as this client read too slowly
+
+                """)
+        #expect(talk == "Listening; end with Ctrl-C.\n")
+    }
+
+    @Test("signals --follow --json prints a JSON object a line")
+    func followSignalsAsJSON() async throws {
+        let (output, _) = try await followed(
+            ["signals", "--follow", "--json"], service(), Array(occurrences.prefix(2)))
+        #expect(
+            output == """
+                {"at":1795228763000000,"detail":"path changed: via 192.0.2.1","kind":"signal","number":4,\
+                "signal":"network"}
+                {"at":1795228763009000,"detail":"reachable via wan0","kind":"signal","number":1,\
+                "signal":"network","source":"network 192.0.2.7"}
+
+                """)
+    }
+
+    @Test("signals --follow of what does not exist is a failure with a suggestion, and names need --follow")
+    func followUnknown() async throws {
+        try await check(
+            "signals --follow network resum", status: .failure,
+            talk: "freshetctl: there is no signal 'resum'; did you mean 'resume'?\n")
+        try await check(
+            "signals --follow tide", status: .failure,
+            talk: "freshetctl: there is no signal 'tide'; 'freshetctl signals' shows those that there are\n")
+        let transcript = Transcript()
+        #expect(freshetctl("signals network", transcript, socket: "/nonexistent/s") == .usage)
+        #expect(transcript.talk.contains("Names go with --follow; 'freshetctl signals fire NAME' raises a signal."))
+    }
+
+    @Test("signals --follow says that the daemon has ended: status 69")
+    func followEnds() {
+        let failure = CommandFailure(
+            .closed, socket: "/run/s", isInstalled: true, times: Times(now: 0, timeZone: { _ in (0, "UTC") }))
+        #expect(failure.status == .notRunning && failure.message.contains("it stops"))
+    }
+
+    @Test("signals fire says how many pipelines heard it, unless it is to be quiet")
+    func fire() async throws {
+        let service = service()
+        for (count, heard) in [
+            (0, "no pipeline listens to it"), (1, "heard by 1 pipeline"), (2, "heard by 2 pipelines"),
+        ] {
+            service.change { $0.fired = .success(count) }
+            try await check("signals fire network 192.0.2.7", service, talk: "network 192.0.2.7: raised, \(heard)\n")
+        }
+        #expect(service.asked.first?.hasPrefix("fire network 192.0.2.7 for user ") == true)
+        try await check("signals fire resume --quiet", service)
+        try await check("--json signals fire resume", service, output: #"{"pipelines":2}"# + "\n")
+    }
+
+    @Test("signals fire of what is a pipeline's own names the remedy; of what does not exist, what was meant")
+    func fireRefused() async throws {
+        let service = service()
+        service.change { $0.fired = .failure(.cannotFire(name: "timer")) }
+        try await check(
+            "signals fire timer", service, status: .failure,
+            talk: "freshetctl: 'timer' is not raised by hand: it is a single pipeline's, and 'freshetctl refresh NAME' "
+                + "runs one\n")
+        service.change { $0.fired = .failure(.noSuchSignal(name: "netwrk", suggestion: "network")) }
+        try await check(
+            "signals fire netwrk", service, status: .failure,
+            talk: "freshetctl: there is no signal 'netwrk'; did you mean 'network'?\n")
+        try await check(
+            "signals fire network", service, rights: strangerRights, status: .notPermitted,
+            talk: "freshetctl: you may not do this; do it as root, or as a member of the group freshet "
+                + "('adduser NAME freshet')\n")
     }
 
     @Test("reload says what changed, and warns")

@@ -1,6 +1,7 @@
 import ControlTestSupport
 import FreshetControl
 import FreshetVarlink
+import Glibc
 import Testing
 
 @Suite(.serialized, .timeLimit(.minutes(1))) struct ControlDispatcherTests {
@@ -196,6 +197,111 @@ import Testing
             #expect(heard == [nil, events[0], events[2]])
         }
         #expect(!service.events.isObserved, "when the client has gone, nobody listens any more")
+    }
+
+    /// A daemon with these sources of signals.
+    private func service(signals: [String]) -> ScriptedService {
+        let service = ScriptedService()
+        service.change { $0.signals = signals.map { SignalStatus(name: $0, fact: "there") } }
+        return service
+    }
+
+    @Test(
+        "who follows signals gets occurrences and facts of what was named: a source, or all of a signal",
+        arguments: [
+            (nil, ["network", "network 192.0.2.7", "resume", "file /a", "operator", "resume"]),
+            (["network"], ["network", "network 192.0.2.7"]), (["network 192.0.2.7"], ["network 192.0.2.7"]),
+            (["resume", "file"], ["resume", "file /a", "resume"]),
+        ] as [([String]?, [String])])
+    func followSignals(names: [String]?, expected: [String]) async throws {
+        let service = service(signals: ["file /a", "network", "network 192.0.2.7", "operator", "resume"])
+        let events = [
+            ControlEvent.signal("network", number: 1, at: 1),
+            .signal("network", number: 1, source: "network 192.0.2.7", at: 2),
+            .state(.loading, of: "jwks", at: 3),
+            .fact("resume", "going to sleep", at: 4),
+            .signal("file /a", number: 7, detail: "replaced", at: 5),
+            .signal("operator", number: 2, pipeline: "jwks", at: 6),
+            .reloaded(detail: "", at: 7),
+            .signal("resume", number: 1, at: 8),
+        ]
+        try await withControlServer(service, rights: strangerRights) { path in
+            let client = try ControlClient(path: path)
+            var heard: [String] = []
+            try client.followSignals(names) { event in
+                guard let event else {
+                    for event in events { service.events.publish(event) }
+                    return true
+                }
+                heard.append(event.source ?? event.signal ?? "")
+                return heard.count < expected.count
+            }
+            #expect(heard == expected)
+        }
+    }
+
+    @Test("a follower that does not read is told how many of its events it missed, and others do not count")
+    func slowFollower() async throws {
+        let service = service(signals: ["network", "file /a"])
+        let limit = ControlEvents.queueLimit
+        let observation = service.events.observe(SignalSelection(["network"]).wants)
+        for number in 1...limit + 3 {
+            service.events.publish(.signal("network", number: Int64(number), at: 0))
+            service.events.publish(.signal("file /a", number: Int64(number), at: 0))
+        }
+        #expect(await observation.next() == .skipped(3, at: 0))
+        for number in 4...limit + 3 {
+            #expect(await observation.next()?.number == Int64(number))
+        }
+    }
+
+    @Test("monitor leaves facts out")
+    func monitorWithoutFacts() async throws {
+        let service = ScriptedService()
+        try await withControlServer(service) { path in
+            var heard: [ControlEvent?] = []
+            try ControlClient(path: path).monitor { event in
+                if event == nil {
+                    service.events.publish(.fact("resume", "going to sleep", at: 1))
+                    service.events.publish(.signal("resume", number: 1, at: 2))
+                }
+                heard.append(event)
+                return heard.count < 2
+            }
+            #expect(heard == [nil, .signal("resume", number: 1, at: 2)])
+        }
+    }
+
+    @Test("a signal that does not exist is refused with a suggestion")
+    func unknownSignal() async throws {
+        let service = service(signals: ["file /a", "network", "resume"])
+        try await withControlServer(service) { path in
+            let client = try ControlClient(path: path)
+            let refusal = ControlClient.Failure.refused(.noSuchSignal(name: "resum", suggestion: "resume"))
+            #expect(throws: refusal) { try client.followSignals(["network", "resum"]) { _ in true } }
+            #expect(throws: ControlClient.Failure.refused(.noSuchSignal(name: "zzz", suggestion: nil))) {
+                try client.followSignals(["zzz"]) { _ in true }
+            }
+            #expect(throws: VarlinkClientError.refused(.expectedMore)) {
+                try VarlinkClient(path: path).call(ControlInterface.name + ".FollowSignals")
+            }
+        }
+        #expect(SignalSelection.suggestion(for: "file", among: ["file /a", "fils"]) == "file /a")
+    }
+
+    @Test("a signal is fired for who asks, by the kernel's word, and the number of hearers is the answer")
+    func fireSignal() async throws {
+        let service = service(signals: ["network"])
+        service.change { $0.fired = .success(3) }
+        try await withControlServer(service) { path in
+            let client = try ControlClient(path: path)
+            #expect(try client.fireSignal("network").pipelines == 3)
+            for refusal in [ControlError.cannotFire(name: "timer"), .noSuchSignal(name: "x", suggestion: nil)] {
+                service.change { $0.fired = .failure(refusal) }
+                #expect(throws: ControlClient.Failure.refused(refusal)) { try client.fireSignal("timer") }
+            }
+        }
+        #expect(service.asked.first == "fire network for user \(geteuid()), process \(getpid())")
     }
 
     @Test("monitor without more is refused")

@@ -17,6 +17,16 @@ struct SleepNewsTests {
         #expect(news.heard(.available) == nil)
     }
 
+    @Test("the machine woke up once for each wake; raised by hand, `resume` is none")
+    func woke() {
+        var news = SleepNews()
+        let now = ContinuousClock.now
+        #expect(news.woke(SleepFact()) == false)
+        #expect(news.woke(SleepFact(awakeSince: now)) == true)
+        #expect(news.woke(SleepFact(awakeSince: now)) == false)
+        #expect(news.woke(SleepFact(awakeSince: now + .seconds(1))) == true)
+    }
+
     @Test("where logind is there from the start nothing is said, until it is not")
     func thereAtOnce() {
         var news = SleepNews()

@@ -47,6 +47,34 @@ struct BusSignalsTests {
         }
     }
 
+    @Test("a message that is wanted but for its sender is counted, and fires nothing")
+    func strangers() async throws {
+        try await BusBed.with { bed in
+            try await bed.start()
+            let bus = await bed.connection()
+            let followed = BusSignals(bus).follow(Self.match)
+            let owner = try await BusPeer.connected(to: bed.address)
+            let stranger = try await BusPeer.connected(to: bed.address)
+            try await owner.own("org.example.Printer")
+            let ownerName = try await owner.uniqueName
+            try await followed.reach { $0 == .inForce(sender: ownerName) }
+            var causes = followed.signal.causes.makeAsyncIterator()
+            let name = try #require(await bed.run { bus.uniqueName })
+            let (interface, path) = ("org.example.Printer", "/org/example/Printer")
+            for _ in 1...3 { try await stranger.emit("Done", of: interface, at: path, to: name, [.string("page")]) }
+            try await stranger.emit("Other", of: interface, at: path, to: name, [.string("page")])
+            // By way of the bus, in order: when it has answered this, it has delivered those.
+            _ = try await stranger.uniqueName
+            try await owner.emit("Done", of: interface, at: path, [.string("page")])
+            #expect(await causes.next(isolation: nil)?.first?.count == 1)
+            #expect(await bed.run { followed.ignoredMessages } == 3)
+            followed.raise("by hand")
+            #expect(await causes.next(isolation: nil)?.first?.last.detail == "by hand")
+            await owner.leave()
+            await stranger.leave()
+        }
+    }
+
     @Test("a match is followed once, for as long as somebody keeps it")
     func shared() async throws {
         try await BusBed.with { bed in

@@ -47,6 +47,20 @@ struct FileMonitorTests {
             #expect(cause?.details == ["written"])
             #expect(cause?.first?.first.number == 1)
             #expect(cause?.first?.first.signal == "file \(bed.path("a"))")
+            let ignored = watch.minorChanges
+            watch.raise("by hand")
+            #expect(await causes.next(isolation: nil)?.details == ["by hand"])
+            #expect(watch.minorChanges == ignored && watch.fact.exists)
+            // A look that finds what was there: its directory is moved away and back.
+            bed.folder("d")
+            let below = bed.monitor.watch(bed.path("d/none"))
+            bed.rename("d", "e")
+            bed.rename("e", "d")
+            let after = bed.monitor.watch(bed.path("after"))
+            var looks = after.signal.causes.makeAsyncIterator()
+            try bed.write("after", "x")
+            _ = await looks.next(isolation: nil)
+            #expect(below.minorChanges > 0)
         }
     }
 

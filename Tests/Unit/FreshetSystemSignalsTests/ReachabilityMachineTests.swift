@@ -40,13 +40,17 @@ struct ReachabilityMachineTests {
 
         // The same again: nothing.
         #expect(machine.look(try answers(v4: via1), at: at(11)) == ReachabilityMachine.Outcome())
+        #expect(machine.minor(of: .elsewhere) == 0)
+        // The same again although the kernel spoke, of something else: minor.
+        #expect(machine.look(try answers(v4: via1), heard: true, at: at(11)) == ReachabilityMachine.Outcome())
+        #expect(machine.minor(of: .elsewhere) == 1 && machine.minor == 1)
 
         // IPv6 comes later: the fact says so, nothing fires, and neither grace nor age begin anew.
         outcome = machine.look(try answers(v4: via1, v6: route("fe80::1", from: "2001:db8:1::2")), at: at(12))
         fact = try #require(outcome.changes.first?.fact)
         #expect(outcome.epoch == nil && outcome.changes.first?.firing == nil)
         #expect(fact.paths.count == 2 && fact.changedAt == at(10) && fact.epoch == 1)
-        #expect(machine.minor == 1)
+        #expect(machine.minor == 2)
 
         // Another gateway.
         let via9 = try route("192.0.2.9", from: "192.0.2.2")
@@ -68,7 +72,9 @@ struct ReachabilityMachineTests {
         machine.tables.apply(.link(index: 2, Link(name: Array("wan0".utf8), flags: 0x41)))
         outcome = machine.look(try answers(v4: via9), at: at(31))
         #expect(outcome.epoch == 3)
-        #expect(machine.fired == 3 && machine.minor == 1)
+        #expect(machine.fired == 3 && machine.minor == 2 && machine.minor(of: .elsewhere) == 2)
+        machine.remove(.elsewhere)
+        #expect(machine.minor(of: .elsewhere) == 0)
     }
 
     @Test("all targets that change at one look begin one epoch")

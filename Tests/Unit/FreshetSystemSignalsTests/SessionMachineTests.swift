@@ -75,6 +75,27 @@ struct SessionMachineTests {
         #expect(machine.fact.logind == .available)
     }
 
+    @Test("what fires nothing is counted, and answers to a listing are not")
+    func minor() {
+        var machine = machine(.local, logindSession("3", active: true))
+        #expect(machine.minor == 0)
+        let path = sessionPath("3")
+        #expect(machine.changed(path, LogindMessage.Change(isLocked: true)).arrivals == [])
+        #expect(machine.minor == 1)
+        #expect(machine.changed(path, LogindMessage.Change(isLocked: false)).arrivals.count == 1)
+        #expect(machine.minor == 1)
+        // Idle hints and the like.
+        #expect(machine.changed(path, LogindMessage.Change()) == .init())
+        #expect(machine.minor == 2)
+        #expect(machine.removed(path).arrivals == [])
+        #expect(machine.minor == 3)
+        // A new one is asked for; that it counts, or is gone, comes with the answer.
+        #expect(machine.added(sessionPath("4")).asks == [sessionPath("4")])
+        #expect(machine.minor == 3)
+        #expect(machine.answered(sessionPath("4"), nil, listing: machine.listing).arrivals == [])
+        #expect(machine.minor == 4)
+    }
+
     @Test("what is found at the start is how it is; what changes is news")
     func start() {
         var machine = machine(.local, logindSession("3", active: true))

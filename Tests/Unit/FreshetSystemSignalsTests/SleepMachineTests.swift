@@ -47,6 +47,36 @@ private let nothing = SleepMachine.Outcome()
 
 @Suite("Sleep and wake, as a dialogue")
 struct SleepMachineTests {
+    @Test("what was heard and is no wake is counted; a second witness of a wake is not")
+    func minor() {
+        var bench = Bench()
+        #expect(bench.prepare(true) == nothing)
+        bench.sleep(.seconds(60))
+        #expect(bench.wake().resumed != nil)
+        #expect(bench.clockSet() == nothing)
+        #expect(bench.prepare(false) == nothing)
+        #expect(bench.machine.minor == 0)
+        // A sleep that is too short.
+        bench.sleep(.milliseconds(20))
+        #expect(bench.wake() == nothing)
+        #expect(bench.machine.minor == 1)
+        // A clock that was set, by much and by little.
+        bench.wall += .seconds(90)
+        #expect(bench.clockSet().stepped != nil)
+        #expect(bench.machine.minor == 2)
+        bench.wall += .milliseconds(50)
+        #expect(bench.clockSet() == nothing)
+        #expect(bench.machine.minor == 3)
+        // logind repeats itself.
+        #expect(bench.prepare(false) == nothing)
+        #expect(bench.machine.minor == 4)
+        // A sleep that was announced and did not come.
+        #expect(bench.prepare(true) == nothing)
+        bench.pass(SleepMachine.longestPreparation)
+        bench.machine.deadlinePassed(at: bench.now)
+        #expect(bench.machine.minor == 5 && bench.machine.deadline == nil)
+    }
+
     @Test("a boot clock that jumped is a wake, once")
     func jump() {
         var bench = Bench(logind: .unavailable(reason: "no bus"))

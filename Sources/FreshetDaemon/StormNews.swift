@@ -1,9 +1,9 @@
-/// When the network's coming and going is news: the first change at once, then one summary with the number of changes
-/// when it has been stable for a while. A link that flaps is a line or two, not two a flap.
-struct NetworkNews: Hashable, Sendable {
-    /// How long without a change is stable.
+/// When what may come again and again is news: the first change at once, then one summary with the number of changes
+/// when it has been calm for a while. A link that flaps is a line or two, not two a flap.
+struct StormNews: Hashable, Sendable {
+    /// How long without a change is calm.
     static let quiet: Duration = .seconds(5)
-    /// A network that never calms down is said to be so this often.
+    /// What never calms down is said to be so this often.
     static let atMost: Duration = .seconds(60)
 
     enum Verdict: Hashable, Sendable {
@@ -13,7 +13,7 @@ struct NetworkNews: Hashable, Sendable {
     }
 
     enum Summary: Hashable, Sendable {
-        /// It is stable again, after so many changes that nothing was said of.
+        /// It is calm again, after so many changes that nothing was said of.
         case calm(changes: Int)
         /// So many were passed over, and it goes on.
         case goesOn(changes: Int)
@@ -34,6 +34,11 @@ struct NetworkNews: Hashable, Sendable {
     var due: ContinuousClock.Instant? {
         storm.map { $0.changes == 0 ? $0.last + Self.quiet : min($0.last + Self.quiet, $0.since + Self.atMost) }
     }
+
+    /// Changes that nothing was said of yet.
+    var passedOver: Int { storm?.changes ?? 0 }
+    /// There is, or may be, something to be summed up.
+    var isOwed: Bool { storm.map { $0.changes > 0 || $0.wasSaid } ?? false }
 
     mutating func changed(at now: ContinuousClock.Instant) -> Verdict {
         guard var storm, now < storm.last + Self.quiet else {

@@ -1,0 +1,82 @@
+import FreshetControl
+import Glibc
+import Logging
+import Testing
+
+@testable import FreshetDaemon
+
+@Suite("Signals that are raised by hand")
+struct FireSignalTests {
+    private let asker = "user \(geteuid()), process \(getpid())"
+
+    @Test("all that listens hears it as the real thing, and cause, follower and journal say who raised it")
+    func raised() async throws {
+        let home = try Home()
+        try home.write("one", to: "watched")
+        let signals = [
+            "start": "on: [start]", "reload": "on: [reload]", "resume": "on: [resume]", "network": "on: [network]",
+            "foreground": "on: [foreground]", "pipeline other": "{on: [], after: [other]}",
+            "file \(home.path)/watched": "{on: [], files: [\(home.path)/watched]}",
+        ]
+        try home.configure("other", Home.printing("x", to: "other") + "refresh: {on: []}\n")
+        for (index, refresh) in signals.values.sorted().enumerated() {
+            let refresh = refresh.hasPrefix("{") ? refresh : "{\(refresh), fresh-for: 0}"
+            try home.configure("p\(index)", Home.printing("x", to: "p\(index)") + "refresh: \(refresh)\n")
+        }
+        let log = LogBook()
+        let exit = try await withDaemon(home, log) { [asker] client in
+            for (name, refresh) in signals {
+                let index = try #require(signals.values.sorted().firstIndex(of: refresh))
+                // What the start itself asked for is over.
+                #expect(comesTrue { (try? client.status("p\(index)").state) != .loading })
+                let before = try client.signals().first { $0.name == name }
+                #expect(try client.fireSignal(name).pipelines == 1)
+                #expect(
+                    comesTrue {
+                        let causes = try? client.status("p\(index)").lastCauses
+                        return causes?.last?.detail == "raised by hand by \(asker)"
+                    }, "\(name)")
+                let after = try client.signals().first { $0.name == name }
+                #expect(after?.fired == before.map { $0.fired + 1 })
+                #expect(after?.lastDetail == "raised by hand by \(asker)")
+                let cause = try client.status("p\(index)").lastCauses.last
+                #expect(cause?.number == after?.fired)
+                if name == "network" || name.hasPrefix("file") { #expect(after?.fact == before?.fact) }
+            }
+        }
+        #expect(exit == .success)
+        let lines = log.lines.filter { $0.message == "{signal} was raised by hand" }
+        #expect(lines.count == signals.count)
+        #expect(lines.allSatisfy { $0.level == .notice && $0.metadata["by"] == asker })
+        #expect(lines.allSatisfy { $0.metadata["pipelines"] == "1" })
+        #expect(!log.lines.contains { $0.message == "the machine woke up" || $0.message == "configuration in force" })
+    }
+
+    @Test("what is a single pipeline's is refused, and so is what does not exist; nothing fires")
+    func refused() async throws {
+        let home = try Home()
+        try home.configure("a", Home.printing("x", to: "a"))
+        _ = try await withDaemon(home) { client in
+            for name in ["timer", "operator"] {
+                #expect(throws: ControlClient.Failure.refused(.cannotFire(name: name))) { try client.fireSignal(name) }
+            }
+            #expect(throws: ControlClient.Failure.refused(.noSuchSignal(name: "resumee", suggestion: "resume"))) {
+                try client.fireSignal("resumee")
+            }
+            let fired = try client.signals().filter { $0.fired > 0 }.map(\.name)
+            #expect(fired == ["start"])
+        }
+    }
+
+    @Test("a timer's firings are counted")
+    func timers() async throws {
+        let home = try Home()
+        try home.configure("a", Home.printing("x", to: "a") + "refresh: {on: [start], every: 1s, fresh-for: 0}\n")
+        let log = LogBook()
+        _ = try await withDaemon(home, log) { client in
+            #expect(comesTrue { ((try? client.signals())?.first { $0.name == "timer" }?.fired ?? 0) > 0 })
+        }
+        let line = log.lines.first { $0.message == "{signal} fired" && $0.metadata["signal"] == "timer" }
+        #expect(line?.metadata["pipeline"] == "a" && line?.metadata["number"] == "1" && line?.level == .debug)
+    }
+}
