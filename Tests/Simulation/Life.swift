@@ -71,6 +71,11 @@ final class Life: SnapshotStore {
         await disk.rememberRetryAfter(pipeline, until: until)
     }
 
+    func rememberRequests(_ pipeline: String, _ requests: [SpentRequests]) async {
+        guard await hasTurned() else { return }
+        await disk.rememberRequests(pipeline, requests)
+    }
+
     func record(_ run: RunRecord) async {
         guard await hasTurned() else { return }
         await disk.record(run)
