@@ -13,9 +13,12 @@ struct FollowedFile: Sendable {
 
 /// The files that pipelines listen to.
 extension Supervisor {
-    /// The signals of a pipeline's `files`, which are followed until it is dismissed.
+    /// The signals of a pipeline's `files`, which are followed until it is dismissed or follows others.
     func filesSignals(of definition: PipelineDefinition) -> [Signal] {
-        guard let files = parts?.files, !definition.refresh.files.isEmpty else { return [] }
+        guard let files = parts?.files, !definition.refresh.files.isEmpty else {
+            fileWatches[definition.name] = nil
+            return []
+        }
         let watches = definition.refresh.files.map { files.watch($0) }
         fileWatches[definition.name] = watches.map { watch in
             FollowedFile(

@@ -84,18 +84,28 @@ extension Supervisor {
         followedCommits[name] = nil
     }
 
-    /// Gives a pipeline another configuration. One that listens to other signals starts anew, from what is remembered.
+    /// Gives a pipeline another configuration. One that listens to other signals from now on forgets nothing of what it
+    /// has heard.
     func change(_ definition: PipelineDefinition) async {
-        guard let hosted = pipelines[definition.name] else { return await host(definition) }
+        guard let hosted = pipelines[definition.name], let parts else { return await host(definition) }
         let target = NetworkTarget(definition, daemonTarget: configuration.daemon.networkTarget)
         let before = hosted.definition.refresh
-        guard target == hosted.target, definition.refresh.on == before.on, definition.refresh.files == before.files,
-            definition.refresh.dbus == before.dbus, definition.refresh.after == before.after
-        else {
-            await dismiss(definition.name)
-            return await host(definition)
+        let (splay, share) = (splay, share(of: definition.name))
+        guard target == hosted.target else {
+            let network = follow(target, in: parts)
+            parts.engine.listen(hosted.runner, to: signal(of: definition, target))
+            hosted.runner.reconfigure(definition, splay: splay, share: share)
+            hosted.runner.networkChanged(network)
+            release(hosted.target)
+            pipelines[definition.name] = HostedPipeline(runner: hosted.runner, target: target)
+            return
         }
-        hosted.runner.reconfigure(definition, splay: splay, share: share(of: definition.name))
+        if definition.refresh.on != before.on || definition.refresh.files != before.files
+            || definition.refresh.dbus != before.dbus || definition.refresh.after != before.after
+        {
+            parts.engine.listen(hosted.runner, to: signal(of: definition, target))
+        }
+        hosted.runner.reconfigure(definition, splay: splay, share: share)
     }
 
     /// All that a pipeline listens to, merged. Its timer is its engine's own, and the operator is always heard.

@@ -195,12 +195,12 @@ final class Machine {
     }
 
     private func change(_ definition: PipelineDefinition, on daemon: Daemon) throws {
-        let before = daemon.hosted[definition.name]?.definition
-        guard let runner = daemon.hosted[definition.name], let before, definition.refresh.on == before.refresh.on,
-            definition.refresh.files == before.refresh.files, definition.refresh.dbus == before.refresh.dbus
-        else {
-            try dismiss(definition.name, on: daemon)
-            return try host(definition, on: daemon)
+        guard let runner = daemon.hosted[definition.name] else { return try host(definition, on: daemon) }
+        let before = runner.definition
+        if definition.refresh.on != before.refresh.on || definition.refresh.files != before.refresh.files
+            || definition.refresh.dbus != before.refresh.dbus
+        {
+            daemon.engine.listen(runner, to: signal(of: definition, on: daemon))
         }
         let flawed = flawed(definition)
         witness.changes(definition, sameProduct: flawed.makesTheSame(as: before), splay: splay(daemon.configuration))
@@ -223,7 +223,8 @@ final class Machine {
         StableDelay.fraction(identity: String(host).utf8, name: name)
     }
 
-    private func host(_ definition: PipelineDefinition, on daemon: Daemon) throws {
+    /// All that a pipeline listens to.
+    private func signal(of definition: PipelineDefinition, on daemon: Daemon) -> Signal {
         let clock = place.clock
         var signals = [daemon.operation.signal(activatedBy: definition.name)]
         for sound in Sound.all(of: definition.refresh) {
@@ -231,9 +232,14 @@ final class Machine {
             daemon.sources[sound] = source
             signals.append(source.signal)
         }
+        return .merge(signals)
+    }
+
+    private func host(_ definition: PipelineDefinition, on daemon: Daemon) throws {
+        let signal = signal(of: definition, on: daemon)
         witness.hosts(definition, splay: splay(daemon.configuration))
-        daemon.hosted[definition.name] = try add(definition, .merge(signals), to: daemon)
-        if flaw == .runsTwice { daemon.doubles[definition.name] = try add(definition, .merge(signals), to: daemon) }
+        daemon.hosted[definition.name] = try add(definition, signal, to: daemon)
+        if flaw == .runsTwice { daemon.doubles[definition.name] = try add(definition, signal, to: daemon) }
     }
 
     private func add(_ definition: PipelineDefinition, _ signal: Signal, to daemon: Daemon) throws -> PipelineRunner {

@@ -110,6 +110,12 @@ package final class PipelineEngine: Sendable {
         return runner
     }
 
+    /// Has a pipeline hear another signal from now on, instead of the one before. What it has heard of that, and what it
+    /// is doing, stays. What fires at this very moment in both may be counted twice, and is missed in neither.
+    package func listen(_ runner: PipelineRunner, to signal: Signal) {
+        runner.listen(to: inbox.subscribe(to: signal, as: runner.mailbox.key))
+    }
+
     /// Ends a pipeline's work: its run is cancelled and awaited, and those who wait for it are answered. To be called
     /// while the service runs, or after.
     package func remove(_ runner: PipelineRunner) async {

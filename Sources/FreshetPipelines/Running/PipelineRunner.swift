@@ -17,7 +17,6 @@ package final class PipelineRunner: Sendable {
 
     private let timer: any EngineTimer
     private let report: @Sendable (EngineEvent) -> Void
-    private let subscription: CauseSubscription
     private let probes: ProbeDesk
     /// By the wall clock, for when that is stepped.
     private let remembered: RememberedState
@@ -25,6 +24,7 @@ package final class PipelineRunner: Sendable {
     struct State {
         var machine: RefreshMachine
         var definition: PipelineDefinition
+        var subscription: CauseSubscription
         var generation: OfferedGeneration?
         /// Wall-clock microseconds since 1970.
         var lastCheck: Int64?
@@ -60,7 +60,6 @@ package final class PipelineRunner: Sendable {
         name = definition.name
         self.world = world
         self.report = report
-        self.subscription = subscription
         self.mailbox = mailbox
         self.probes = probes
         timer = world.clock.makeTimer { mailbox.post(.timer) }
@@ -73,16 +72,26 @@ package final class PipelineRunner: Sendable {
         let machine = RefreshMachine(settings, network: network, memory: memory, jitter: Jitter(seed: seed), now: now)
         state = Lock(
             State(
-                machine: machine, definition: definition, generation: remembered.generation,
-                lastCheck: remembered.lastCheck))
+                machine: machine, definition: definition, subscription: subscription,
+                generation: remembered.generation, lastCheck: remembered.lastCheck))
     }
 
     /// Takes what has come and does what follows from it.
     func step(in group: inout DiscardingTaskGroup) {
         var events = mailbox.take()
-        let heard = subscription.take()
+        let heard = state.withLock { $0.subscription }.take()
         if !heard.isEmpty { events.append(.heard(heard.map(RunCause.init))) }
         perform(events, in: &group)
+    }
+
+    /// Hears another signal from now on, and forgets nothing of what it has heard.
+    func listen(to subscription: CauseSubscription) {
+        let before = state.withLock { state in
+            defer { state.subscription = subscription }
+            return state.subscription
+        }
+        let heard = before.take()
+        if !heard.isEmpty { mailbox.post(.heard(heard.map(RunCause.init))) }
     }
 
     /// The wall clock was stepped: instants that came from it, and those that are shown by it, are others now.

@@ -58,6 +58,24 @@ struct RunnerStoryTests {
         #expect(suppressed.count == 20)
     }
 
+    @Test("one that listens to other signals from now on still does what the ones before asked for")
+    func otherSignals() throws {
+        let stage = try Stage(RefreshPolicy(freshFor: .zero))
+        stage.origin.answers(.after(.seconds(1), .content("data")))
+        try stage.start()
+        try stage.fire("start")
+        // Held by the storm that the first began; the second has not even been taken.
+        try stage.fire("file")
+        stage.fireWithoutRunning("file")
+        try stage.listen(to: "reload")
+        try stage.fire("file")
+        try stage.advance(60)
+        #expect(stage.causes == ["start", "file (2)"])
+        try stage.fire("reload")
+        try stage.advance(60)
+        #expect(stage.causes.last == "reload")
+    }
+
     @Test("a budget holds across restarts")
     func budget() throws {
         let stage = try Stage(

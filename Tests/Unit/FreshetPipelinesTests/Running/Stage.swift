@@ -86,6 +86,12 @@ final class Stage {
         try start()
     }
 
+    /// From now on it hears these alone.
+    func listen(to names: String...) throws {
+        engine.listen(runner, to: .merge(names.compactMap { sources[$0]?.signal }))
+        try executor.runUntilIdle()
+    }
+
     func advance(_ seconds: Double) throws {
         try clock.manual.advance(by: .milliseconds(Int64((seconds * 1000).rounded())), draining: executor)
     }
