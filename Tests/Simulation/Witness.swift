@@ -16,7 +16,7 @@ import WorldTestSupport
 /// - a start while the machine is about to sleep; whatever is done after a sleep before the wake was told; a check by
 ///   the clock before it is due;
 /// - a copy that is on the disk and not offered, one that no check should have let through, and one that is not what
-///   the origin said last.
+///   the origin said meanwhile.
 ///
 /// It counts for itself, from what it is told that happened; of the engine it believes nothing but when runs start and
 /// end.
@@ -211,9 +211,9 @@ final class Witness: Sendable {
         }
         for fault in faults { note("\(name): \(fault)") }
         // What a run that succeeded asked.
-        guard let url else { return }
-        let (kept, said) = (disk[name].text, internet[url].said)
-        expect(kept == said, "\(name): the copy is '\(kept ?? "")', and not what the origin said: '\(said ?? "")'")
+        guard let url, case .runEnded(let summary, _) = event else { return }
+        let (kept, said) = (disk[name].text ?? "", internet[url].said(since: summary.started))
+        expect(said.contains(kept), "\(name): the copy is '\(kept)', and not what the origin said: \(said)")
     }
 
     func look(at status: PipelineStatus, of name: String, requests: Int) {

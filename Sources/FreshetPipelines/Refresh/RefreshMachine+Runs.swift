@@ -17,13 +17,14 @@ extension RefreshMachine {
         }
         if goesToSleep { return .waiting(Wait(.sleep)) }
         let isUrgent = ready.urgency > .none
+        var reason = reason
         if ready.urgency < .forced {
             if let retryAfter, now < retryAfter { return .waiting(Wait(.retryAfter, until: retryAfter)) }
             if let room = hasRoomInBudget(at: now) { return .waiting(Wait(.budget, until: room)) }
             if settings.needsNetwork, !network.state.reachable {
                 let attempt = overdueSince.map { network.attemptsAnyway(overdueSince: $0) }
-                if let attempt, now >= attempt { return isProven(at: now) ? .goes(.routingSaysNo) : .unproven }
-                return .waiting(Wait(.network, until: attempt))
+                guard let attempt, now >= attempt else { return .waiting(Wait(.network, until: attempt)) }
+                reason = .routingSaysNo
             }
         }
         if !isUrgent {
@@ -115,7 +116,15 @@ extension RefreshMachine {
 
     /// Cancels the run under way, once.
     mutating func interrupt(_ interruption: Interruption) {
-        guard var run, run.interruption == nil else { return }
+        guard var run else { return }
+        guard run.interruption == nil else {
+            // It may still succeed, having committed: that does not count any more.
+            if interruption == .stopped || interruption == .configuration && run.interruption != .stopped {
+                run.interruption = interruption
+                self.run = run
+            }
+            return
+        }
         switch interruption {
         case .restart, .pathChanged(early: false):
             guard superseded < Self.supersededInARow else {

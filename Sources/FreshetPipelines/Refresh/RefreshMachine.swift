@@ -40,6 +40,9 @@ package struct RefreshMachine: Sendable {
         case timer
         /// Nothing is to start any more.
         case stopped
+
+        /// It is the slot's grant.
+        var isGrant: Bool { if case .slotGranted = self { true } else { false } }
     }
 
     package enum Action: Hashable, Sendable {

@@ -81,6 +81,10 @@ package final class PipelineRunner: Sendable {
         var events = mailbox.take()
         let heard = state.withLock { $0.subscription }.take()
         if !heard.isEmpty { events.append(.heard(heard.map(RunCause.init))) }
+        // The run that takes a slot goes by all that is known by now.
+        if let grant = events.firstIndex(where: \.isGrant), grant < events.endIndex - 1 {
+            events = events.filter { !$0.isGrant } + events.filter(\.isGrant)
+        }
         perform(events, in: &group)
     }
 

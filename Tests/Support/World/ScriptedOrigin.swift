@@ -28,7 +28,9 @@ package final class ScriptedOrigin: Fetching {
         var last = Answer.content("data")
         var asked: [Asked] = []
         var open = 0
-        var said: String?
+        var sayings: [(at: ContinuousClock.Instant, text: String)] = []
+        /// What it gave under each tag.
+        var versions: [String: String] = [:]
     }
 
     private let state = Lock(State())
@@ -47,8 +49,20 @@ package final class ScriptedOrigin: Fetching {
     package var asked: [Asked] { state.withLock { $0.asked } }
     /// When it was asked, in seconds since the beginning.
     package var times: [Double] { asked.map(\.at) }
-    /// The last content that it gave or confirmed.
-    package var said: String? { state.withLock { $0.said } }
+    /// The last contents that it gave or confirmed since an instant. There may be several: whoever is cancelled, or is
+    /// no more, is given one too.
+    package func said(since instant: ContinuousClock.Instant) -> [String] {
+        state.withLock { $0.sayings.filter { $0.at >= instant }.map(\.text) }
+    }
+
+    private func says(_ text: String, as tag: String? = nil) {
+        let now = clock.now
+        state.withLock { state in
+            if state.sayings.count >= 16 { state.sayings.removeFirst() }
+            state.sayings.append((now, text))
+            if let tag { state.versions[tag] = text }
+        }
+    }
     /// How many requests have not returned yet.
     package var open: Int { state.withLock { $0.open } }
 
@@ -68,16 +82,20 @@ package final class ScriptedOrigin: Fetching {
     private func give(_ answer: Answer, _ request: FetchRequest) async throws(FetchError) -> FetchResult {
         switch answer {
         case .content(let text, let type, let tag):
-            state.withLock { $0.said = text }
+            says(text, as: tag)
             request.progress(UInt64(text.utf8.count))
             return .content(
                 FetchedContent(bytes: Array(text.utf8), mediaType: type, validators: Validators(entityTag: tag)))
-        case .notModified: return .notModified(nil)
+        case .notModified:
+            // What the client has is confirmed, be it older than what was given last: that need not have reached its disk.
+            let tag = request.validators?.entityTag
+            if let text = state.withLock({ state in tag.flatMap { state.versions[$0] } }) { says(text) }
+            return .notModified(nil)
         case .version(let text, let type, let tag):
             guard request.validators?.entityTag == tag else {
                 return try await give(.content(text, type: type, tag: tag), request)
             }
-            state.withLock { $0.said = text }
+            says(text)
             return .notModified(nil)
         case .fails(let failure): throw .failed(failure)
         case .hangs(let cleanUp):

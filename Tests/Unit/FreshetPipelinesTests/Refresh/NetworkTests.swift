@@ -140,6 +140,18 @@ struct NetworkTests {
         #expect(talk.pass(until: 2750) == [.init(at: 2700, deed: .starts(3, ["timer"]))])
     }
 
+    @Test("that attempt, too, keeps min-interval from the run before")
+    func attemptsAnywayLater() {
+        let policy = RefreshPolicy(
+            every: .seconds(600), quiet: .zero, minInterval: .seconds(3000), freshFor: .zero)
+        let talk = Dialogue(policy, lastCheck: -500)
+        #expect(talk.pass(until: 100).map(\.deed) == [.starts(1, ["timer"])])
+        #expect(talk.at(101, .network(Dialogue.offline(since: 101))) == [.cancels(1)])
+        _ = talk.at(102, .ended(run: 1, .cancelled))
+        #expect(talk.pass(until: 3200) == [.init(at: 3100, deed: .starts(2, ["timer"]))])
+        #expect(talk.orders.last?.reason == .routingSaysNo)
+    }
+
     @Test("in the grace after network a failure to connect is none: 0.25, 0.5, 1, 2, 4, 8 s")
     func grace() throws {
         let talk = Dialogue(policy, network: Dialogue.offline())

@@ -57,6 +57,17 @@ struct RunningTests {
         #expect(talk.at(2, .succeeds(1)) == [.starts(2, ["file"])])
     }
 
+    @Test("a run that was cancelled already and commits all the same is none of another configuration")
+    func reconfiguredAfterCancel() {
+        let talk = Dialogue(RefreshPolicy(freshFor: .zero))
+        _ = talk.at(0, .hears("file", at: 0))
+        #expect(talk.at(1, .network(Dialogue.offline(since: 1))) == [.cancels(1)])
+        let settings = RefreshSettings(policy: RefreshPolicy(freshFor: .zero), needsNetwork: false)
+        #expect(talk.at(2, .reconfigured(settings, sameProduct: false)) == [])
+        #expect(talk.at(3, .succeeds(1)) == [.starts(2, ["file"])])
+        #expect(talk.summaries.map(\.outcome) == [.superseded])
+    }
+
     @Test("another configuration of the same product leaves run and back-off alone")
     func reconfiguredPolicy() {
         let talk = Dialogue(queue)
