@@ -25,11 +25,12 @@ cache=/var/cache/freshet pipelines=/etc/freshet/pipelines
 origin_root=/srv/origin
 
 fail() {
-    echo "FAILED: $*" >&2
     systemctl status "$unit" --no-pager >&2 || true
     journalctl --sync
     journalctl --no-pager -o short-precise -u "$unit" >&2 || true
     tail -n 20 /srv/requests >&2 2>/dev/null || true
+    # Last, where also the end of a long output has it.
+    echo "FAILED: $*" >&2
     exit 1
 }
 # wait_until SECONDS WHAT COMMAND…: polls until the command succeeds, or fails naming what was awaited.

@@ -9,13 +9,14 @@ export FRESHET_SOCKET=$work/runtime/io.freshet.Control
 daemon_pid='' origin_pid=''
 
 fail() {
-    echo "FAILED: $*" >&2
     echo "--- status" >&2
     ctl status >&2 2>&1 || true
     echo "--- the daemon's log" >&2
     tail -n 60 "$work/log" >&2 2>/dev/null || true
     echo "--- the origin's log" >&2
     tail -n 20 "$work/requests" >&2 2>/dev/null || true
+    # Last, where also the end of a long output has it.
+    echo "FAILED: $*" >&2
     exit 1
 }
 skip() { echo "$*"; exit 77; }
