@@ -29,6 +29,14 @@ extension LocalCache {
         }
     }
 
+    /// The origin is another one, which has asked for nothing.
+    package func forgetRetryAfter(_ pipeline: String) throws(CacheError) {
+        try CacheName.check(pipeline)
+        try transaction { (index) throws(SQLiteError) in
+            try index.forgetRetryAfter(of: try index.ensurePipeline(pipeline).id)
+        }
+    }
+
     /// What was remembered of attempts. The last success counts only while its content is still there.
     package func refreshState(_ pipeline: String) throws(CacheError) -> RefreshState {
         var state = try withIndex { (index) throws(SQLiteError) in try index.refreshState(of: pipeline) }

@@ -91,9 +91,9 @@ struct CacheStore: SnapshotStore {
     func rememberRetryAfter(_ pipeline: String, until: Int64?) async {
         await workers.run("index") { [self] in
             attempt(pipeline, else: ()) { () throws(CacheError) in
+                guard let until else { return try cache.forgetRetryAfter(pipeline) }
                 try cache.recordFailure(
-                    pipeline, at: WallTime(microseconds: WallClock.now),
-                    retryAfter: until.map(WallTime.init(microseconds:)))
+                    pipeline, at: WallTime(microseconds: WallClock.now), retryAfter: WallTime(microseconds: until))
             }
         }
     }

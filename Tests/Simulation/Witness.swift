@@ -112,6 +112,8 @@ final class Witness: Sendable {
                 let remembered = disk[name].rememberedNow
                 state.accounts[name]?.lastRun = remembered.lastRun
                 state.accounts[name]?.retryAfterWall = remembered.retryAfter
+                // What is on the disk is recalled at the next start.
+                state.accounts[name]?.retryAfter = nil
             }
         }
     }

@@ -63,6 +63,11 @@ extension CacheIndex {
             SQLiteValue(retryAfter?.nanoseconds), .integer(pipeline))
     }
 
+    /// What an origin asked for is asked for no more.
+    mutating func forgetRetryAfter(of pipeline: Int64) throws(SQLiteError) {
+        try database.run("UPDATE pipelines SET retry_after = NULL WHERE id = ?", .integer(pipeline))
+    }
+
     mutating func refreshState(of name: String) throws(SQLiteError) -> RefreshState? {
         try database.row(
             "SELECT last_attempt, last_success, retry_after FROM pipelines WHERE name = ?", .text(name)

@@ -52,6 +52,8 @@ package final class MemoryStore: SnapshotStore {
             state.remembered.binding = snapshot.binding
             state.remembered.generation = generation
             state.remembered.lastCheck = wallNow
+            // As the index does: a success ends what the origin asked for.
+            state.remembered.retryAfter = nil
             return old == nil ? .changed(generation) : .unchanged(generation)
         }
         guard let result else { throw RunFailure(.local, "the disk is full") }
@@ -64,6 +66,7 @@ package final class MemoryStore: SnapshotStore {
             guard !state.isRemoved else { return false }
             state.unchanged += 1
             state.remembered.lastCheck = wallNow
+            state.remembered.retryAfter = nil
             return true
         }
     }

@@ -67,6 +67,9 @@ struct RecordsTests {
                     retryAfter: WallTime(seconds: 90)))
         try fixture.commit("one", at: 100)
         #expect(try fixture.cache.refreshState("jwks").retryAfter == nil)
+        try fixture.cache.recordFailure("jwks", at: WallTime(seconds: 110), retryAfter: WallTime(seconds: 190))
+        try fixture.cache.forgetRetryAfter("jwks")
+        #expect(try fixture.cache.refreshState("jwks").retryAfter == nil)
     }
 
     @Test("a flush leaves nothing in the index's log for the end, and what was recorded in the index")
