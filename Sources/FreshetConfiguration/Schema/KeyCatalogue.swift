@@ -72,10 +72,11 @@ package enum KeyCatalogue {
     }
 
     private static let keys: [Section: [String]] = [
-        .pipeline: ["format", "description", "source", "transform", "refresh", "check", "cache"],
-        .source: ["url", "file", "exec", "headers", "credential", "transform", "each"],
+        .pipeline: ["format", "description", "source", "sources", "combine", "transform", "refresh", "check", "cache"],
+        .source: ["url", "file", "exec", "pipeline", "headers", "credential", "transform", "each"],
         .each: [
-            "as", "key", "concurrency", "on-error", "url", "file", "exec", "headers", "credential", "transform", "each",
+            "as", "key", "concurrency", "on-error", "url", "file", "exec", "pipeline", "headers", "credential",
+            "transform", "each",
         ],
         .refresh: [
             "on", "files", "dbus", "after", "every", "random-delay", "quiet", "at-most", "min-interval", "when-running",
@@ -91,7 +92,7 @@ package enum KeyCatalogue {
 
     private static let laterKeys: [Section: [String]] = [
         .pipeline: ["parameters", "on-change"],
-        .source: ["pipeline", "pages"],
+        .source: ["pages"],
         .each: ["pages"],
         .refresh: ["honour-origin", "max-age"],
         .check: ["min-items", "shrink"],
