@@ -101,6 +101,7 @@ install:
 	install -D -m 0644 -t $(DESTDIR)$(DOCDIR)/docs docs/*.md
 	install -D -m 0644 -t $(DESTDIR)$(DOCDIR)/examples etc/examples/freshet.yaml
 	install -D -m 0644 -t $(DESTDIR)$(DOCDIR)/examples/pipelines etc/examples/pipelines/*.yaml
+	install -D -m 0644 -t $(DESTDIR)$(DOCDIR)/examples/uses etc/examples/uses/*.yaml
 	install -D -m 0644 -t $(DESTDIR)$(DOCDIR)/examples/freshetd.service.d systemd/freshetd.service.d/*.conf
 	install -d $(DESTDIR)$(SYSCONFDIR)/freshet/freshet.d $(DESTDIR)$(SYSCONFDIR)/freshet/pipelines
 	$(call install-once,0644,etc/freshet/freshet.yaml,$(DESTDIR)$(SYSCONFDIR)/freshet/freshet.yaml)

@@ -21,9 +21,10 @@ fail() {
 }
 skip() { echo "$*"; exit 77; }
 
-# wait_until SECONDS WHAT COMMAND…: polls until the command succeeds, or fails naming what was awaited.
+# wait_until SECONDS WHAT COMMAND…: polls until the command succeeds, or fails naming what was awaited. The seconds are
+# those of a machine at rest: a busy one, which runs other tests beside this one, gets four times as many.
 wait_until() {
-    local limit=$1 what=$2 deadline
+    local limit=$(($1 * 4)) what=$2 deadline
     shift 2
     deadline=$(($(date +%s%N) + limit * 1000000000))
     until "$@" >/dev/null 2>&1; do

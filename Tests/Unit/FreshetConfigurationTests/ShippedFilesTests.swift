@@ -33,6 +33,21 @@ struct ShippedFilesTests {
         }
     }
 
+    @Test("The uses have no faults and say what they are for, and there are ten")
+    func uses() throws {
+        let names = [
+            "blocklists", "calendar", "crl", "feature-flags", "geoip", "jwks-discovery", "kiosk", "registry-tags",
+            "threat-feed", "trust-bundle",
+        ]
+        var texts = ["pipelines/blocklist.yaml": try text("etc/examples/pipelines/blocklist.yaml")]
+        for name in names { texts["pipelines/\(name).yaml"] = try text("etc/examples/uses/\(name).yaml") }
+        let configuration = FreshetConfigurationTests.load(texts)
+        #expect(configuration.diagnostics.map { $0.text() } == [])
+        #expect(configuration.pipelines.count == 11)
+        #expect(configuration.pipelines.allSatisfy { $0.description != nil })
+        #expect(names.allSatisfy { texts["pipelines/\($0).yaml"]?.contains("What usually goes wrong:") == true })
+    }
+
     @Test("The installed default configures nothing")
     func installedDefault() {
         let configuration = load("etc/freshet")
