@@ -1,0 +1,67 @@
+/// A request for data over HTTP.
+package struct HTTPSource: Hashable, Sendable {
+    /// The absolute URL, `http` or `https`, checked when the configuration was read.
+    package var url: String
+    /// Request headers in the order of the configuration. They go to the URL's own origin only, never along with a
+    /// redirect to another one.
+    package var headers: [HTTPHeader]
+    /// The host of the URL as written, without port and without the brackets of an IPv6 address.
+    package var host: String
+
+    package init(url: String, headers: [HTTPHeader] = [], host: String) {
+        self.url = url
+        self.headers = headers
+        self.host = host
+    }
+
+    /// The origin knows who asks, so that what it answers may not be for everybody: a header carries a secret.
+    package var isPrivate: Bool { headers.contains(where: \.isSecret) }
+
+    /// Credentials do not travel in the clear: the URL is `https`, or its host is this machine.
+    package var mayCarryCredentials: Bool { isLocal || url.lowercased().hasPrefix("https://") }
+
+    /// The host is this machine by its name or address (RFC 6761, 6.3; 127.0.0.0/8, ::1).
+    package var isLocal: Bool {
+        let host = host.lowercased()
+        return host == "localhost" || host.hasSuffix(".localhost") || host == "::1"
+            || (host.hasPrefix("127.") && host.allSatisfy { $0.isNumber || $0 == "." })
+    }
+}
+
+/// One header field of a request.
+package struct HTTPHeader: Hashable, Sendable {
+    /// Where its value comes from.
+    package enum Value: Hashable, Sendable {
+        case text(String)
+        /// The secret of this name that the service was started with, after the scheme's name and a space if it has one
+        /// (RFC 9110, 11.4).
+        case credential(String, scheme: String?)
+    }
+
+    package var name: String
+    package var value: Value
+
+    package init(_ name: String, _ value: String) {
+        self.name = name
+        self.value = .text(value)
+    }
+
+    package init(_ name: String, credential: String, scheme: String? = nil) {
+        self.name = name
+        value = .credential(credential, scheme: scheme)
+    }
+
+    /// A secret of this name as a bearer token (RFC 6750, 2.1).
+    package static func bearer(_ credential: String) -> HTTPHeader {
+        HTTPHeader("Authorization", credential: credential, scheme: "Bearer")
+    }
+
+    /// The credential whose secret it carries.
+    package var credential: String? {
+        guard case .credential(let name, _) = value else { return nil }
+        return name
+    }
+
+    /// Its value is a secret: a credential's, or by its name.
+    package var isSecret: Bool { credential != nil || SecretName.matches(name) }
+}
