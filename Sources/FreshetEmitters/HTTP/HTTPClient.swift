@@ -12,6 +12,7 @@ import Synchronization
 ///
 /// - Certificates are checked against the system's authorities. Proxies are taken from the environment
 ///   (`http_proxy`, `https_proxy`, `no_proxy` …).
+/// - A long body whose connection breaks is continued where it broke, if it is certainly the same (``PartialBody``).
 /// - Redirects are followed within `http` and `https`, never from `https` to `http`; the configuration's header fields
 ///   and their credentials go to the configured origin only, and a credential goes over plain `http` to this machine
 ///   only.
@@ -172,8 +173,8 @@ package actor HTTPClient {
         }
     }
 
-    private func send(_ exchange: HTTPExchange, _ hop: TransferStateMachine.Hop) {
-        exchange.prepare(hop)
+    private func send(_ exchange: HTTPExchange, _ hop: TransferStateMachine.Hop, forRest: Bool = false) {
+        exchange.prepare(hop, forRest: forRest)
         do throws(RunFailure) {
             try startHop(exchange)
         } catch {
@@ -205,6 +206,7 @@ package actor HTTPClient {
         while let (exchange, code) = pool.takeEnded() {
             switch exchange.machine.hopEnded(exchange.hopEnd(code)) {
             case .request(let hop): send(exchange, hop)
+            case .requestRest(let hop): send(exchange, hop, forRest: true)
             case .answer: answer(exchange, exchange.outcome(code, now: Int64(time(nil))))
             case .fail(let failure): answer(exchange, .failure(.failed(failure)))
             }

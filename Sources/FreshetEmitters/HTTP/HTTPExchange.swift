@@ -11,6 +11,8 @@ final class HTTPExchange {
         case tooLarge(announced: UInt64?)
         /// The body is that of a redirect or of an error, and long: the connection is dearer than worth.
         case uninteresting
+        /// What came as the rest of a body is not that.
+        case wrongRest(RunFailure)
     }
 
     /// What the request is for.
@@ -60,6 +62,11 @@ final class HTTPExchange {
     private var hasBodyBegun = false
     private var takesBody = false
     private var stop: Stop?
+    /// The body before this hop, of which the hop asks for the rest; nil: it asks for the whole.
+    private var partial: PartialBody?
+    /// How much was there before this hop.
+    private var offset = 0
+    private var resumptions = 0
 
     init(
         _ easy: EasyHandle, _ request: FetchRequest, _ source: HTTPSource, at location: Location, fields: [String],
@@ -113,9 +120,17 @@ final class HTTPExchange {
     }
 
     /// Sets the handle up for one hop.
-    func prepare(_ hop: TransferStateMachine.Hop) {
+    ///
+    /// - Parameter forRest: what is there of the body stays, and what follows is asked for.
+    func prepare(_ hop: TransferStateMachine.Hop, forRest: Bool = false) {
         self.hop = hop
-        body.removeAll()
+        if forRest {
+            resumptions += 1
+        } else {
+            partial = nil
+            body.removeAll()
+        }
+        offset = body.count
         ignored = 0
         hasBodyBegun = false
         takesBody = false
@@ -131,8 +146,12 @@ final class HTTPExchange {
         let staysHere = isPrivate && source.isLocal && hop.location.origin.scheme == "http"
         easy.set(CURLOPT_NOPROXY, staysHere ? "*" : nil)
         var lines = own ? fields : []
-        if let tag = validators?.entityTag { lines.append("If-None-Match: \(tag)") }
-        if let date = validators?.lastModified { lines.append("If-Modified-Since: \(date)") }
+        if let partial {
+            lines += partial.fields(from: offset)
+        } else {
+            if let tag = validators?.entityTag { lines.append("If-None-Match: \(tag)") }
+            if let date = validators?.lastModified { lines.append("If-Modified-Since: \(date)") }
+        }
         easy.setHeaders(lines)
     }
 
@@ -142,15 +161,8 @@ final class HTTPExchange {
     private func receive(_ piece: UnsafeRawBufferPointer) -> Int {
         if !hasBodyBegun {
             hasBodyBegun = true
-            takesBody = purpose == .data && (200..<300).contains(easy.number(CURLINFO_RESPONSE_CODE))
-            if takesBody, let announced = easy.offset(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T) {
-                // The length of a compressed body says little about what it becomes.
-                if announced > maxBytes && easy.header("Content-Encoding") == nil {
-                    stop = .tooLarge(announced: announced)
-                    return 0
-                }
-                body.reserveCapacity(Int(min(announced, maxBytes, Self.reserveLimit)))
-            }
+            begin()
+            guard stop == nil else { return 0 }
         }
         guard takesBody else {
             ignored += piece.count
@@ -169,13 +181,74 @@ final class HTTPExchange {
         return piece.count
     }
 
+    /// Looks at what was said about the body before its first piece is taken.
+    private func begin() {
+        let status = easy.number(CURLINFO_RESPONSE_CODE)
+        takesBody = purpose == .data && (200..<300).contains(status)
+        guard takesBody else { return }
+        if partial != nil {
+            if status == 206 { return checkRest() }
+            // The whole again, since it is another one by now, or the origin would not divide it.
+            partial = nil
+            body.removeAll(keepingCapacity: true)
+        }
+        guard let announced = easy.offset(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T) else { return }
+        // The length of a compressed body says little about what it becomes.
+        if announced > maxBytes && easy.header("Content-Encoding") == nil {
+            stop = .tooLarge(announced: announced)
+            return
+        }
+        body.reserveCapacity(Int(min(announced, maxBytes, Self.reserveLimit)))
+    }
+
+    /// Refuses a 206 that is not the rest of what is at hand.
+    private func checkRest() {
+        guard
+            let fault = partial?.fault(
+                inContentRange: easy.header("Content-Range"), entityTag: easy.header("ETag"),
+                contentEncoding: easy.header("Content-Encoding"), from: offset)
+        else { return }
+        stop = .wrongRest(
+            RunFailure(
+                .content,
+                "the connection to \(host) broke, and what it sent as the rest of the body is not that: \(fault)"))
+    }
+
+    /// The host that is asked, for people.
+    private var host: String { hop?.location.origin.hostForPeople ?? source.host }
+
     /// How the hop that libcurl has just ended fits into the transfer.
     func hopEnd(_ code: CURLcode) -> TransferStateMachine.HopEnd {
-        guard purpose == .data, hasAnswer(code) else { return .final }
+        guard purpose == .data else { return .final }
+        guard hasAnswer(code) else { return isRestWanted(code) ? .broken(at: body.count) : .final }
+        if isRest { return isRestWanted(code) ? .broken(at: body.count) : .final }
         let status = easy.number(CURLINFO_RESPONSE_CODE)
         guard HTTPAnswer.isRedirect(status), let reference = easy.header("Location"), !reference.isEmpty
         else { return .final }
         return .redirect(status: status, to: reference)
+    }
+
+    /// Whether the answer is the rest of a body, a part of it at least.
+    private var isRest: Bool { partial != nil && easy.number(CURLINFO_RESPONSE_CODE) == 206 }
+
+    /// Whether the connection broke in a body whose rest can be asked for, or brought less than the rest.
+    private func isRestWanted(_ code: CURLcode) -> Bool {
+        switch code {
+        case CURLE_OK, CURLE_PARTIAL_FILE, CURLE_RECV_ERROR, CURLE_OPERATION_TIMEDOUT, CURLE_HTTP2, CURLE_HTTP2_STREAM:
+            break
+        default: return false
+        }
+        guard stop == nil, takesBody, body.count >= PartialBody.minimum else { return false }
+        if partial == nil {
+            partial = PartialBody(
+                of: lastAnswer(),
+                PartialBody.Fields(
+                    date: easy.header("Date"), contentEncoding: easy.header("Content-Encoding"),
+                    acceptRanges: easy.header("Accept-Ranges")),
+                announced: easy.offset(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T))
+        }
+        guard let partial else { return false }
+        return UInt64(body.count) < partial.total
     }
 
     /// The answer of a request for a status. It is whole before the outcome is told; nil: there was none.
@@ -185,15 +258,16 @@ final class HTTPExchange {
     ///
     /// - Parameter now: wall-clock time in seconds since 1970.
     func outcome(_ code: CURLcode, now: Int64) -> Result<FetchResult, FetchError> {
-        let host = hop?.location.origin.hostForPeople ?? source.host
         guard hasAnswer(code) else {
             switch stop {
+            case .wrongRest(let failure):
+                return .failure(.failed(failure))
             case .tooLarge(let announced?):
                 return .failure(.failed(SizeLimit.exceeded(by: host, announcing: announced, limit: maxBytes)))
             case .tooLarge(nil):
                 return .failure(.failed(SizeLimit.exceeded(by: host, limit: maxBytes)))
             case .uninteresting, nil:
-                return .failure(.failed(failure(code, host: host)))
+                return .failure(.failed(failure(code)))
             }
         }
         if purpose == .status {
@@ -203,22 +277,46 @@ final class HTTPExchange {
                 redirect: HTTPAnswer.isRedirect(status)
                     ? easy.header("Location").flatMap { hop?.location.resolving($0) } : nil)
         }
-        let answer = HTTPAnswer(
-            status: easy.number(CURLINFO_RESPONSE_CODE), host: host, contentType: easy.header("Content-Type"),
-            entityTag: easy.header("ETag"), lastModified: easy.header("Last-Modified"),
-            retryAfter: easy.header("Retry-After"), wasConditional: validators != nil,
-            identity: hop?.carriesCredentials == false
-                ? .withheld : .own(credentials: source.headers.compactMap(\.credential)))
+        if let partial, isRest { return wholeBody(partial) }
+        let answer = lastAnswer()
         switch answer.meaning(now: now) {
         case .content:
-            defer { body = [] }
-            return .success(
-                .content(FetchedContent(bytes: body, mediaType: answer.mediaType, validators: answer.validators)))
+            return content(of: answer)
         case .notModified:
             return .success(.notModified(answer.validators.isEmpty ? nil : answer.validators))
         case .failure(let failure):
             return .failure(.failed(failure))
         }
+    }
+
+    /// What the last hop's answer says.
+    private func lastAnswer() -> HTTPAnswer {
+        HTTPAnswer(
+            status: easy.number(CURLINFO_RESPONSE_CODE), host: host, contentType: easy.header("Content-Type"),
+            entityTag: easy.header("ETag"), lastModified: easy.header("Last-Modified"),
+            retryAfter: easy.header("Retry-After"), wasConditional: validators != nil && partial == nil,
+            wasForRest: partial != nil,
+            identity: hop?.carriesCredentials == false
+                ? .withheld : .own(credentials: source.headers.compactMap(\.credential)))
+    }
+
+    /// The body that came in several parts.
+    private func wholeBody(_ partial: PartialBody) -> Result<FetchResult, FetchError> {
+        guard UInt64(body.count) == partial.total else {
+            return .failure(
+                .failed(
+                    RunFailure(
+                        .content,
+                        "the body came in parts and has \(Text.grouped(UInt64(body.count))) bytes instead of "
+                            + "\(Text.grouped(partial.total)) (\(host))")))
+        }
+        return content(of: partial.answer)
+    }
+
+    private func content(of answer: HTTPAnswer) -> Result<FetchResult, FetchError> {
+        defer { body = [] }
+        return .success(
+            .content(FetchedContent(bytes: body, mediaType: answer.mediaType, validators: answer.validators)))
     }
 
     /// Whether the answer as far as it matters is there: wholly, or its body was not worth the while.
@@ -228,11 +326,12 @@ final class HTTPExchange {
         return false
     }
 
-    private func failure(_ code: CURLcode, host: String) -> RunFailure {
+    private func failure(_ code: CURLcode) -> RunFailure {
         TransferFailure(
             code: code, detail: easy.errorMessage, host: host,
-            received: easy.offset(CURLINFO_SIZE_DOWNLOAD_T) ?? 0,
-            announced: easy.offset(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T),
+            received: partial == nil ? easy.offset(CURLINFO_SIZE_DOWNLOAD_T) ?? 0 : UInt64(body.count),
+            announced: partial?.total ?? easy.offset(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T),
+            resumptions: resumptions,
             wasConnected: (easy.offset(CURLINFO_PRETRANSFER_TIME_T) ?? 0) > 0,
             wasResolved: (easy.offset(CURLINFO_NAMELOOKUP_TIME_T) ?? 0) > 0,
             verification: easy.number(CURLINFO_SSL_VERIFYRESULT), limits: options

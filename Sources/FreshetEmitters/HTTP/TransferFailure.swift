@@ -19,6 +19,8 @@ struct TransferFailure {
     var received: UInt64
     /// The body's length as announced.
     var announced: UInt64?
+    /// How many times the rest of the body was asked for.
+    var resumptions = 0
     /// Whether the connection stood (handshake included) and the request could be sent.
     var wasConnected: Bool
     /// Whether the name had been resolved.
@@ -65,7 +67,8 @@ struct TransferFailure {
             if let announced {
                 RunFailure(
                     .transient,
-                    "the body ended after \(Text.grouped(received)) of \(Text.grouped(announced)) bytes (\(host))")
+                    "the body ended after \(Text.grouped(received)) of \(Text.grouped(announced)) bytes "
+                        + "(\(host))\(resumed)")
             } else {
                 RunFailure(.transient, "the body ended after \(Text.grouped(received)) bytes, before its end (\(host))")
             }
@@ -85,6 +88,14 @@ struct TransferFailure {
             RunFailure(.local, "libcurl cannot do the request to \(host)\(reason)")
         default:
             RunFailure(.transient, "the request to \(host) failed\(reason)")
+        }
+    }
+
+    private var resumed: String {
+        switch resumptions {
+        case 0: ""
+        case 1: ", and it was continued once before"
+        default: ", and it was continued \(resumptions) times before"
         }
     }
 

@@ -17,6 +17,8 @@ struct TransferStateMachine {
     enum HopEnd: Hashable {
         /// The origin pointed elsewhere; the text of its `Location` field.
         case redirect(status: Int, to: String)
+        /// The connection broke when so many bytes of a body were there whose rest can be asked for.
+        case broken(at: Int)
         /// An answer or a failure that is final.
         case final
     }
@@ -35,6 +37,8 @@ struct TransferStateMachine {
 
     enum EndAction: Hashable {
         case request(Hop)
+        /// Ask the hop's URL for the rest of the body.
+        case requestRest(Hop)
         /// The hop's own outcome is the transfer's.
         case answer
         case fail(RunFailure)
@@ -42,12 +46,20 @@ struct TransferStateMachine {
 
     /// More redirects than this in a row are taken for a loop.
     static let maxRedirects = 10
+    /// So many times the rest of a body is asked for, and only while each time brings more of it.
+    static let maxResumptions = 5
 
     private enum State {
         case idle
-        case requesting(Hop, redirects: Int)
+        case requesting(Hop, redirects: Int, Resumptions)
         case cancelledBeforeStart
         case ended
+    }
+
+    private struct Resumptions {
+        var count = 0
+        /// Bytes that were there at the last of them.
+        var offset = 0
     }
 
     private var state = State.idle
@@ -60,7 +72,7 @@ struct TransferStateMachine {
     mutating func start() -> StartAction {
         switch state {
         case .idle:
-            state = .requesting(first, redirects: 0)
+            state = .requesting(first, redirects: 0, Resumptions())
             return .request(first)
         case .cancelledBeforeStart:
             state = .ended
@@ -84,7 +96,7 @@ struct TransferStateMachine {
     }
 
     mutating func hopEnded(_ end: HopEnd) -> EndAction {
-        guard case .requesting(let hop, let redirects) = state else {
+        guard case .requesting(let hop, let redirects, let resumptions) = state else {
             // safe: our own programming error; an abandoned request is taken away before it could end.
             preconditionFailure("a hop ended that is not under way, in \(state)")
         }
@@ -92,10 +104,19 @@ struct TransferStateMachine {
         case .final:
             state = .ended
             return .answer
+        case .broken(let offset):
+            guard resumptions.count < Self.maxResumptions, offset > resumptions.offset else {
+                state = .ended
+                return .answer
+            }
+            state = .requesting(
+                hop, redirects: redirects, Resumptions(count: resumptions.count + 1, offset: offset))
+            return .requestRest(hop)
         case .redirect(let status, let reference):
             do throws(RunFailure) {
                 let next = try follow(hop, status: status, to: reference, redirects: redirects)
-                state = .requesting(next, redirects: redirects + 1)
+                state = .requesting(
+                    next, redirects: redirects + 1, Resumptions(count: resumptions.count, offset: 0))
                 return .request(next)
             } catch {
                 state = .ended

@@ -101,6 +101,45 @@ struct TransferStateMachineTests {
         }
         #expect(failure.kind == .refused && failure.message.contains("10"))
     }
+
+    @Test("a body that broke is asked for the rest of while each time brings more, and five times at most")
+    func resumptions() throws {
+        let asked = try hop("https://id.example.com/a/b?x=1", credentials: true)
+        var machine = TransferStateMachine(start)
+        _ = machine.start()
+        for number in 1...TransferStateMachine.maxResumptions {
+            #expect(machine.hopEnded(.broken(at: number)) == .requestRest(asked))
+        }
+        #expect(machine.hopEnded(.broken(at: 1_000)) == .answer)
+        #expect(machine.cancel() == .none)
+
+        var stuck = TransferStateMachine(start)
+        _ = stuck.start()
+        #expect(stuck.hopEnded(.broken(at: 100)) == .requestRest(asked))
+        #expect(stuck.hopEnded(.broken(at: 100)) == .answer)
+        #expect(stuck.cancel() == .none)
+    }
+
+    @Test("a rest that is redirected is another body; what was asked for before counts")
+    func redirectedRest() throws {
+        var machine = TransferStateMachine(start)
+        _ = machine.start()
+        _ = machine.hopEnded(.broken(at: 100))
+        let next = try hop("https://id.example.com/c", credentials: true)
+        #expect(machine.hopEnded(.redirect(status: 302, to: "/c")) == .request(next))
+        for number in 2...TransferStateMachine.maxResumptions {
+            #expect(machine.hopEnded(.broken(at: number)) == .requestRest(next))
+        }
+        #expect(machine.hopEnded(.broken(at: 1_000)) == .answer)
+    }
+
+    @Test("cancelled while the rest is under way, the request is abandoned")
+    func cancelledRest() {
+        var machine = TransferStateMachine(start)
+        _ = machine.start()
+        _ = machine.hopEnded(.broken(at: 100))
+        #expect(machine.cancel() == .abandonAndAnswerCancelled)
+    }
 }
 
 @Suite("Locations")

@@ -5,9 +5,12 @@ import Synchronization
 /// one serves each connection; nothing in it waits for a time, but every wait has an end.
 final class ScriptedOrigin: Sendable {
     struct Request: Hashable, Sendable {
+        var method: String
         var target: String
         /// Names in lower case.
         var headers: [String: String]
+        /// As long as `Content-Length` says.
+        var body = ""
         /// Which connection it came on, from 1.
         var connection: Int
     }
@@ -119,9 +122,14 @@ final class ScriptedOrigin: Sendable {
         while true {
             if let head = received.firstRange(of: end) {
                 let text = String(decoding: received[..<head.lowerBound], as: UTF8.self)
-                received.removeSubrange(..<head.upperBound)
-                handle(parse(text))
-                continue
+                var request = parse(text)
+                let length = request.headers["content-length"].flatMap { Int($0) } ?? 0
+                if received.count - head.upperBound >= length {
+                    request.body = String(decoding: received[head.upperBound...].prefix(length), as: UTF8.self)
+                    received.removeSubrange(..<(head.upperBound + length))
+                    handle(request)
+                    continue
+                }
             }
             let count = recv(descriptor, &buffer, buffer.count, 0)
             guard count > 0 else { return }
@@ -132,13 +140,14 @@ final class ScriptedOrigin: Sendable {
     private static func parse(_ head: String) -> Request {
         // Character-wise "\r\n" is one.
         let lines = head.split(separator: "\r\n")
-        let target = lines.first?.split(separator: " ").dropFirst().first.map { String($0) } ?? ""
+        let words = lines.first?.split(separator: " ").map { String($0) } ?? []
         var headers: [String: String] = [:]
         for line in lines.dropFirst() {
             let parts = line.split(separator: ":", maxSplits: 1)
             headers[parts[0].lowercased()] = parts.count > 1 ? String(parts[1].drop { $0 == " " }) : ""
         }
-        return Request(target: target, headers: headers, connection: 0)
+        return Request(
+            method: words.first ?? "", target: words.dropFirst().first ?? "", headers: headers, connection: 0)
     }
 }
 
