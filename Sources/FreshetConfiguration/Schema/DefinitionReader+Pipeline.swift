@@ -66,7 +66,7 @@ extension DefinitionReader {
         }
         let headers = headers(in: section)
         if kind.key != "url" {
-            for (key, verb, them) in [("headers", "belong", "them"), ("credential", "belongs", "it")] {
+            for (key, verb, them) in Self.requestKeys {
                 guard let entry = section[key] else { continue }
                 error(
                     entry.location, "source.\(key)",
@@ -76,7 +76,7 @@ extension DefinitionReader {
         switch kind.key {
         case "url":
             return value("url", in: section, .url).map { url in
-                let source = HTTPSource(url: url.url, headers: headers, host: url.host)
+                let source = request(for: url, headers, in: section)
                 if source.headers.contains(where: { $0.credential != nil }), !source.mayCarryCredentials {
                     error(
                         kind.value.location, "source.url", "a credential would be sent to '\(url.host)' unencrypted",

@@ -67,7 +67,7 @@ package enum KeyCatalogue {
 
     private static let keys: [Section: [String]] = [
         .pipeline: ["format", "description", "source", "transform", "refresh", "check", "cache"],
-        .source: ["url", "file", "exec", "headers", "credential", "transform"],
+        .source: ["url", "file", "exec", "headers", "credential", "method", "body", "content-type", "transform"],
         .refresh: [
             "on", "files", "dbus", "after", "every", "random-delay", "quiet", "at-most", "min-interval", "when-running",
             "fresh-for", "deadline", "retry", "budget", "needs-network",

@@ -82,7 +82,7 @@ final class HTTPExchange {
         maxBytes = request.maxBytes
         progress = request.progress
         asked = request.asked
-        machine = TransferStateMachine(location)
+        machine = TransferStateMachine(location, sendsBody: source.method != .get)
         configure()
     }
 
@@ -146,9 +146,17 @@ final class HTTPExchange {
         let staysHere = isPrivate && source.isLocal && hop.location.origin.scheme == "http"
         easy.set(CURLOPT_NOPROXY, staysHere ? "*" : nil)
         var lines = own ? fields : []
+        if hop.sendsBody, case .post(let text, let contentType) = source.method {
+            easy.setBody(text)
+            // Without a value it takes away what libcurl would say by itself.
+            lines.append(text.isEmpty ? "Content-Type:" : "Content-Type: \(contentType)")
+        } else {
+            easy.setBody(nil)
+        }
         if let partial {
             lines += partial.fields(from: offset)
-        } else {
+        } else if !hop.sendsBody {
+            // A POST cannot ask whether something changed: its answer would be 412 (RFC 9110, 13.1).
             if let tag = validators?.entityTag { lines.append("If-None-Match: \(tag)") }
             if let date = validators?.lastModified { lines.append("If-Modified-Since: \(date)") }
         }
@@ -238,7 +246,7 @@ final class HTTPExchange {
             break
         default: return false
         }
-        guard stop == nil, takesBody, body.count >= PartialBody.minimum else { return false }
+        guard stop == nil, takesBody, hop?.sendsBody == false, body.count >= PartialBody.minimum else { return false }
         if partial == nil {
             partial = PartialBody(
                 of: lastAnswer(),
@@ -294,7 +302,8 @@ final class HTTPExchange {
         HTTPAnswer(
             status: easy.number(CURLINFO_RESPONSE_CODE), host: host, contentType: easy.header("Content-Type"),
             entityTag: easy.header("ETag"), lastModified: easy.header("Last-Modified"),
-            retryAfter: easy.header("Retry-After"), wasConditional: validators != nil && partial == nil,
+            retryAfter: easy.header("Retry-After"),
+            wasConditional: validators != nil && partial == nil && hop?.sendsBody == false,
             wasForRest: partial != nil,
             identity: hop?.carriesCredentials == false
                 ? .withheld : .own(credentials: source.headers.compactMap(\.credential)))

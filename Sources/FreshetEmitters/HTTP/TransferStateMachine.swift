@@ -11,6 +11,8 @@ struct TransferStateMachine {
         /// Whether the configuration's header fields and the URL's user information go along: until a redirect leaves
         /// the configured origin. A way back does not bring them back, since it was not the origin that chose it.
         var carriesCredentials: Bool
+        /// It is a POST with the configured body; else a GET.
+        var sendsBody = false
     }
 
     /// How a hop ended, if it was not cancelled.
@@ -65,8 +67,8 @@ struct TransferStateMachine {
     private var state = State.idle
     private let first: Hop
 
-    init(_ location: Location) {
-        first = Hop(location: location, carriesCredentials: true)
+    init(_ location: Location, sendsBody: Bool = false) {
+        first = Hop(location: location, carriesCredentials: true, sendsBody: sendsBody)
     }
 
     mutating func start() -> StartAction {
@@ -142,7 +144,16 @@ struct TransferStateMachine {
             throw RunFailure(
                 .refused, "\(host) redirects from https to http at \(next.origin.hostForPeople); not followed")
         }
-        return Hop(
-            location: next, carriesCredentials: hop.carriesCredentials && next.origin == first.location.origin)
+        let isOwn = hop.carriesCredentials && next.origin == first.location.origin
+        // 307 and 308 keep the method. Of 301 and 302 RFC 9110, 15.4 leaves the choice: a GET, as with 303, which is
+        // what browsers do.
+        let sendsBody = hop.sendsBody && (status == 307 || status == 308)
+        guard isOwn || !sendsBody else {
+            throw RunFailure(
+                .refused,
+                "\(host) redirects a POST to \(next.origin.hostForPeople), and its body goes to its own origin only; "
+                    + "not followed; check the source's URL")
+        }
+        return Hop(location: next, carriesCredentials: isOwn, sendsBody: sendsBody)
     }
 }

@@ -7,11 +7,23 @@ package struct HTTPSource: Hashable, Sendable {
     package var headers: [HTTPHeader]
     /// The host of the URL as written, without port and without the brackets of an IPv6 address.
     package var host: String
+    package var method: Method
 
-    package init(url: String, headers: [HTTPHeader] = [], host: String) {
+    /// How the URL is asked.
+    package enum Method: Hashable, Sendable {
+        case get
+        /// For APIs that take their question as a body. `contentType` goes along with a body that is not empty.
+        case post(body: String, contentType: String)
+    }
+
+    /// What a body is unless the configuration says otherwise.
+    package static let defaultContentType = "application/json"
+
+    package init(url: String, headers: [HTTPHeader] = [], host: String, method: Method = .get) {
         self.url = url
         self.headers = headers
         self.host = host
+        self.method = method
     }
 
     /// The origin knows who asks, so that what it answers may not be for everybody: a header carries a secret.

@@ -61,6 +61,10 @@ extension PipelineDefinition {
                 case .credential(let name, let scheme): binding.add("credential:\(scheme ?? "") \(name)")
                 }
             }
+            if case .post(let body, let contentType) = source.method {
+                binding.add("post:\(contentType)")
+                binding.add(body)
+            }
         case .command(let arguments): binding.add("command:\(arguments)")
         case .file(let path): binding.add("file:\(path)")
         }

@@ -102,6 +102,45 @@ struct TransferStateMachineTests {
         #expect(failure.kind == .refused && failure.message.contains("10"))
     }
 
+    @Test("a POST stays one after 307 and 308 within its origin, and becomes a GET after the others")
+    func methods() throws {
+        let own = try #require(Location("https://id.example.com/c"))
+        let other = try #require(Location("https://cdn.example.com/c"))
+        func next(_ status: Int, _ url: String) -> TransferStateMachine.EndAction {
+            var machine = TransferStateMachine(start, sendsBody: true)
+            #expect(machine.start() == .request(.init(location: start, carriesCredentials: true, sendsBody: true)))
+            return machine.hopEnded(.redirect(status: status, to: url))
+        }
+        for status in [307, 308] {
+            #expect(
+                next(status, own.url)
+                    == .request(.init(location: own, carriesCredentials: true, sendsBody: true)))
+            guard case .fail(let failure) = next(status, other.url) else {
+                Issue.record("the body goes elsewhere after \(status)")
+                return
+            }
+            #expect(failure.kind == .refused && failure.message.contains("own origin only"))
+        }
+        for status in [301, 302, 303] {
+            #expect(
+                next(status, own.url)
+                    == .request(.init(location: own, carriesCredentials: true, sendsBody: false)))
+            #expect(
+                next(status, other.url)
+                    == .request(.init(location: other, carriesCredentials: false, sendsBody: false)))
+        }
+    }
+
+    @Test("what has become a GET stays one")
+    func noPostAgain() throws {
+        var machine = TransferStateMachine(start, sendsBody: true)
+        _ = machine.start()
+        _ = machine.hopEnded(.redirect(status: 303, to: "/c"))
+        #expect(
+            machine.hopEnded(.redirect(status: 307, to: "/d"))
+                == .request(try hop("https://id.example.com/d", credentials: true)))
+    }
+
     @Test("a body that broke is asked for the rest of while each time brings more, and five times at most")
     func resumptions() throws {
         let asked = try hop("https://id.example.com/a/b?x=1", credentials: true)

@@ -52,6 +52,9 @@ struct SecretsTests {
         for change: (inout PipelineDefinition) -> Void in [
             { $0.transform = "." }, { $0.check.jq = "." }, { $0.check.minBytes = 7 }, { $0.check.types = ["a/b"] },
             { $0.cache.mode = 0o600 }, { $0.cache.group = "web" },
+            { $0.change { $0.method = .post(body: "", contentType: "a/b") } },
+            { $0.change { $0.method = .post(body: "{}", contentType: "a/b") } },
+            { $0.change { $0.method = .post(body: "{}", contentType: "a/c") } },
         ] {
             var other = base
             change(&other)
@@ -93,5 +96,13 @@ struct SecretsTests {
         }
         #expect(failure.message == "the body said ***")
         #expect(stage.store.records.map(\.error) == ["the body said ***"])
+    }
+}
+
+extension PipelineDefinition {
+    fileprivate mutating func change(_ body: (inout HTTPSource) -> Void) {
+        guard case .http(var source) = source else { return }
+        body(&source)
+        self.source = .http(source)
     }
 }

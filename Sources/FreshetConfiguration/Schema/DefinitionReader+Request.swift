@@ -1,0 +1,73 @@
+import FreshetPipelines
+
+/// The keys of a source that say how its URL is asked.
+extension DefinitionReader {
+    /// What belongs to a `url` alone, with the words for a message about it.
+    static let requestKeys: [(key: String, verb: String, them: String)] = [
+        ("headers", "belong", "them"), ("credential", "belongs", "it"), ("method", "belongs", "it"),
+        ("body", "belongs", "it"), ("content-type", "belongs", "it"),
+    ]
+    /// The longest body of a request, in bytes: what fits into a configuration and is still read by people.
+    static let maximumBodyLength = 64 << 10
+
+    /// The request for a URL whose header fields were read before.
+    mutating func request(
+        for url: (url: String, host: String), _ headers: [HTTPHeader], in section: Section
+    ) -> HTTPSource {
+        HTTPSource(url: url.url, headers: headers, host: url.host, method: method(in: section, headers))
+    }
+
+    private mutating func method(in section: Section, _ headers: [HTTPHeader]) -> HTTPSource.Method {
+        let method: MethodName? = value("method", in: section, .choice())
+        let body = value("body", in: section, .body)
+        let contentType = value("content-type", in: section, .contentType)
+        if section["body"] == nil, let entry = section["content-type"] {
+            error(
+                entry.location, section.path(entry.key), "'content-type' says what a 'body' is, and there is none",
+                remedy: "leave it out; what the origin is to answer with says the header Accept")
+        }
+        if method != .post, let entry = section["body"] {
+            // A method with a fault is reported already.
+            if method != nil || section["method"] == nil {
+                error(
+                    entry.location, section.path(entry.key), "'body' is sent with the method POST only",
+                    remedy: "write method: POST, or leave it out", related: section["method"]?.location)
+            }
+        }
+        guard method == .post else { return .get }
+        if headers.contains(where: { $0.name.lowercased() == "content-type" }), let entry = section["headers"] {
+            error(
+                entry.location, section.path(entry.key), "the type of the body stands in 'headers'",
+                remedy: "write it as 'content-type'", related: section["body"]?.location)
+        }
+        return .post(body: body ?? "", contentType: contentType ?? HTTPSource.defaultContentType)
+    }
+}
+
+private enum MethodName: String, CaseIterable, Sendable {
+    case get = "GET"
+    case post = "POST"
+}
+
+extension ValueKind where Value == String {
+    fileprivate static let body = ValueKind(name: "text, in quotation marks or after '|'") {
+        scalar throws(ValueFault) in
+        let text = try ValueKind.text.read(scalar)
+        guard text.utf8.count <= DefinitionReader.maximumBodyLength else {
+            throw ValueFault("is longer than \(DefinitionReader.maximumBodyLength) bytes")
+        }
+        return text
+    }
+
+    /// RFC 9110, 8.3: a media type, and parameters that are left as they are.
+    fileprivate static let contentType = ValueKind(name: "a media type such as application/json") {
+        scalar throws(ValueFault) in
+        try HTTPText.checkHeaderValue(scalar.text)
+        let type = scalar.text.prefix { $0 != ";" }.filter { $0 != " " && $0 != "\t" }
+        let parts = type.split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count == 2, parts.allSatisfy({ HTTPText.isToken($0) }) else {
+            throw ValueFault("has to be a media type such as application/json, not \(scalar.text.quoted)")
+        }
+        return scalar.text
+    }
+}
