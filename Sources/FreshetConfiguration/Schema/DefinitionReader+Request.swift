@@ -5,7 +5,7 @@ extension DefinitionReader {
     /// What belongs to a `url` alone, with the words for a message about it.
     static let requestKeys: [(key: String, verb: String, them: String)] = [
         ("headers", "belong", "them"), ("credential", "belongs", "it"), ("method", "belongs", "it"),
-        ("body", "belongs", "it"), ("content-type", "belongs", "it"),
+        ("body", "belongs", "it"), ("content-type", "belongs", "it"), ("unix-socket", "belongs", "it"),
     ]
     /// The longest body of a request, in bytes: what fits into a configuration and is still read by people.
     static let maximumBodyLength = 64 << 10
@@ -14,7 +14,9 @@ extension DefinitionReader {
     mutating func request(
         for url: (url: String, host: String), _ headers: [HTTPHeader], in section: Section
     ) -> HTTPSource {
-        HTTPSource(url: url.url, headers: headers, host: url.host, method: method(in: section, headers))
+        HTTPSource(
+            url: url.url, headers: headers, host: url.host, method: method(in: section, headers),
+            unixSocket: value("unix-socket", in: section, .socketPath))
     }
 
     private mutating func method(in section: Section, _ headers: [HTTPHeader]) -> HTTPSource.Method {
@@ -57,6 +59,15 @@ extension ValueKind where Value == String {
             throw ValueFault("is longer than \(DefinitionReader.maximumBodyLength) bytes")
         }
         return text
+    }
+
+    /// unix(7): an address has 108 bytes, with a NUL at the end of a path.
+    fileprivate static let socketPath = ValueKind(name: "the absolute path of a socket") { scalar throws(ValueFault) in
+        let path = try ValueKind.absolutePath.read(scalar)
+        guard path.utf8.count <= 107 else {
+            throw ValueFault("is longer than the path of a socket may be, 107 bytes")
+        }
+        return path
     }
 
     /// RFC 9110, 8.3: a media type, and parameters that are left as they are.

@@ -67,7 +67,10 @@ package enum KeyCatalogue {
 
     private static let keys: [Section: [String]] = [
         .pipeline: ["format", "description", "source", "transform", "refresh", "check", "cache"],
-        .source: ["url", "file", "exec", "headers", "credential", "method", "body", "content-type", "transform"],
+        .source: [
+            "url", "file", "exec", "headers", "credential", "method", "body", "content-type", "unix-socket",
+            "transform",
+        ],
         .refresh: [
             "on", "files", "dbus", "after", "every", "random-delay", "quiet", "at-most", "min-interval", "when-running",
             "fresh-for", "deadline", "retry", "budget", "needs-network",

@@ -82,7 +82,8 @@ final class HTTPExchange {
         maxBytes = request.maxBytes
         progress = request.progress
         asked = request.asked
-        machine = TransferStateMachine(location, sendsBody: source.method != .get)
+        machine = TransferStateMachine(
+            location, sendsBody: source.method != .get, staysAtOrigin: source.unixSocket != nil)
         configure()
     }
 
@@ -109,6 +110,7 @@ final class HTTPExchange {
             easy.set(CURLOPT_FRESH_CONNECT, 1)
             easy.set(CURLOPT_FORBID_REUSE, 1)
         }
+        easy.set(CURLOPT_UNIX_SOCKET_PATH, source.unixSocket)
         if let file = options.certificateAuthorities { easy.set(CURLOPT_CAINFO, file) }
         freshet_curl_set_pointer(easy.raw, CURLOPT_WRITEDATA, Unmanaged.passUnretained(self).toOpaque())
         freshet_curl_set_data_function(easy.raw, CURLOPT_WRITEFUNCTION) { data, size, count, exchange in
@@ -144,7 +146,7 @@ final class HTTPExchange {
         // A secret that goes over plain http goes to this machine, which needs no proxy: one would read it on the way.
         let isPrivate = own && (source.isPrivate || configured.user != nil)
         let staysHere = isPrivate && source.isLocal && hop.location.origin.scheme == "http"
-        easy.set(CURLOPT_NOPROXY, staysHere ? "*" : nil)
+        easy.set(CURLOPT_NOPROXY, staysHere || source.unixSocket != nil ? "*" : nil)
         var lines = own ? fields : []
         if hop.sendsBody, case .post(let text, let contentType) = source.method {
             easy.setBody(text)
@@ -223,7 +225,10 @@ final class HTTPExchange {
     }
 
     /// The host that is asked, for people.
-    private var host: String { hop?.location.origin.hostForPeople ?? source.host }
+    private var host: String {
+        let name = hop?.location.origin.hostForPeople ?? source.host
+        return source.unixSocket.map { "\(name) at \($0)" } ?? name
+    }
 
     /// How the hop that libcurl has just ended fits into the transfer.
     func hopEnd(_ code: CURLcode) -> TransferStateMachine.HopEnd {
@@ -337,7 +342,8 @@ final class HTTPExchange {
 
     private func failure(_ code: CURLcode) -> RunFailure {
         TransferFailure(
-            code: code, detail: easy.errorMessage, host: host,
+            code: code, detail: easy.errorMessage, host: host, socket: source.unixSocket,
+            systemError: Int32(truncatingIfNeeded: easy.number(CURLINFO_OS_ERRNO)),
             received: partial == nil ? easy.offset(CURLINFO_SIZE_DOWNLOAD_T) ?? 0 : UInt64(body.count),
             announced: partial?.total ?? easy.offset(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T),
             resumptions: resumptions,

@@ -1,5 +1,6 @@
 import CCurl
 import FreshetPipelines
+import Glibc
 
 /// Why libcurl gave a request up, with what is needed to say so.
 ///
@@ -15,6 +16,10 @@ struct TransferFailure {
     /// libcurl's words; they name hosts and addresses, no query, and the user information of a proxy only.
     var detail: String
     var host: String
+    /// The path of the socket through which the host is asked, if it is.
+    var socket: String?
+    /// What the system said when it made no connection.
+    var systemError: Int32 = 0
     /// Bytes of the body that came, before decoding.
     var received: UInt64
     /// The body's length as announced.
@@ -39,6 +44,12 @@ struct TransferFailure {
             RunFailure(.connection, "could not resolve \(host)\(reason)")
         case CURLE_COULDNT_RESOLVE_PROXY:
             RunFailure(.connection, "could not resolve the proxy for \(host)\(reason)")
+        case CURLE_COULDNT_CONNECT where socket != nil:
+            RunFailure(
+                .connection,
+                "could not connect to the socket \(socket ?? "")"
+                    + (systemError == 0 ? "" : ": \(String(cString: strerror(systemError)))")
+                    + "; its service has to run, and this service's user to have the right to write to the socket")
         case CURLE_COULDNT_CONNECT:
             RunFailure(.connection, "could not connect to \(host)\(reason)")
         case CURLE_SSL_CONNECT_ERROR:

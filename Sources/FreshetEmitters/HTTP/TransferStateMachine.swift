@@ -66,8 +66,13 @@ struct TransferStateMachine {
 
     private var state = State.idle
     private let first: Hop
+    private let staysAtOrigin: Bool
 
-    init(_ location: Location, sendsBody: Bool = false) {
+    /// - Parameters:
+    ///   - sendsBody: the first request is a POST.
+    ///   - staysAtOrigin: the origin is not reached by its name, so that no other is either.
+    init(_ location: Location, sendsBody: Bool = false, staysAtOrigin: Bool = false) {
+        self.staysAtOrigin = staysAtOrigin
         first = Hop(location: location, carriesCredentials: true, sendsBody: sendsBody)
     }
 
@@ -145,6 +150,11 @@ struct TransferStateMachine {
                 .refused, "\(host) redirects from https to http at \(next.origin.hostForPeople); not followed")
         }
         let isOwn = hop.carriesCredentials && next.origin == first.location.origin
+        guard isOwn || !staysAtOrigin else {
+            throw RunFailure(
+                .refused,
+                "\(host) is asked through a socket and redirects to \(next.origin.hostForPeople); not followed")
+        }
         // 307 and 308 keep the method. Of 301 and 302 RFC 9110, 15.4 leaves the choice: a GET, as with 303, which is
         // what browsers do.
         let sendsBody = hop.sendsBody && (status == 307 || status == 308)

@@ -8,6 +8,9 @@ package struct HTTPSource: Hashable, Sendable {
     /// The host of the URL as written, without port and without the brackets of an IPv6 address.
     package var host: String
     package var method: Method
+    /// The absolute path of a socket of this machine that the request goes through, whatever the URL's host is; nil:
+    /// the host is connected to.
+    package var unixSocket: String?
 
     /// How the URL is asked.
     package enum Method: Hashable, Sendable {
@@ -19,11 +22,14 @@ package struct HTTPSource: Hashable, Sendable {
     /// What a body is unless the configuration says otherwise.
     package static let defaultContentType = "application/json"
 
-    package init(url: String, headers: [HTTPHeader] = [], host: String, method: Method = .get) {
+    package init(
+        url: String, headers: [HTTPHeader] = [], host: String, method: Method = .get, unixSocket: String? = nil
+    ) {
         self.url = url
         self.headers = headers
         self.host = host
         self.method = method
+        self.unixSocket = unixSocket
     }
 
     /// The origin knows who asks, so that what it answers may not be for everybody: a header carries a secret.
@@ -32,8 +38,9 @@ package struct HTTPSource: Hashable, Sendable {
     /// Credentials do not travel in the clear: the URL is `https`, or its host is this machine.
     package var mayCarryCredentials: Bool { isLocal || url.lowercased().hasPrefix("https://") }
 
-    /// The host is this machine by its name or address (RFC 6761, 6.3; 127.0.0.0/8, ::1).
+    /// The host is this machine by its name or address (RFC 6761, 6.3; 127.0.0.0/8, ::1), or asked through a socket.
     package var isLocal: Bool {
+        if unixSocket != nil { return true }
         let host = host.lowercased()
         return host == "localhost" || host.hasSuffix(".localhost") || host == "::1"
             || (host.hasPrefix("127.") && host.allSatisfy { $0.isNumber || $0 == "." })

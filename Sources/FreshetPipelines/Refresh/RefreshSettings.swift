@@ -65,6 +65,7 @@ extension PipelineDefinition {
                 binding.add("post:\(contentType)")
                 binding.add(body)
             }
+            if let path = source.unixSocket { binding.add("unix-socket:\(path)") }
         case .command(let arguments): binding.add("command:\(arguments)")
         case .file(let path): binding.add("file:\(path)")
         }

@@ -97,6 +97,23 @@ struct RequestTests {
             ])
     }
 
+    @Test("a socket is named by its path, of at most 107 bytes")
+    func socket() {
+        let path = "/run/" + String(repeating: "x", count: 102)
+        #expect(source("{url: http://engine/, unix-socket: \(path)}")?.unixSocket == path)
+        #expect(
+            faults(pipeline(source: "{url: http://engine/, unix-socket: \(path)x}")) == [
+                "jwks.yaml:1:44: error: 'unix-socket' is longer than the path of a socket may be, 107 bytes"
+            ])
+        #expect(
+            faults(pipeline(source: "{url: http://engine/, unix-socket: engine.sock}")) == [
+                "jwks.yaml:1:44: error: 'unix-socket' has to be an absolute path, not 'engine.sock'; begin it with '/': "
+                    + "the service runs in a directory of its own"
+            ])
+        // Nothing leaves the machine.
+        #expect(faults(pipeline(source: "{url: http://engine/, unix-socket: /run/e, credential: t}")) == [])
+    }
+
     @Test("a body is not shown where a fault shows its line: it may hold a key")
     func hidden() {
         let diagnostics = load(

@@ -141,6 +141,25 @@ struct TransferStateMachineTests {
                 == .request(try hop("https://id.example.com/d", credentials: true)))
     }
 
+    @Test("what is asked through a socket is redirected within its origin only")
+    func socket() throws {
+        func machine() -> TransferStateMachine {
+            var machine = TransferStateMachine(start, staysAtOrigin: true)
+            _ = machine.start()
+            return machine
+        }
+        var staying = machine()
+        #expect(
+            staying.hopEnded(.redirect(status: 302, to: "/c"))
+                == .request(try hop("https://id.example.com/c", credentials: true)))
+        var leaving = machine()
+        guard case .fail(let failure) = leaving.hopEnded(.redirect(status: 302, to: "https://cdn.example.com/")) else {
+            Issue.record("followed")
+            return
+        }
+        #expect(failure.kind == .refused && failure.message.contains("through a socket"))
+    }
+
     @Test("a body that broke is asked for the rest of while each time brings more, and five times at most")
     func resumptions() throws {
         let asked = try hop("https://id.example.com/a/b?x=1", credentials: true)

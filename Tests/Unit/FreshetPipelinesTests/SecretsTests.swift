@@ -55,6 +55,7 @@ struct SecretsTests {
             { $0.change { $0.method = .post(body: "", contentType: "a/b") } },
             { $0.change { $0.method = .post(body: "{}", contentType: "a/b") } },
             { $0.change { $0.method = .post(body: "{}", contentType: "a/c") } },
+            { $0.change { $0.unixSocket = "/run/a" } }, { $0.change { $0.unixSocket = "/run/b" } },
         ] {
             var other = base
             change(&other)
@@ -82,6 +83,13 @@ struct SecretsTests {
         ] {
             #expect(HTTPSource(url: url, host: host).mayCarryCredentials == may, "\(url)")
         }
+    }
+
+    @Test("what is asked through a socket is on this machine, whatever its host is called")
+    func socket() {
+        let source = HTTPSource(url: "http://engine.example/", host: "engine.example", unixSocket: "/run/engine.sock")
+        #expect(source.isLocal && source.mayCarryCredentials)
+        #expect(!SourceDefinition.http(source).needsNetworkByDefault)
     }
 
     @Test("the message of a failure loses what must not be shown before anybody is told")
