@@ -114,12 +114,11 @@ extension DefinitionReader {
     /// The header fields; `credential` is one of them.
     private mutating func headers(in section: Section) -> [HTTPHeader] {
         var headers = plainHeaders(in: section)
-        if let name = value("credential", in: section, .credentialName), let entry = section["credential"] {
-            let own = HTTPHeader.bearer(name)
+        if let own = ownCredential(in: section), let entry = section["credential"] {
             if headers.contains(where: { $0.name.lowercased() == own.name.lowercased() }) {
                 error(
                     entry.location, "source.credential",
-                    "'credential' makes the header 'Authorization', which stands in "
+                    "'credential' makes the header '\(own.name)', which stands in "
                         + "'headers' too", remedy: "keep one of them", related: section["headers"]?.location)
             }
             headers.append(own)
@@ -245,7 +244,7 @@ extension ValueKind where Value == String {
 
     /// What systemd takes for the name of a credential and a file system for a file's, as far as it needs no quoting. Not
     /// quoted in a message: it may be the secret itself, put at the wrong place.
-    fileprivate static let credentialName = ValueKind(name: "the name of a credential such as api-token") {
+    static let credentialName = ValueKind(name: "the name of a credential such as api-token") {
         scalar throws(ValueFault) in
         let name = scalar.text
         guard (1...64).contains(name.utf8.count), !name.hasPrefix("."),

@@ -2,7 +2,7 @@
 package enum KeyCatalogue {
     /// A mapping of the format.
     package enum Section: String, CaseIterable, Hashable, Sendable {
-        case pipeline, source, refresh, dbus, retry
+        case pipeline, source, credential, refresh, dbus, retry
         case needsNetwork = "needs-network"
         case check, cache, daemon
 
@@ -10,6 +10,7 @@ package enum KeyCatalogue {
         package var path: String {
             switch self {
             case .pipeline, .daemon: ""
+            case .credential: "source.credential"
             case .dbus, .retry, .needsNetwork: "refresh.\(rawValue)"
             case .source, .refresh, .check, .cache: rawValue
             }
@@ -71,6 +72,7 @@ package enum KeyCatalogue {
             "url", "file", "exec", "headers", "credential", "method", "body", "content-type", "unix-socket",
             "transform",
         ],
+        .credential: ["name", "as", "header"],
         .refresh: [
             "on", "files", "dbus", "after", "every", "random-delay", "quiet", "at-most", "min-interval", "when-running",
             "fresh-for", "deadline", "retry", "budget", "needs-network",

@@ -52,9 +52,20 @@ package struct HTTPHeader: Hashable, Sendable {
     /// Where its value comes from.
     package enum Value: Hashable, Sendable {
         case text(String)
-        /// The secret of this name that the service was started with, after the scheme's name and a space if it has one
-        /// (RFC 9110, 11.4).
-        case credential(String, scheme: String?)
+        /// The secret of this name that the service was started with.
+        case credential(String, as: CredentialForm)
+    }
+
+    /// How a secret becomes a field's value.
+    package enum CredentialForm: Hashable, Sendable {
+        /// As it is, in a field that `headers` names.
+        case field
+        /// As it is, in the field of `source.credential`.
+        case ownField
+        /// A bearer token (RFC 6750, 2.1).
+        case bearer
+        /// `user:password` for the Basic scheme (RFC 7617).
+        case basic
     }
 
     package var name: String
@@ -65,14 +76,19 @@ package struct HTTPHeader: Hashable, Sendable {
         self.value = .text(value)
     }
 
-    package init(_ name: String, credential: String, scheme: String? = nil) {
+    package init(_ name: String, credential: String, as form: CredentialForm = .field) {
         self.name = name
-        value = .credential(credential, scheme: scheme)
+        value = .credential(credential, as: form)
     }
 
-    /// A secret of this name as a bearer token (RFC 6750, 2.1).
+    /// A secret of this name as a bearer token.
     package static func bearer(_ credential: String) -> HTTPHeader {
-        HTTPHeader("Authorization", credential: credential, scheme: "Bearer")
+        HTTPHeader("Authorization", credential: credential, as: .bearer)
+    }
+
+    /// A secret of this name, `user:password`, for the Basic scheme.
+    package static func basic(_ credential: String) -> HTTPHeader {
+        HTTPHeader("Authorization", credential: credential, as: .basic)
     }
 
     /// The credential whose secret it carries.

@@ -9,6 +9,22 @@ package enum SecretName {
     }
 }
 
+/// A credential of the service that a source needs.
+package struct NeededCredential: Hashable, Sendable {
+    /// What its file has to hold.
+    package enum Content: Hashable, Sendable {
+        /// One line.
+        case line
+        /// One line, `user:password` (RFC 7617, 2).
+        case userAndPassword
+    }
+
+    package var name: String
+    /// The keys that lead to its name in the pipeline's file.
+    package var keys: [String]
+    package var content: Content
+}
+
 extension PipelineDefinition {
     /// The permission bits of its copies: what is configured, else 0644, or 0640 if the source is asked with a secret.
     package var cacheMode: UInt32 {
@@ -17,12 +33,15 @@ extension PipelineDefinition {
         return 0o644
     }
 
-    /// The credentials that its source needs, each with the keys that lead to its name.
-    package var credentials: [(name: String, keys: [String])] {
+    /// The credentials that its source needs.
+    package var credentials: [NeededCredential] {
         guard case .http(let source) = source else { return [] }
         return source.headers.compactMap { header in
-            guard case .credential(let name, let scheme) = header.value else { return nil }
-            return (name, scheme == nil ? ["source", "headers", header.name, "credential"] : ["source", "credential"])
+            guard case .credential(let name, let form) = header.value else { return nil }
+            return NeededCredential(
+                name: name,
+                keys: form == .field ? ["source", "headers", header.name, "credential"] : ["source", "credential"],
+                content: form == .basic ? .userAndPassword : .line)
         }
     }
 

@@ -58,7 +58,7 @@ extension PipelineDefinition {
                 binding.add(header.name.lowercased())
                 switch header.value {
                 case .text(let value): binding.add("text:\(value)")
-                case .credential(let name, let scheme): binding.add("credential:\(scheme ?? "") \(name)")
+                case .credential(let name, let form): binding.add("credential:\(form.scheme) \(name)")
                 }
             }
             if case .post(let body, let contentType) = source.method {
@@ -74,6 +74,16 @@ extension PipelineDefinition {
         binding.add("\(check.minBytes)-\(check.maxBytes) \(check.types.joined(separator: " "))")
         binding.add("mode:\(String(cacheMode, radix: 8)) \(cache.group ?? "")")
         return String(binding.hash, radix: 16)
+    }
+}
+
+extension HTTPHeader.CredentialForm {
+    fileprivate var scheme: String {
+        switch self {
+        case .field, .ownField: ""
+        case .bearer: "Bearer"
+        case .basic: "Basic"
+        }
     }
 }
 

@@ -28,6 +28,21 @@ struct SecretsTests {
             PipelineDefinition(name: "c", source: .command(["/x"]), cache: CacheRules(file: "f")).cacheMode == 0o644)
     }
 
+    @Test("what a credential's file has to hold, and where it is named")
+    func needed() {
+        let headers = [
+            HTTPHeader("X-A", credential: "a"), HTTPHeader.bearer("b"), .basic("c"),
+            HTTPHeader("X-D", credential: "d", as: .ownField),
+        ]
+        #expect(
+            pipeline("https://a.example/", headers).credentials == [
+                NeededCredential(name: "a", keys: ["source", "headers", "X-A", "credential"], content: .line),
+                NeededCredential(name: "b", keys: ["source", "credential"], content: .line),
+                NeededCredential(name: "c", keys: ["source", "credential"], content: .userAndPassword),
+                NeededCredential(name: "d", keys: ["source", "credential"], content: .line),
+            ])
+    }
+
     @Test("what the configuration holds in plain text is known by its name")
     func plain() {
         let headers = [
@@ -45,7 +60,8 @@ struct SecretsTests {
             pipeline("https://a.example/?token=s3cret", [HTTPHeader("X-Key", "k3y-k3y-k3z")]),
             pipeline("https://a.example/?token=s3cret", [HTTPHeader("X-Key", credential: "k3y-k3y-k3y")]),
             pipeline("https://a.example/?token=s3cret", [HTTPHeader("X-Key", credential: "other")]),
-            pipeline("https://a.example/?token=s3cret", [HTTPHeader("X-Key", credential: "other", scheme: "Bearer")]),
+            pipeline("https://a.example/?token=s3cret", [HTTPHeader("X-Key", credential: "other", as: .bearer)]),
+            pipeline("https://a.example/?token=s3cret", [HTTPHeader("X-Key", credential: "other", as: .basic)]),
             PipelineDefinition(name: "p", source: .command(["/a", "b"]), cache: CacheRules(file: "f")),
             PipelineDefinition(name: "p", source: .file("/a"), cache: CacheRules(file: "f")),
         ]
