@@ -9,7 +9,9 @@ import Glibc
 struct Surroundings: Sendable {
     /// The secrets by the names of their credentials.
     private(set) var secrets: [String: String] = [:]
-    /// Those of them that are `user:password`.
+    /// The paths of those that are files, by their names.
+    private(set) var credentialFiles: [String: String] = [:]
+    /// The secrets that are `user:password`.
     private var pairs: Set<String> = []
     private(set) var faults: [SurroundingsFault] = []
     /// What a pipeline can do without.
@@ -20,6 +22,10 @@ struct Surroundings: Sendable {
         for definition in configuration.pipelines {
             for needed in definition.credentials {
                 do throws(CredentialError) {
+                    if needed.content == .file {
+                        credentialFiles[needed.name] = try credentials.file(named: needed.name)
+                        continue
+                    }
                     if secrets[needed.name] == nil {
                         secrets[needed.name] = try credentials.secret(named: needed.name)
                     }
@@ -49,7 +55,11 @@ struct Surroundings: Sendable {
         for definition in configuration.pipelines {
             for needed in definition.credentials where credentials.directory != nil {
                 do throws(CredentialError) {
-                    check(try credentials.secret(named: needed.name), is: needed, of: definition)
+                    if needed.content == .file {
+                        _ = try credentials.file(named: needed.name)
+                    } else {
+                        check(try credentials.secret(named: needed.name), is: needed, of: definition)
+                    }
                 } catch {
                     let isMissing = error.reason == .missing
                     note(

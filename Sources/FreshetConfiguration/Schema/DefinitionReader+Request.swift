@@ -6,6 +6,8 @@ extension DefinitionReader {
     static let requestKeys: [(key: String, verb: String, them: String)] = [
         ("headers", "belong", "them"), ("credential", "belongs", "it"), ("method", "belongs", "it"),
         ("body", "belongs", "it"), ("content-type", "belongs", "it"), ("unix-socket", "belongs", "it"),
+        ("client-certificate", "belongs", "it"), ("client-key", "belongs", "it"),
+        ("certificate-authority", "belongs", "it"),
     ]
     /// The longest body of a request, in bytes: what fits into a configuration and is still read by people.
     static let maximumBodyLength = 64 << 10
@@ -16,7 +18,30 @@ extension DefinitionReader {
     ) -> HTTPSource {
         HTTPSource(
             url: url.url, headers: headers, host: url.host, method: method(in: section, headers),
-            unixSocket: value("unix-socket", in: section, .socketPath))
+            unixSocket: value("unix-socket", in: section, .socketPath),
+            clientCertificate: clientCertificate(in: section),
+            certificateAuthority: certificateAuthority(in: section, url.url))
+    }
+
+    private mutating func clientCertificate(in section: Section) -> HTTPSource.ClientCertificate? {
+        let certificate = value("client-certificate", in: section, .credentialName)
+        let key = value("client-key", in: section, .credentialName)
+        if section["client-certificate"] == nil, let entry = section["client-key"] {
+            error(
+                entry.location, section.path(entry.key), "'client-key' belongs to a 'client-certificate'",
+                remedy: "name the credential that holds the certificate, too")
+        }
+        return certificate.map { HTTPSource.ClientCertificate(certificate: $0, key: key) }
+    }
+
+    private mutating func certificateAuthority(in section: Section, _ url: String) -> String? {
+        for key in ["client-certificate", "certificate-authority"] where !url.lowercased().hasPrefix("https://") {
+            guard let entry = section[key] else { continue }
+            error(
+                entry.location, section.path(key), "'\(key)' is for TLS, and the URL is not encrypted",
+                remedy: "begin the URL with https://, or leave it out", related: section["url"]?.location)
+        }
+        return value("certificate-authority", in: section, .absolutePath)
     }
 
     private mutating func method(in section: Section, _ headers: [HTTPHeader]) -> HTTPSource.Method {

@@ -70,6 +70,7 @@ package enum KeyCatalogue {
         .pipeline: ["format", "description", "source", "transform", "refresh", "check", "cache"],
         .source: [
             "url", "file", "exec", "headers", "credential", "method", "body", "content-type", "unix-socket",
+            "client-certificate", "client-key", "certificate-authority",
             "transform",
         ],
         .credential: ["name", "as", "header"],

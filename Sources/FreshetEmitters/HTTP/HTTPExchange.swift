@@ -46,6 +46,7 @@ final class HTTPExchange {
     private let configured: Location
     /// The configuration's header fields, secrets included.
     private let fields: [String]
+    private let proof: ClientProof?
     private let progress: @Sendable (UInt64) -> Void
     /// Told of each hop that begins.
     let asked: @Sendable () -> Void
@@ -70,7 +71,7 @@ final class HTTPExchange {
 
     init(
         _ easy: EasyHandle, _ request: FetchRequest, _ source: HTTPSource, at location: Location, fields: [String],
-        options: HTTPClient.Options, for purpose: Purpose = .data
+        proof: ClientProof? = nil, options: HTTPClient.Options, for purpose: Purpose = .data
     ) {
         self.easy = easy
         self.purpose = purpose
@@ -79,6 +80,7 @@ final class HTTPExchange {
         validators = request.validators.flatMap { $0.isEmpty ? nil : $0 }
         configured = location
         self.fields = fields
+        self.proof = proof
         maxBytes = request.maxBytes
         progress = request.progress
         asked = request.asked
@@ -111,7 +113,6 @@ final class HTTPExchange {
             easy.set(CURLOPT_FORBID_REUSE, 1)
         }
         easy.set(CURLOPT_UNIX_SOCKET_PATH, source.unixSocket)
-        if let file = options.certificateAuthorities { easy.set(CURLOPT_CAINFO, file) }
         freshet_curl_set_pointer(easy.raw, CURLOPT_WRITEDATA, Unmanaged.passUnretained(self).toOpaque())
         freshet_curl_set_data_function(easy.raw, CURLOPT_WRITEFUNCTION) { data, size, count, exchange in
             guard let exchange, let data else { return 0 }
@@ -143,6 +144,10 @@ final class HTTPExchange {
         // Of the URL that is configured: a redirect within the origin keeps it.
         easy.set(CURLOPT_USERNAME, own ? configured.user : nil)
         easy.set(CURLOPT_PASSWORD, own ? configured.password : nil)
+        easy.setProof(own ? proof : nil)
+        if source.certificateAuthority != nil || options.certificateAuthorities != nil {
+            easy.setAuthorities((own ? source.certificateAuthority : nil) ?? options.certificateAuthorities)
+        }
         // A secret that goes over plain http goes to this machine, which needs no proxy: one would read it on the way.
         let isPrivate = own && (source.isPrivate || configured.user != nil)
         let staysHere = isPrivate && source.isLocal && hop.location.origin.scheme == "http"

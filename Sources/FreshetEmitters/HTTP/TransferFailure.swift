@@ -10,7 +10,7 @@ import Glibc
 /// | a connection that broke, stalled or spoke nonsense; a certificate | transient |
 /// | a certificate that is not valid yet, or not any more | certificateDate |
 /// | a body that its own encoding contradicts | content |
-/// | memory, a CA file that cannot be read, a URL that libcurl refuses | local |
+/// | memory, a CA file or a client certificate that cannot be used, a URL that libcurl refuses | local |
 struct TransferFailure {
     var code: CURLcode
     /// libcurl's words; they name hosts and addresses, no query, and the user information of a proxy only.
@@ -66,12 +66,17 @@ struct TransferFailure {
                 .certificateDate,
                 "the certificate of \(host) is not valid at this machine's date\(reason); check the clock here, "
                     + "then the certificate there")
-        case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_CERTPROBLEM,
-            CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_PINNEDPUBKEYNOTMATCH:
+        case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS,
+            CURLE_SSL_PINNEDPUBKEYNOTMATCH:
             RunFailure(
                 .transient,
                 "the certificate of \(host) is not trusted\(reason); check the clock and the authorities on this machine"
             )
+        case CURLE_SSL_CERTPROBLEM:
+            RunFailure(
+                .local,
+                "the client certificate for \(host) cannot be used\(reason); its credential and that of its key have to "
+                    + "be PEM, belong together and need no passphrase")
         case CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CRL_BADFILE:
             RunFailure(.local, "the file of certificate authorities cannot be used\(reason)")
         case CURLE_PARTIAL_FILE:

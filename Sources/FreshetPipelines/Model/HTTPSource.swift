@@ -11,6 +11,24 @@ package struct HTTPSource: Hashable, Sendable {
     /// The absolute path of a socket of this machine that the request goes through, whatever the URL's host is; nil:
     /// the host is connected to.
     package var unixSocket: String?
+    /// By what this machine proves to the URL's own origin who it is; nil: it does not.
+    package var clientCertificate: ClientCertificate?
+    /// The absolute path of a file of PEM certificates; the URL's own origin is checked against these alone. nil: the
+    /// system's authorities.
+    package var certificateAuthority: String?
+
+    /// Credentials whose files, in PEM, are a certificate and its private key.
+    package struct ClientCertificate: Hashable, Sendable {
+        /// The name of the credential that holds the certificate, and those of its issuers that the origin needs.
+        package var certificate: String
+        /// The name of the credential that holds the key; nil: it stands in the certificate's file.
+        package var key: String?
+
+        package init(certificate: String, key: String? = nil) {
+            self.certificate = certificate
+            self.key = key
+        }
+    }
 
     /// How the URL is asked.
     package enum Method: Hashable, Sendable {
@@ -23,17 +41,21 @@ package struct HTTPSource: Hashable, Sendable {
     package static let defaultContentType = "application/json"
 
     package init(
-        url: String, headers: [HTTPHeader] = [], host: String, method: Method = .get, unixSocket: String? = nil
+        url: String, headers: [HTTPHeader] = [], host: String, method: Method = .get, unixSocket: String? = nil,
+        clientCertificate: ClientCertificate? = nil, certificateAuthority: String? = nil
     ) {
         self.url = url
         self.headers = headers
         self.host = host
         self.method = method
         self.unixSocket = unixSocket
+        self.clientCertificate = clientCertificate
+        self.certificateAuthority = certificateAuthority
     }
 
-    /// The origin knows who asks, so that what it answers may not be for everybody: a header carries a secret.
-    package var isPrivate: Bool { headers.contains(where: \.isSecret) }
+    /// The origin knows who asks, so that what it answers may not be for everybody: a header carries a secret, or there is
+    /// a client certificate.
+    package var isPrivate: Bool { clientCertificate != nil || headers.contains(where: \.isSecret) }
 
     /// Credentials do not travel in the clear: the URL is `https`, or its host is this machine.
     package var mayCarryCredentials: Bool { isLocal || url.lowercased().hasPrefix("https://") }

@@ -17,6 +17,8 @@ package struct NeededCredential: Hashable, Sendable {
         case line
         /// One line, `user:password` (RFC 7617, 2).
         case userAndPassword
+        /// Whatever a library reads from a file, such as a certificate.
+        case file
     }
 
     package var name: String
@@ -36,13 +38,18 @@ extension PipelineDefinition {
     /// The credentials that its source needs.
     package var credentials: [NeededCredential] {
         guard case .http(let source) = source else { return [] }
-        return source.headers.compactMap { header in
+        let fields = source.headers.compactMap { header -> NeededCredential? in
             guard case .credential(let name, let form) = header.value else { return nil }
             return NeededCredential(
                 name: name,
                 keys: form == .field ? ["source", "headers", header.name, "credential"] : ["source", "credential"],
                 content: form == .basic ? .userAndPassword : .line)
         }
+        guard let proof = source.clientCertificate else { return fields }
+        let certificate = NeededCredential(
+            name: proof.certificate, keys: ["source", "client-certificate"], content: .file)
+        let key = proof.key.map { NeededCredential(name: $0, keys: ["source", "client-key"], content: .file) }
+        return fields + [certificate] + (key.map { [$0] } ?? [])
     }
 
     /// What its configuration holds of secrets in plain text: values of header fields and of the URL's parameters, as

@@ -66,6 +66,10 @@ extension PipelineDefinition {
                 binding.add(body)
             }
             if let path = source.unixSocket { binding.add("unix-socket:\(path)") }
+            if let proof = source.clientCertificate {
+                binding.add("client-certificate:\(proof.certificate) \(proof.key ?? "")")
+            }
+            if let path = source.certificateAuthority { binding.add("certificate-authority:\(path)") }
         case .command(let arguments): binding.add("command:\(arguments)")
         case .file(let path): binding.add("file:\(path)")
         }

@@ -114,6 +114,42 @@ struct RequestTests {
         #expect(faults(pipeline(source: "{url: http://engine/, unix-socket: /run/e, credential: t}")) == [])
     }
 
+    @Test("a client certificate and its key are credentials, the authority is a path")
+    func certificates() {
+        let full = source(
+            "{url: https://a.example/, client-certificate: c, client-key: k, certificate-authority: /etc/ca.pem}")
+        #expect(full?.clientCertificate == .init(certificate: "c", key: "k"))
+        #expect(full?.certificateAuthority == "/etc/ca.pem")
+        #expect(
+            source("{url: https://a.example/, client-certificate: c}")?.clientCertificate == .init(certificate: "c"))
+        for (text, expected) in [
+            (
+                "{url: https://a.example/, client-key: k}",
+                "1:35: error: 'client-key' belongs to a 'client-certificate'; name the credential that holds the "
+                    + "certificate, too"
+            ),
+            (
+                "{url: http://127.0.0.1/, client-certificate: c}",
+                "1:34: error: 'client-certificate' is for TLS, and the URL is not encrypted; begin the URL with "
+                    + "https://, or leave it out (see jwks.yaml:1:10)"
+            ),
+            (
+                "{url: http://127.0.0.1/, certificate-authority: /etc/ca.pem}",
+                "1:34: error: 'certificate-authority' is for TLS, and the URL is not encrypted; begin the URL with "
+                    + "https://, or leave it out (see jwks.yaml:1:10)"
+            ),
+            (
+                "{url: https://a.example/, certificate-authority: ca.pem}",
+                "1:58: error: 'certificate-authority' has to be an absolute path, not 'ca.pem'; begin it with '/': the "
+                    + "service runs in a directory of its own"
+            ),
+        ] {
+            #expect(faults(pipeline(source: text)) == ["jwks.yaml:\(expected)"])
+        }
+        // A path where a name belongs.
+        #expect(faults(pipeline(source: "{url: https://a.example/, client-certificate: /etc/c.pem}")).count == 1)
+    }
+
     @Test("a body is not shown where a fault shows its line: it may hold a key")
     func hidden() {
         let diagnostics = load(

@@ -34,6 +34,16 @@ struct SecretsTests {
             HTTPHeader("X-A", credential: "a"), HTTPHeader.bearer("b"), .basic("c"),
             HTTPHeader("X-D", credential: "d", as: .ownField),
         ]
+        var definition = pipeline()
+        definition.change { $0.clientCertificate = .init(certificate: "e", key: "f") }
+        #expect(
+            definition.credentials == [
+                NeededCredential(name: "e", keys: ["source", "client-certificate"], content: .file),
+                NeededCredential(name: "f", keys: ["source", "client-key"], content: .file),
+            ])
+        #expect(definition.cacheMode == 0o640)
+        definition.change { $0.clientCertificate = .init(certificate: "e") }
+        #expect(definition.credentials.map(\.name) == ["e"])
         #expect(
             pipeline("https://a.example/", headers).credentials == [
                 NeededCredential(name: "a", keys: ["source", "headers", "X-A", "credential"], content: .line),
@@ -71,6 +81,10 @@ struct SecretsTests {
             { $0.change { $0.method = .post(body: "", contentType: "a/b") } },
             { $0.change { $0.method = .post(body: "{}", contentType: "a/b") } },
             { $0.change { $0.method = .post(body: "{}", contentType: "a/c") } },
+            { $0.change { $0.clientCertificate = .init(certificate: "a") } },
+            { $0.change { $0.clientCertificate = .init(certificate: "b") } },
+            { $0.change { $0.clientCertificate = .init(certificate: "a", key: "b") } },
+            { $0.change { $0.certificateAuthority = "/etc/a.pem" } },
             { $0.change { $0.unixSocket = "/run/a" } }, { $0.change { $0.unixSocket = "/run/b" } },
         ] {
             var other = base
