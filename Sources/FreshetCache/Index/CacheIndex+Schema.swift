@@ -68,6 +68,18 @@ extension CacheIndex {
         ) STRICT;
         CREATE INDEX requests_by_pipeline ON requests(pipeline);
         """,
+        // 3. Parts of the snapshots of pipelines that are put together from many answers.
+        """
+        CREATE TABLE parts (
+            pipeline INTEGER NOT NULL REFERENCES pipelines(id) ON DELETE CASCADE,
+            name TEXT NOT NULL,
+            binding TEXT NOT NULL,
+            entity_tag TEXT,
+            last_modified TEXT,
+            value BLOB NOT NULL,
+            PRIMARY KEY (pipeline, name)
+        ) STRICT;
+        """,
     ]
 
     /// The newest format that this version knows.

@@ -2,7 +2,7 @@
 package enum KeyCatalogue {
     /// A mapping of the format.
     package enum Section: String, CaseIterable, Hashable, Sendable {
-        case pipeline, source, credential, refresh, dbus, retry
+        case pipeline, source, each, credential, refresh, dbus, retry
         case needsNetwork = "needs-network"
         case check, cache, daemon
 
@@ -12,12 +12,18 @@ package enum KeyCatalogue {
             case .pipeline, .daemon: ""
             case .credential: "source.credential"
             case .dbus, .retry, .needsNetwork: "refresh.\(rawValue)"
+            case .each: "source.each"
             case .source, .refresh, .check, .cache: rawValue
             }
         }
 
         /// The keys that this version reads, in the manual's order.
         package var keys: [String] { KeyCatalogue.keys[self] ?? [] }
+
+        /// The keys that are its own: below `each` stands a source like the one around it, with four keys more.
+        package var ownKeys: [String] {
+            self == .each ? keys.filter { !Section.source.keys.contains($0) } : keys
+        }
 
         /// The format's keys that this version does not read yet. They are errors all the same: a configuration that
         /// counts on them would not do what it says.
@@ -46,7 +52,7 @@ package enum KeyCatalogue {
             let others =
                 Section.allCases.filter { $0 != self && $0.isOfPipelines == isOfPipelines }
                 + Section.allCases.filter { $0.isOfPipelines != isOfPipelines }
-            let homes = others.filter { $0.keys.contains(key) && key != "format" }
+            let homes = others.filter { $0.ownKeys.contains(key) && key != "format" }
             if !homes.isEmpty {
                 let places = homes.map { $0.place(seenFrom: self) }.joined(separator: " or ")
                 return ValueFault("\(key.quoted) belongs \(places)", remedy: "move it there")
@@ -70,8 +76,12 @@ package enum KeyCatalogue {
         .pipeline: ["format", "description", "source", "transform", "refresh", "check", "cache"],
         .source: [
             "url", "file", "exec", "headers", "credential", "method", "body", "content-type", "unix-socket",
-            "client-certificate", "client-key", "certificate-authority",
-            "transform",
+            "client-certificate", "client-key", "certificate-authority", "transform", "each",
+        ],
+        .each: [
+            "as", "key", "concurrency", "on-error", "url", "file", "exec", "headers", "credential", "method", "body",
+            "content-type", "unix-socket", "client-certificate", "client-key", "certificate-authority", "transform",
+            "each",
         ],
         .credential: ["name", "as", "header"],
         .refresh: [
@@ -88,7 +98,8 @@ package enum KeyCatalogue {
 
     private static let laterKeys: [Section: [String]] = [
         .pipeline: ["parameters", "on-change"],
-        .source: ["pipeline", "each", "pages"],
+        .source: ["pipeline", "pages"],
+        .each: ["pages"],
         .refresh: ["honour-origin", "max-age"],
         .check: ["min-items", "shrink"],
         .cache: ["key", "files", "max-age"],

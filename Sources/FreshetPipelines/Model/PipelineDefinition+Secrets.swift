@@ -31,38 +31,57 @@ extension PipelineDefinition {
     /// The permission bits of its copies: what is configured, else 0644, or 0640 if the source is asked with a secret.
     package var cacheMode: UInt32 {
         if let mode = cache.mode { return mode }
-        if case .http(let source) = source, source.isPrivate { return 0o640 }
-        return 0o644
+        return httpSources.contains(where: \.isPrivate) ? 0o640 : 0o644
     }
 
-    /// The credentials that its source needs.
+    /// The credentials that its sources need.
     package var credentials: [NeededCredential] {
-        guard case .http(let source) = source else { return [] }
-        let fields = source.headers.compactMap { header -> NeededCredential? in
-            guard case .credential(let name, let form) = header.value else { return nil }
-            return NeededCredential(
-                name: name,
-                keys: form == .field ? ["source", "headers", header.name, "credential"] : ["source", "credential"],
-                content: form == .basic ? .userAndPassword : .line)
+        var keys = ["source"]
+        var credentials: [NeededCredential] = []
+        for source in sources {
+            if case .http(let source) = source { credentials += source.credentials(below: keys) }
+            keys.append("each")
         }
-        guard let proof = source.clientCertificate else { return fields }
-        let certificate = NeededCredential(
-            name: proof.certificate, keys: ["source", "client-certificate"], content: .file)
-        let key = proof.key.map { NeededCredential(name: $0, keys: ["source", "client-key"], content: .file) }
-        return fields + [certificate] + (key.map { [$0] } ?? [])
+        return credentials
+    }
+
+    private var httpSources: [HTTPSource] {
+        sources.compactMap { if case .http(let source) = $0 { source } else { nil } }
     }
 
     /// What its configuration holds of secrets in plain text: values of header fields and of the URL's parameters, as
     /// far as their names say so. What an origin sends back of them must not be shown either.
     package var plainSecrets: [String] {
-        guard case .http(let source) = source else { return [] }
+        httpSources.flatMap(\.plainSecrets)
+    }
+}
+
+extension HTTPSource {
+    fileprivate func credentials(below keys: [String]) -> [NeededCredential] {
+        var credentials = headers.compactMap { header -> NeededCredential? in
+            guard case .credential(let name, let form) = header.value else { return nil }
+            return NeededCredential(
+                name: name, keys: keys + (form == .field ? ["headers", header.name, "credential"] : ["credential"]),
+                content: form == .basic ? .userAndPassword : .line)
+        }
+        if let proof = clientCertificate {
+            credentials.append(
+                NeededCredential(name: proof.certificate, keys: keys + ["client-certificate"], content: .file))
+            if let key = proof.key {
+                credentials.append(NeededCredential(name: key, keys: keys + ["client-key"], content: .file))
+            }
+        }
+        return credentials
+    }
+
+    fileprivate var plainSecrets: [String] {
         var secrets: [String] = []
-        for header in source.headers where header.isSecret {
+        for header in headers where header.isSecret {
             guard case .text(let value) = header.value else { continue }
             // Of `Bearer abc` the last word is the secret.
             secrets += [value] + (value.split(separator: " ").dropFirst().last.map { [String($0)] } ?? [])
         }
-        let query = source.url.split(separator: "?", maxSplits: 1).dropFirst().first ?? ""
+        let query = url.split(separator: "?", maxSplits: 1).dropFirst().first ?? ""
         for parameter in query.split(separator: "&") {
             let parts = parameter.split(separator: "=", maxSplits: 1)
             if parts.count == 2, SecretName.matches(parts[0]) { secrets.append(String(parts[1])) }
