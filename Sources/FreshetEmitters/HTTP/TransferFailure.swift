@@ -38,6 +38,10 @@ struct TransferFailure {
     /// chain.
     private static let dateFindings = [9, 10]
 
+    /// X509_V_OK, X509_V_ERR_UNSPECIFIED and X509_V_ERR_HOSTNAME_MISMATCH: with a chain that is at fault OpenSSL says which
+    /// way; the name is compared by libcurl itself, before it asks for the finding.
+    private static let nameFindings = [0, 1, 62]
+
     var failure: RunFailure {
         switch code {
         case CURLE_COULDNT_RESOLVE_HOST:
@@ -66,6 +70,11 @@ struct TransferFailure {
                 .certificateDate,
                 "the certificate of \(host) is not valid at this machine's date\(reason); check the clock here, "
                     + "then the certificate there")
+        case CURLE_PEER_FAILED_VERIFICATION where Self.nameFindings.contains(verification):
+            RunFailure(
+                .transient,
+                "the certificate of \(host) is for another name\(reason); check the host in the source's URL, then the "
+                    + "certificate there")
         case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS,
             CURLE_SSL_PINNEDPUBKEYNOTMATCH:
             RunFailure(
