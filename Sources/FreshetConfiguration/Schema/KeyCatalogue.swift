@@ -73,15 +73,15 @@ package enum KeyCatalogue {
     }
 
     private static let keys: [Section: [String]] = [
-        .pipeline: ["format", "description", "source", "transform", "refresh", "check", "cache"],
+        .pipeline: ["format", "description", "source", "sources", "combine", "transform", "refresh", "check", "cache"],
         .source: [
-            "url", "file", "exec", "headers", "credential", "method", "body", "content-type", "unix-socket",
+            "url", "file", "exec", "pipeline", "headers", "credential", "method", "body", "content-type", "unix-socket",
             "client-certificate", "client-key", "certificate-authority", "transform", "each",
         ],
         .each: [
-            "as", "key", "concurrency", "on-error", "url", "file", "exec", "headers", "credential", "method", "body",
-            "content-type", "unix-socket", "client-certificate", "client-key", "certificate-authority", "transform",
-            "each",
+            "as", "key", "concurrency", "on-error", "url", "file", "exec", "pipeline", "headers", "credential",
+            "method", "body", "content-type", "unix-socket", "client-certificate", "client-key",
+            "certificate-authority", "transform", "each",
         ],
         .credential: ["name", "as", "header"],
         .refresh: [
@@ -98,7 +98,7 @@ package enum KeyCatalogue {
 
     private static let laterKeys: [Section: [String]] = [
         .pipeline: ["parameters", "on-change"],
-        .source: ["pipeline", "pages"],
+        .source: ["pages"],
         .each: ["pages"],
         .refresh: ["honour-origin", "max-age"],
         .check: ["min-items", "shrink"],

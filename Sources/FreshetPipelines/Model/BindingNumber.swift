@@ -43,6 +43,12 @@ extension BindingNumber {
             if let path = source.certificateAuthority { add("certificate-authority:\(path)") }
         case .command(let arguments): add("command:\(arguments)")
         case .file(let path): add("file:\(path)")
+        case .copy(let pipeline, let file): add("copy:\(pipeline) \(file)")
+        case .joined(let sources):
+            for source in sources {
+                add("joined:\(source.name)")
+                add(source.stage)
+            }
         }
     }
 

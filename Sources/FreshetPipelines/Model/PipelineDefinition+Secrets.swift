@@ -35,15 +35,7 @@ extension PipelineDefinition {
     }
 
     /// The credentials that its sources need.
-    package var credentials: [NeededCredential] {
-        var keys = ["source"]
-        var credentials: [NeededCredential] = []
-        for source in sources {
-            if case .http(let source) = source { credentials += source.credentials(below: keys) }
-            keys.append("each")
-        }
-        return credentials
-    }
+    package var credentials: [NeededCredential] { stage.credentials(at: ["source"]) }
 
     private var httpSources: [HTTPSource] {
         sources.compactMap { if case .http(let source) = $0 { source } else { nil } }
@@ -53,6 +45,19 @@ extension PipelineDefinition {
     /// far as their names say so. What an origin sends back of them must not be shown either.
     package var plainSecrets: [String] {
         httpSources.flatMap(\.plainSecrets)
+    }
+}
+
+extension StageDefinition {
+    fileprivate func credentials(at keys: [String]) -> [NeededCredential] {
+        var credentials: [NeededCredential] = []
+        switch source {
+        case .http(let source): credentials += source.credentials(below: keys)
+        case .joined(let sources):
+            for source in sources { credentials += source.stage.credentials(at: ["sources", source.name]) }
+        case .command, .file, .copy: break
+        }
+        return credentials + (each?.stage.credentials(at: keys + ["each"]) ?? [])
     }
 }
 
