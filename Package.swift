@@ -44,7 +44,7 @@ let package = Package(
         .target(name: "FreshetJQ", dependencies: ["CJQ"]),
         .target(
             name: "FreshetEmitters",
-            dependencies: ["FreshetPipelines", "FreshetJQ", "FreshetEventLoop", "CCurl"]),
+            dependencies: ["FreshetPipelines", "FreshetJQ", "FreshetEventLoop", "CCurl", "CCrypto"]),
         .target(name: "FreshetCache", dependencies: ["FreshetSignals", "CSQLite", "CCrypto"]),
         .target(name: "FreshetConfiguration", dependencies: ["FreshetPipelines", "CYAML"]),
         .target(name: "FreshetControl", dependencies: ["FreshetVarlink"]),

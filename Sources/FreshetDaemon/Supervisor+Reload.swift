@@ -65,7 +65,7 @@ extension Supervisor {
             throw .configurationRefused((new.isSound ? faults : new.diagnostics).map(ConfigurationDiagnostic.init))
         }
         redactor.know(surroundings.hidden(with: new))
-        await parts.http.use(surroundings.secrets)
+        await parts.http.use(surroundings.secrets, files: surroundings.credentialFiles)
         let summary = await apply(new)
         notifier.ready(status: statusLine())
         log.say(

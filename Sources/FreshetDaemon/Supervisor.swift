@@ -160,7 +160,7 @@ actor Supervisor {
         }
         do {
             parts = try await makeParts()
-            await parts?.http.use(surroundings.secrets)
+            await parts?.http.use(surroundings.secrets, files: surroundings.credentialFiles)
         } catch {
             log.say(.cannotStart, [.error: .string("\(error)")])
             return .failure

@@ -1,4 +1,5 @@
 import FreshetConfiguration
+import FreshetEmitters
 import FreshetPipelines
 import FreshetSystemd
 import Glibc
@@ -8,6 +9,10 @@ import Glibc
 struct Surroundings: Sendable {
     /// The secrets by the names of their credentials.
     private(set) var secrets: [String: String] = [:]
+    /// The paths of those that are files, by their names.
+    private(set) var credentialFiles: [String: String] = [:]
+    /// The secrets that are `user:password`.
+    private var pairs: Set<String> = []
     private(set) var faults: [SurroundingsFault] = []
     /// What a pipeline can do without.
     private(set) var warnings: [SurroundingsFault] = []
@@ -15,11 +20,18 @@ struct Surroundings: Sendable {
     /// As the service itself sees them. Blocks on files and the name service.
     init(of configuration: Configuration, _ credentials: Credentials) {
         for definition in configuration.pipelines {
-            for (name, keys) in definition.credentials where secrets[name] == nil {
+            for needed in definition.credentials {
                 do throws(CredentialError) {
-                    secrets[name] = try credentials.secret(named: name)
+                    if needed.content == .file {
+                        credentialFiles[needed.name] = try credentials.file(named: needed.name)
+                        continue
+                    }
+                    if secrets[needed.name] == nil {
+                        secrets[needed.name] = try credentials.secret(named: needed.name)
+                    }
+                    if let secret = secrets[needed.name] { check(secret, is: needed, of: definition) }
                 } catch {
-                    note(definition, keys, error.message, error.remedy)
+                    note(definition, needed.keys, error.message, error.remedy)
                 }
             }
             noteHidden(definition) { Self.isHidden($0) }
@@ -41,15 +53,20 @@ struct Surroundings: Sendable {
         let credentials =
             handed.directory == nil && isRoot ? Credentials(directory: "/run/credentials/freshetd.service") : handed
         for definition in configuration.pipelines {
-            for (name, keys) in definition.credentials where credentials.directory != nil {
+            for needed in definition.credentials where credentials.directory != nil {
                 do throws(CredentialError) {
-                    _ = try credentials.secret(named: name)
+                    if needed.content == .file {
+                        _ = try credentials.file(named: needed.name)
+                    } else {
+                        check(try credentials.secret(named: needed.name), is: needed, of: definition)
+                    }
                 } catch {
                     let isMissing = error.reason == .missing
                     note(
-                        definition, keys,
+                        definition, needed.keys,
                         isMissing
-                            ? "the service does not run, or runs without the credential '\(name)'" : error.message,
+                            ? "the service does not run, or runs without the credential '\(needed.name)'"
+                            : error.message,
                         error.remedy)
                 }
             }
@@ -58,11 +75,27 @@ struct Surroundings: Sendable {
         }
     }
 
+    /// Notes a secret that is not what the pipeline does with it.
+    private mutating func check(_ secret: String, is needed: NeededCredential, of definition: PipelineDefinition) {
+        guard needed.content == .userAndPassword else { return }
+        pairs.insert(needed.name)
+        guard BasicCredentials.encoded(secret) == nil else { return }
+        note(
+            definition, needed.keys, "the credential '\(needed.name)' is not of the form user:password",
+            "mend the file that LoadCredential= names, and restart the service")
+    }
+
     /// All that must not be shown, wherever it comes from.
     func hidden(with configuration: Configuration) -> Set<String> {
         var hidden = Set(configuration.pipelines.flatMap(\.plainSecrets))
-        for secret in secrets.values {
+        for (name, secret) in secrets {
             hidden.insert(secret)
+            if pairs.contains(name) {
+                // What the origin sees of it, and what it may take it apart into.
+                for part in [BasicCredentials.encoded(secret), BasicCredentials.password(secret)].compactMap({ $0 }) {
+                    hidden.insert(part)
+                }
+            }
             // Of a whole `Basic abc` the last word is the secret.
             if let last = secret.split(separator: " ").dropFirst().last { hidden.insert(String(last)) }
         }

@@ -49,6 +49,8 @@ final class JQProgram {
         _ purpose: JQRequest.Purpose, over input: [UInt8], with variables: borrowing JQVariables = JQVariables(),
         maxOutput: UInt64
     ) -> JQReply {
+        // libjq would put U+FFFD in the place of what it does not know, without a word.
+        if let fault = Self.encodingFault(in: input) { return .message(.invalidInput, fault) }
         guard let parser = jv_parser_new(0) else { return .message(.failed, "memory has run out") }
         defer { jv_parser_free(parser) }
         return input.withUnsafeBufferPointer { buffer in
@@ -67,6 +69,18 @@ final class JQProgram {
                     }
                 }
             }
+        }
+    }
+
+    /// Why the input cannot be JSON, which is UTF-8 (RFC 8259, 8.1); nil: it is UTF-8.
+    private static func encodingFault(in input: [UInt8]) -> String? {
+        do throws(UTF8.ValidationError) {
+            _ = try UTF8Span(validating: input.span)
+            return nil
+        } catch {
+            return
+                "it is not UTF-8 at byte \(error.byteOffsets.lowerBound + 1), as JSON has to be; perhaps it is in another "
+                + "character set, or cut off"
         }
     }
 

@@ -89,7 +89,7 @@ extension DefinitionReader {
         }
         let headers = headers(in: section)
         if kind.key != "url" {
-            for (key, verb, them) in [("headers", "belong", "them"), ("credential", "belongs", "it")] {
+            for (key, verb, them) in Self.requestKeys {
                 guard let entry = section[key] else { continue }
                 error(
                     entry.location, section.path(key),
@@ -100,7 +100,7 @@ extension DefinitionReader {
         case "url":
             return value("url", in: section, .url).map { url in
                 checkPlaces(of: url.url, kind, in: section, among: names)
-                let source = HTTPSource(url: url.url, headers: headers, host: url.host)
+                let source = request(for: url, headers, in: section)
                 if source.headers.contains(where: { $0.credential != nil }), !source.mayCarryCredentials {
                     error(
                         kind.value.location, section.path("url"),
@@ -145,12 +145,11 @@ extension DefinitionReader {
     /// The header fields; `credential` is one of them.
     private mutating func headers(in section: Section) -> [HTTPHeader] {
         var headers = plainHeaders(in: section)
-        if let name = value("credential", in: section, .credentialName), let entry = section["credential"] {
-            let own = HTTPHeader.bearer(name)
+        if let own = ownCredential(in: section), let entry = section["credential"] {
             if headers.contains(where: { $0.name.lowercased() == own.name.lowercased() }) {
                 error(
                     entry.location, section.path("credential"),
-                    "'credential' makes the header 'Authorization', which stands in "
+                    "'credential' makes the header '\(own.name)', which stands in "
                         + "'headers' too", remedy: "keep one of them", related: section["headers"]?.location)
             }
             headers.append(own)
@@ -275,7 +274,7 @@ extension ValueKind where Value == String {
 
     /// What systemd takes for the name of a credential and a file system for a file's, as far as it needs no quoting. Not
     /// quoted in a message: it may be the secret itself, put at the wrong place.
-    fileprivate static let credentialName = ValueKind(name: "the name of a credential such as api-token") {
+    static let credentialName = ValueKind(name: "the name of a credential such as api-token") {
         scalar throws(ValueFault) in
         let name = scalar.text
         guard (1...64).contains(name.utf8.count), !name.hasPrefix("."),

@@ -2,7 +2,7 @@
 package enum KeyCatalogue {
     /// A mapping of the format.
     package enum Section: String, CaseIterable, Hashable, Sendable {
-        case pipeline, source, each, refresh, dbus, retry
+        case pipeline, source, each, credential, refresh, dbus, retry
         case needsNetwork = "needs-network"
         case check, cache, daemon
 
@@ -10,6 +10,7 @@ package enum KeyCatalogue {
         package var path: String {
             switch self {
             case .pipeline, .daemon: ""
+            case .credential: "source.credential"
             case .dbus, .retry, .needsNetwork: "refresh.\(rawValue)"
             case .each: "source.each"
             case .source, .refresh, .check, .cache: rawValue
@@ -73,11 +74,16 @@ package enum KeyCatalogue {
 
     private static let keys: [Section: [String]] = [
         .pipeline: ["format", "description", "source", "sources", "combine", "transform", "refresh", "check", "cache"],
-        .source: ["url", "file", "exec", "pipeline", "headers", "credential", "transform", "each"],
+        .source: [
+            "url", "file", "exec", "pipeline", "headers", "credential", "method", "body", "content-type", "unix-socket",
+            "client-certificate", "client-key", "certificate-authority", "transform", "each",
+        ],
         .each: [
             "as", "key", "concurrency", "on-error", "url", "file", "exec", "pipeline", "headers", "credential",
-            "transform", "each",
+            "method", "body", "content-type", "unix-socket", "client-certificate", "client-key",
+            "certificate-authority", "transform", "each",
         ],
+        .credential: ["name", "as", "header"],
         .refresh: [
             "on", "files", "dbus", "after", "every", "random-delay", "quiet", "at-most", "min-interval", "when-running",
             "fresh-for", "deadline", "retry", "budget", "needs-network",

@@ -223,8 +223,8 @@ struct YAMLReader {
         }
     }
 
-    /// Keys whose values may be secrets: below `credential` belongs a name, and one day somebody puts the secret there.
-    private static let secretKeys = ["headers", "credential"]
+    /// Keys whose values may be secrets: a `body` may hold an API's key; below `credential` belongs a name, and one day somebody puts the secret there.
+    private static let secretKeys = ["headers", "credential", "body"]
 
     private static func mayHoldSecret(_ path: [String]) -> Bool { path.contains(where: secretKeys.contains) }
 

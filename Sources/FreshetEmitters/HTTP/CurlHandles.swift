@@ -67,6 +67,18 @@ final class EasyHandle {
         headers = list
     }
 
+    /// Makes the request a POST with a body, which libcurl copies; nil makes it a GET again.
+    func setBody(_ body: String?) {
+        guard let body else {
+            freshet_curl_set_long(raw, CURLOPT_HTTPGET, 1)
+            return
+        }
+        freshet_curl_set_long(raw, CURLOPT_POST, 1)
+        // The size first: by it libcurl knows how much it is to copy.
+        freshet_curl_set_long(raw, CURLOPT_POSTFIELDSIZE, body.utf8.count)
+        freshet_curl_set_string(raw, CURLOPT_COPYPOSTFIELDS, body)
+    }
+
     /// A number that libcurl knows of the last request.
     func number(_ info: CURLINFO) -> Int {
         var value = 0

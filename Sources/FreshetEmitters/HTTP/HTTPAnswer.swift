@@ -12,6 +12,8 @@ struct HTTPAnswer: Hashable, Sendable {
     var retryAfter: String?
     /// Whether the request was conditional.
     var wasConditional: Bool
+    /// Whether the request was for the rest of a body.
+    var wasForRest = false
     /// By what the origin could know who asks.
     var identity = Identity.own(credentials: [])
 
@@ -44,6 +46,10 @@ struct HTTPAnswer: Hashable, Sendable {
             return .notModified
         case 304:
             return .failure(RunFailure(.content, "\(answered) to a request that was not conditional"))
+        case 416 where wasForRest:
+            // As a refusal it would silence the pipeline for an hour; the whole is still to be had.
+            return .failure(
+                RunFailure(.transient, "\(answered) when asked for the rest of a body", retryAfter: pause))
         case 401, 403:
             let remedy =
                 switch identity {
@@ -100,6 +106,7 @@ struct HTTPAnswer: Hashable, Sendable {
         case 408: "Request Timeout"
         case 410: "Gone"
         case 412: "Precondition Failed"
+        case 416: "Range Not Satisfiable"
         case 421: "Misdirected Request"
         case 425: "Too Early"
         case 426: "Upgrade Required"

@@ -10,8 +10,9 @@ import Synchronization
 /// network epoch (``beginEpoch(_:)``) and closed after ``Options/idleLifetime`` without any, so that an idle client
 /// holds no socket and no memory of libcurl's.
 ///
-/// - Certificates are checked against the system's authorities. Proxies are taken from the environment
+/// - Certificates are checked against the system's authorities, or the source's own. Proxies are taken from the environment
 ///   (`http_proxy`, `https_proxy`, `no_proxy` …).
+/// - A long body whose connection breaks is continued where it broke, if it is certainly the same (``PartialBody``).
 /// - Redirects are followed within `http` and `https`, never from `https` to `http`; the configuration's header fields
 ///   and their credentials go to the configured origin only, and a credential goes over plain `http` to this machine
 ///   only.
@@ -49,6 +50,8 @@ package actor HTTPClient {
     private let cancellations: CancellationBox
     /// The secrets that header fields may name.
     private var credentials: [String: String] = [:]
+    /// The files of credentials that client certificates may name.
+    private var credentialFiles: [String: String] = [:]
     private var epoch: UInt64 = 0
     /// By serial number: the present one, and those of earlier epochs whose requests have not ended.
     private var pools: [UInt64: ConnectionPool] = [:]
@@ -76,8 +79,12 @@ package actor HTTPClient {
         }
     }
 
-    /// Gives it the secrets by their names, instead of those before. Requests that begin from now on use them.
-    package func use(_ credentials: [String: String]) { self.credentials = credentials }
+    /// Gives it the secrets by their names, and the paths of credentials that are files, instead of those before.
+    /// Requests that begin from now on use them.
+    package func use(_ credentials: [String: String], files: [String: String] = [:]) {
+        self.credentials = credentials
+        credentialFiles = files
+    }
 
     // MARK: Epochs
 
@@ -111,13 +118,17 @@ package actor HTTPClient {
             throw .failed(RunFailure(.local, "the source's URL at \(source.host) is not an http or https URL"))
         }
         let fields: [String]
+        let proof: ClientProof?
         do throws(RunFailure) {
             fields = try source.fields(with: credentials)
+            proof = try source.clientCertificate.map { certificate throws(RunFailure) in
+                try ClientProof(certificate, in: credentialFiles, for: source)
+            }
         } catch {
             throw .failed(error)
         }
         guard let easy = takeHandle() else { throw .failed(Self.noMemory) }
-        let exchange = HTTPExchange(easy, request, source, at: location, fields: fields, options: options)
+        let exchange = HTTPExchange(easy, request, source, at: location, fields: fields, proof: proof, options: options)
         return try await perform(exchange, epoch: request.epoch).get()
     }
 
@@ -172,8 +183,8 @@ package actor HTTPClient {
         }
     }
 
-    private func send(_ exchange: HTTPExchange, _ hop: TransferStateMachine.Hop) {
-        exchange.prepare(hop)
+    private func send(_ exchange: HTTPExchange, _ hop: TransferStateMachine.Hop, forRest: Bool = false) {
+        exchange.prepare(hop, forRest: forRest)
         do throws(RunFailure) {
             try startHop(exchange)
         } catch {
@@ -205,6 +216,7 @@ package actor HTTPClient {
         while let (exchange, code) = pool.takeEnded() {
             switch exchange.machine.hopEnded(exchange.hopEnd(code)) {
             case .request(let hop): send(exchange, hop)
+            case .requestRest(let hop): send(exchange, hop, forRest: true)
             case .answer: answer(exchange, exchange.outcome(code, now: Int64(time(nil))))
             case .fail(let failure): answer(exchange, .failure(.failed(failure)))
             }

@@ -11,6 +11,8 @@ final class HTTPExchange {
         case tooLarge(announced: UInt64?)
         /// The body is that of a redirect or of an error, and long: the connection is dearer than worth.
         case uninteresting
+        /// What came as the rest of a body is not that.
+        case wrongRest(RunFailure)
     }
 
     /// What the request is for.
@@ -44,6 +46,7 @@ final class HTTPExchange {
     private let configured: Location
     /// The configuration's header fields, secrets included.
     private let fields: [String]
+    private let proof: ClientProof?
     private let progress: @Sendable (UInt64) -> Void
     /// Told of each hop that begins.
     let asked: @Sendable () -> Void
@@ -60,10 +63,15 @@ final class HTTPExchange {
     private var hasBodyBegun = false
     private var takesBody = false
     private var stop: Stop?
+    /// The body before this hop, of which the hop asks for the rest; nil: it asks for the whole.
+    private var partial: PartialBody?
+    /// How much was there before this hop.
+    private var offset = 0
+    private var resumptions = 0
 
     init(
         _ easy: EasyHandle, _ request: FetchRequest, _ source: HTTPSource, at location: Location, fields: [String],
-        options: HTTPClient.Options, for purpose: Purpose = .data
+        proof: ClientProof? = nil, options: HTTPClient.Options, for purpose: Purpose = .data
     ) {
         self.easy = easy
         self.purpose = purpose
@@ -72,10 +80,12 @@ final class HTTPExchange {
         validators = request.validators.flatMap { $0.isEmpty ? nil : $0 }
         configured = location
         self.fields = fields
+        self.proof = proof
         maxBytes = request.maxBytes
         progress = request.progress
         asked = request.asked
-        machine = TransferStateMachine(location)
+        machine = TransferStateMachine(
+            location, sendsBody: source.method != .get, staysAtOrigin: source.unixSocket != nil)
         configure()
     }
 
@@ -102,7 +112,7 @@ final class HTTPExchange {
             easy.set(CURLOPT_FRESH_CONNECT, 1)
             easy.set(CURLOPT_FORBID_REUSE, 1)
         }
-        if let file = options.certificateAuthorities { easy.set(CURLOPT_CAINFO, file) }
+        easy.set(CURLOPT_UNIX_SOCKET_PATH, source.unixSocket)
         freshet_curl_set_pointer(easy.raw, CURLOPT_WRITEDATA, Unmanaged.passUnretained(self).toOpaque())
         freshet_curl_set_data_function(easy.raw, CURLOPT_WRITEFUNCTION) { data, size, count, exchange in
             guard let exchange, let data else { return 0 }
@@ -113,9 +123,17 @@ final class HTTPExchange {
     }
 
     /// Sets the handle up for one hop.
-    func prepare(_ hop: TransferStateMachine.Hop) {
+    ///
+    /// - Parameter forRest: what is there of the body stays, and what follows is asked for.
+    func prepare(_ hop: TransferStateMachine.Hop, forRest: Bool = false) {
         self.hop = hop
-        body.removeAll()
+        if forRest {
+            resumptions += 1
+        } else {
+            partial = nil
+            body.removeAll()
+        }
+        offset = body.count
         ignored = 0
         hasBodyBegun = false
         takesBody = false
@@ -126,13 +144,29 @@ final class HTTPExchange {
         // Of the URL that is configured: a redirect within the origin keeps it.
         easy.set(CURLOPT_USERNAME, own ? configured.user : nil)
         easy.set(CURLOPT_PASSWORD, own ? configured.password : nil)
+        easy.setProof(own ? proof : nil)
+        if source.certificateAuthority != nil || options.certificateAuthorities != nil {
+            easy.setAuthorities((own ? source.certificateAuthority : nil) ?? options.certificateAuthorities)
+        }
         // A secret that goes over plain http goes to this machine, which needs no proxy: one would read it on the way.
         let isPrivate = own && (source.isPrivate || configured.user != nil)
         let staysHere = isPrivate && source.isLocal && hop.location.origin.scheme == "http"
-        easy.set(CURLOPT_NOPROXY, staysHere ? "*" : nil)
+        easy.set(CURLOPT_NOPROXY, staysHere || source.unixSocket != nil ? "*" : nil)
         var lines = own ? fields : []
-        if let tag = validators?.entityTag { lines.append("If-None-Match: \(tag)") }
-        if let date = validators?.lastModified { lines.append("If-Modified-Since: \(date)") }
+        if hop.sendsBody, case .post(let text, let contentType) = source.method {
+            easy.setBody(text)
+            // Without a value it takes away what libcurl would say by itself.
+            lines.append(text.isEmpty ? "Content-Type:" : "Content-Type: \(contentType)")
+        } else {
+            easy.setBody(nil)
+        }
+        if let partial {
+            lines += partial.fields(from: offset)
+        } else if !hop.sendsBody {
+            // A POST cannot ask whether something changed: its answer would be 412 (RFC 9110, 13.1).
+            if let tag = validators?.entityTag { lines.append("If-None-Match: \(tag)") }
+            if let date = validators?.lastModified { lines.append("If-Modified-Since: \(date)") }
+        }
         easy.setHeaders(lines)
     }
 
@@ -142,15 +176,8 @@ final class HTTPExchange {
     private func receive(_ piece: UnsafeRawBufferPointer) -> Int {
         if !hasBodyBegun {
             hasBodyBegun = true
-            takesBody = purpose == .data && (200..<300).contains(easy.number(CURLINFO_RESPONSE_CODE))
-            if takesBody, let announced = easy.offset(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T) {
-                // The length of a compressed body says little about what it becomes.
-                if announced > maxBytes && easy.header("Content-Encoding") == nil {
-                    stop = .tooLarge(announced: announced)
-                    return 0
-                }
-                body.reserveCapacity(Int(min(announced, maxBytes, Self.reserveLimit)))
-            }
+            begin()
+            guard stop == nil else { return 0 }
         }
         guard takesBody else {
             ignored += piece.count
@@ -169,13 +196,77 @@ final class HTTPExchange {
         return piece.count
     }
 
+    /// Looks at what was said about the body before its first piece is taken.
+    private func begin() {
+        let status = easy.number(CURLINFO_RESPONSE_CODE)
+        takesBody = purpose == .data && (200..<300).contains(status)
+        guard takesBody else { return }
+        if partial != nil {
+            if status == 206 { return checkRest() }
+            // The whole again, since it is another one by now, or the origin would not divide it.
+            partial = nil
+            body.removeAll(keepingCapacity: true)
+        }
+        guard let announced = easy.offset(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T) else { return }
+        // The length of a compressed body says little about what it becomes.
+        if announced > maxBytes && easy.header("Content-Encoding") == nil {
+            stop = .tooLarge(announced: announced)
+            return
+        }
+        body.reserveCapacity(Int(min(announced, maxBytes, Self.reserveLimit)))
+    }
+
+    /// Refuses a 206 that is not the rest of what is at hand.
+    private func checkRest() {
+        guard
+            let fault = partial?.fault(
+                inContentRange: easy.header("Content-Range"), entityTag: easy.header("ETag"),
+                contentEncoding: easy.header("Content-Encoding"), from: offset)
+        else { return }
+        stop = .wrongRest(
+            RunFailure(
+                .content,
+                "the connection to \(host) broke, and what it sent as the rest of the body is not that: \(fault)"))
+    }
+
+    /// The host that is asked, for people.
+    private var host: String {
+        let name = hop?.location.origin.hostForPeople ?? source.host
+        return source.unixSocket.map { "\(name) at \($0)" } ?? name
+    }
+
     /// How the hop that libcurl has just ended fits into the transfer.
     func hopEnd(_ code: CURLcode) -> TransferStateMachine.HopEnd {
-        guard purpose == .data, hasAnswer(code) else { return .final }
+        guard purpose == .data else { return .final }
+        guard hasAnswer(code) else { return isRestWanted(code) ? .broken(at: body.count) : .final }
+        if isRest { return isRestWanted(code) ? .broken(at: body.count) : .final }
         let status = easy.number(CURLINFO_RESPONSE_CODE)
         guard HTTPAnswer.isRedirect(status), let reference = easy.header("Location"), !reference.isEmpty
         else { return .final }
         return .redirect(status: status, to: reference)
+    }
+
+    /// Whether the answer is the rest of a body, a part of it at least.
+    private var isRest: Bool { partial != nil && easy.number(CURLINFO_RESPONSE_CODE) == 206 }
+
+    /// Whether the connection broke in a body whose rest can be asked for, or brought less than the rest.
+    private func isRestWanted(_ code: CURLcode) -> Bool {
+        switch code {
+        case CURLE_OK, CURLE_PARTIAL_FILE, CURLE_RECV_ERROR, CURLE_OPERATION_TIMEDOUT, CURLE_HTTP2, CURLE_HTTP2_STREAM:
+            break
+        default: return false
+        }
+        guard stop == nil, takesBody, hop?.sendsBody == false, body.count >= PartialBody.minimum else { return false }
+        if partial == nil {
+            partial = PartialBody(
+                of: lastAnswer(),
+                PartialBody.Fields(
+                    date: easy.header("Date"), contentEncoding: easy.header("Content-Encoding"),
+                    acceptRanges: easy.header("Accept-Ranges")),
+                announced: easy.offset(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T))
+        }
+        guard let partial else { return false }
+        return UInt64(body.count) < partial.total
     }
 
     /// The answer of a request for a status. It is whole before the outcome is told; nil: there was none.
@@ -185,15 +276,16 @@ final class HTTPExchange {
     ///
     /// - Parameter now: wall-clock time in seconds since 1970.
     func outcome(_ code: CURLcode, now: Int64) -> Result<FetchResult, FetchError> {
-        let host = hop?.location.origin.hostForPeople ?? source.host
         guard hasAnswer(code) else {
             switch stop {
+            case .wrongRest(let failure):
+                return .failure(.failed(failure))
             case .tooLarge(let announced?):
                 return .failure(.failed(SizeLimit.exceeded(by: host, announcing: announced, limit: maxBytes)))
             case .tooLarge(nil):
                 return .failure(.failed(SizeLimit.exceeded(by: host, limit: maxBytes)))
             case .uninteresting, nil:
-                return .failure(.failed(failure(code, host: host)))
+                return .failure(.failed(failure(code)))
             }
         }
         if purpose == .status {
@@ -203,22 +295,47 @@ final class HTTPExchange {
                 redirect: HTTPAnswer.isRedirect(status)
                     ? easy.header("Location").flatMap { hop?.location.resolving($0) } : nil)
         }
-        let answer = HTTPAnswer(
-            status: easy.number(CURLINFO_RESPONSE_CODE), host: host, contentType: easy.header("Content-Type"),
-            entityTag: easy.header("ETag"), lastModified: easy.header("Last-Modified"),
-            retryAfter: easy.header("Retry-After"), wasConditional: validators != nil,
-            identity: hop?.carriesCredentials == false
-                ? .withheld : .own(credentials: source.headers.compactMap(\.credential)))
+        if let partial, isRest { return wholeBody(partial) }
+        let answer = lastAnswer()
         switch answer.meaning(now: now) {
         case .content:
-            defer { body = [] }
-            return .success(
-                .content(FetchedContent(bytes: body, mediaType: answer.mediaType, validators: answer.validators)))
+            return content(of: answer)
         case .notModified:
             return .success(.notModified(answer.validators.isEmpty ? nil : answer.validators))
         case .failure(let failure):
             return .failure(.failed(failure))
         }
+    }
+
+    /// What the last hop's answer says.
+    private func lastAnswer() -> HTTPAnswer {
+        HTTPAnswer(
+            status: easy.number(CURLINFO_RESPONSE_CODE), host: host, contentType: easy.header("Content-Type"),
+            entityTag: easy.header("ETag"), lastModified: easy.header("Last-Modified"),
+            retryAfter: easy.header("Retry-After"),
+            wasConditional: validators != nil && partial == nil && hop?.sendsBody == false,
+            wasForRest: partial != nil,
+            identity: hop?.carriesCredentials == false
+                ? .withheld : .own(credentials: source.headers.compactMap(\.credential)))
+    }
+
+    /// The body that came in several parts.
+    private func wholeBody(_ partial: PartialBody) -> Result<FetchResult, FetchError> {
+        guard UInt64(body.count) == partial.total else {
+            return .failure(
+                .failed(
+                    RunFailure(
+                        .content,
+                        "the body came in parts and has \(Text.grouped(UInt64(body.count))) bytes instead of "
+                            + "\(Text.grouped(partial.total)) (\(host))")))
+        }
+        return content(of: partial.answer)
+    }
+
+    private func content(of answer: HTTPAnswer) -> Result<FetchResult, FetchError> {
+        defer { body = [] }
+        return .success(
+            .content(FetchedContent(bytes: body, mediaType: answer.mediaType, validators: answer.validators)))
     }
 
     /// Whether the answer as far as it matters is there: wholly, or its body was not worth the while.
@@ -228,11 +345,13 @@ final class HTTPExchange {
         return false
     }
 
-    private func failure(_ code: CURLcode, host: String) -> RunFailure {
+    private func failure(_ code: CURLcode) -> RunFailure {
         TransferFailure(
-            code: code, detail: easy.errorMessage, host: host,
-            received: easy.offset(CURLINFO_SIZE_DOWNLOAD_T) ?? 0,
-            announced: easy.offset(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T),
+            code: code, detail: easy.errorMessage, host: host, socket: source.unixSocket,
+            systemError: Int32(truncatingIfNeeded: easy.number(CURLINFO_OS_ERRNO)),
+            received: partial == nil ? easy.offset(CURLINFO_SIZE_DOWNLOAD_T) ?? 0 : UInt64(body.count),
+            announced: partial?.total ?? easy.offset(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T),
+            resumptions: resumptions,
             wasConnected: (easy.offset(CURLINFO_PRETRANSFER_TIME_T) ?? 0) > 0,
             wasResolved: (easy.offset(CURLINFO_NAMELOOKUP_TIME_T) ?? 0) > 0,
             verification: easy.number(CURLINFO_SSL_VERIFYRESULT), limits: options

@@ -9,7 +9,7 @@ extension HTTPSource {
             switch header.value {
             case .text(let text):
                 value = text
-            case .credential(let name, let scheme):
+            case .credential(let name, let form):
                 guard let secret = credentials[name] else {
                     throw RunFailure(.local, "the service was started without the credential '\(name)'")
                 }
@@ -18,7 +18,15 @@ extension HTTPSource {
                     throw RunFailure(
                         .local, "the credential '\(name)' is not sent unencrypted to \(self.host); use an https URL")
                 }
-                value = scheme.map { "\($0) \(secret)" } ?? secret
+                switch form {
+                case .field, .ownField: value = secret
+                case .bearer: value = "Bearer \(secret)"
+                case .basic:
+                    guard let encoded = BasicCredentials.encoded(secret) else {
+                        throw RunFailure(.local, "the credential '\(name)' is not of the form user:password")
+                    }
+                    value = "Basic \(encoded)"
+                }
             }
             guard Self.isFit(header.name, value) else {
                 throw RunFailure(

@@ -1,5 +1,6 @@
 import CCurl
 import FreshetPipelines
+import Glibc
 
 /// Why libcurl gave a request up, with what is needed to say so.
 ///
@@ -9,16 +10,22 @@ import FreshetPipelines
 /// | a connection that broke, stalled or spoke nonsense; a certificate | transient |
 /// | a certificate that is not valid yet, or not any more | certificateDate |
 /// | a body that its own encoding contradicts | content |
-/// | memory, a CA file that cannot be read, a URL that libcurl refuses | local |
+/// | memory, a CA file or a client certificate that cannot be used, a URL that libcurl refuses | local |
 struct TransferFailure {
     var code: CURLcode
     /// libcurl's words; they name hosts and addresses, no query, and the user information of a proxy only.
     var detail: String
     var host: String
+    /// The path of the socket through which the host is asked, if it is.
+    var socket: String?
+    /// What the system said when it made no connection.
+    var systemError: Int32 = 0
     /// Bytes of the body that came, before decoding.
     var received: UInt64
     /// The body's length as announced.
     var announced: UInt64?
+    /// How many times the rest of the body was asked for.
+    var resumptions = 0
     /// Whether the connection stood (handshake included) and the request could be sent.
     var wasConnected: Bool
     /// Whether the name had been resolved.
@@ -31,12 +38,22 @@ struct TransferFailure {
     /// chain.
     private static let dateFindings = [9, 10]
 
+    /// X509_V_OK, X509_V_ERR_UNSPECIFIED and X509_V_ERR_HOSTNAME_MISMATCH: with a chain that is at fault OpenSSL says which
+    /// way; the name is compared by libcurl itself, before it asks for the finding.
+    private static let nameFindings = [0, 1, 62]
+
     var failure: RunFailure {
         switch code {
         case CURLE_COULDNT_RESOLVE_HOST:
             RunFailure(.connection, "could not resolve \(host)\(reason)")
         case CURLE_COULDNT_RESOLVE_PROXY:
             RunFailure(.connection, "could not resolve the proxy for \(host)\(reason)")
+        case CURLE_COULDNT_CONNECT where socket != nil:
+            RunFailure(
+                .connection,
+                "could not connect to the socket \(socket ?? "")"
+                    + (systemError == 0 ? "" : ": \(String(cString: strerror(systemError)))")
+                    + "; its service has to run, and this service's user to have the right to write to the socket")
         case CURLE_COULDNT_CONNECT:
             RunFailure(.connection, "could not connect to \(host)\(reason)")
         case CURLE_SSL_CONNECT_ERROR:
@@ -53,19 +70,30 @@ struct TransferFailure {
                 .certificateDate,
                 "the certificate of \(host) is not valid at this machine's date\(reason); check the clock here, "
                     + "then the certificate there")
-        case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_CERTPROBLEM,
-            CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_PINNEDPUBKEYNOTMATCH:
+        case CURLE_PEER_FAILED_VERIFICATION where Self.nameFindings.contains(verification):
+            RunFailure(
+                .transient,
+                "the certificate of \(host) is for another name\(reason); check the host in the source's URL, then the "
+                    + "certificate there")
+        case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS,
+            CURLE_SSL_PINNEDPUBKEYNOTMATCH:
             RunFailure(
                 .transient,
                 "the certificate of \(host) is not trusted\(reason); check the clock and the authorities on this machine"
             )
+        case CURLE_SSL_CERTPROBLEM:
+            RunFailure(
+                .local,
+                "the client certificate for \(host) cannot be used\(reason); its credential and that of its key have to "
+                    + "be PEM, belong together and need no passphrase")
         case CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CRL_BADFILE:
             RunFailure(.local, "the file of certificate authorities cannot be used\(reason)")
         case CURLE_PARTIAL_FILE:
             if let announced {
                 RunFailure(
                     .transient,
-                    "the body ended after \(Text.grouped(received)) of \(Text.grouped(announced)) bytes (\(host))")
+                    "the body ended after \(Text.grouped(received)) of \(Text.grouped(announced)) bytes "
+                        + "(\(host))\(resumed)")
             } else {
                 RunFailure(.transient, "the body ended after \(Text.grouped(received)) bytes, before its end (\(host))")
             }
@@ -85,6 +113,14 @@ struct TransferFailure {
             RunFailure(.local, "libcurl cannot do the request to \(host)\(reason)")
         default:
             RunFailure(.transient, "the request to \(host) failed\(reason)")
+        }
+    }
+
+    private var resumed: String {
+        switch resumptions {
+        case 0: ""
+        case 1: ", and it was continued once before"
+        default: ", and it was continued \(resumptions) times before"
         }
     }
 

@@ -11,12 +11,16 @@ struct TransferStateMachine {
         /// Whether the configuration's header fields and the URL's user information go along: until a redirect leaves
         /// the configured origin. A way back does not bring them back, since it was not the origin that chose it.
         var carriesCredentials: Bool
+        /// It is a POST with the configured body; else a GET.
+        var sendsBody = false
     }
 
     /// How a hop ended, if it was not cancelled.
     enum HopEnd: Hashable {
         /// The origin pointed elsewhere; the text of its `Location` field.
         case redirect(status: Int, to: String)
+        /// The connection broke when so many bytes of a body were there whose rest can be asked for.
+        case broken(at: Int)
         /// An answer or a failure that is final.
         case final
     }
@@ -35,6 +39,8 @@ struct TransferStateMachine {
 
     enum EndAction: Hashable {
         case request(Hop)
+        /// Ask the hop's URL for the rest of the body.
+        case requestRest(Hop)
         /// The hop's own outcome is the transfer's.
         case answer
         case fail(RunFailure)
@@ -42,25 +48,38 @@ struct TransferStateMachine {
 
     /// More redirects than this in a row are taken for a loop.
     static let maxRedirects = 10
+    /// So many times the rest of a body is asked for, and only while each time brings more of it.
+    static let maxResumptions = 5
 
     private enum State {
         case idle
-        case requesting(Hop, redirects: Int)
+        case requesting(Hop, redirects: Int, Resumptions)
         case cancelledBeforeStart
         case ended
     }
 
+    private struct Resumptions {
+        var count = 0
+        /// Bytes that were there at the last of them.
+        var offset = 0
+    }
+
     private var state = State.idle
     private let first: Hop
+    private let staysAtOrigin: Bool
 
-    init(_ location: Location) {
-        first = Hop(location: location, carriesCredentials: true)
+    /// - Parameters:
+    ///   - sendsBody: the first request is a POST.
+    ///   - staysAtOrigin: the origin is not reached by its name, so that no other is either.
+    init(_ location: Location, sendsBody: Bool = false, staysAtOrigin: Bool = false) {
+        self.staysAtOrigin = staysAtOrigin
+        first = Hop(location: location, carriesCredentials: true, sendsBody: sendsBody)
     }
 
     mutating func start() -> StartAction {
         switch state {
         case .idle:
-            state = .requesting(first, redirects: 0)
+            state = .requesting(first, redirects: 0, Resumptions())
             return .request(first)
         case .cancelledBeforeStart:
             state = .ended
@@ -84,7 +103,7 @@ struct TransferStateMachine {
     }
 
     mutating func hopEnded(_ end: HopEnd) -> EndAction {
-        guard case .requesting(let hop, let redirects) = state else {
+        guard case .requesting(let hop, let redirects, let resumptions) = state else {
             // safe: our own programming error; an abandoned request is taken away before it could end.
             preconditionFailure("a hop ended that is not under way, in \(state)")
         }
@@ -92,10 +111,19 @@ struct TransferStateMachine {
         case .final:
             state = .ended
             return .answer
+        case .broken(let offset):
+            guard resumptions.count < Self.maxResumptions, offset > resumptions.offset else {
+                state = .ended
+                return .answer
+            }
+            state = .requesting(
+                hop, redirects: redirects, Resumptions(count: resumptions.count + 1, offset: offset))
+            return .requestRest(hop)
         case .redirect(let status, let reference):
             do throws(RunFailure) {
                 let next = try follow(hop, status: status, to: reference, redirects: redirects)
-                state = .requesting(next, redirects: redirects + 1)
+                state = .requesting(
+                    next, redirects: redirects + 1, Resumptions(count: resumptions.count, offset: 0))
                 return .request(next)
             } catch {
                 state = .ended
@@ -121,7 +149,21 @@ struct TransferStateMachine {
             throw RunFailure(
                 .refused, "\(host) redirects from https to http at \(next.origin.hostForPeople); not followed")
         }
-        return Hop(
-            location: next, carriesCredentials: hop.carriesCredentials && next.origin == first.location.origin)
+        let isOwn = hop.carriesCredentials && next.origin == first.location.origin
+        guard isOwn || !staysAtOrigin else {
+            throw RunFailure(
+                .refused,
+                "\(host) is asked through a socket and redirects to \(next.origin.hostForPeople); not followed")
+        }
+        // 307 and 308 keep the method. Of 301 and 302 RFC 9110, 15.4 leaves the choice: a GET, as with 303, which is
+        // what browsers do.
+        let sendsBody = hop.sendsBody && (status == 307 || status == 308)
+        guard isOwn || !sendsBody else {
+            throw RunFailure(
+                .refused,
+                "\(host) redirects a POST to \(next.origin.hostForPeople), and its body goes to its own origin only; "
+                    + "not followed; check the source's URL")
+        }
+        return Hop(location: next, carriesCredentials: isOwn, sendsBody: sendsBody)
     }
 }

@@ -29,9 +29,18 @@ extension BindingNumber {
                 add(header.name.lowercased())
                 switch header.value {
                 case .text(let value): add("text:\(value)")
-                case .credential(let name, let scheme): add("credential:\(scheme ?? "") \(name)")
+                case .credential(let name, let form): add("credential:\(form.scheme) \(name)")
                 }
             }
+            if case .post(let body, let contentType) = source.method {
+                add("post:\(contentType)")
+                add(body)
+            }
+            if let path = source.unixSocket { add("unix-socket:\(path)") }
+            if let proof = source.clientCertificate {
+                add("client-certificate:\(proof.certificate) \(proof.key ?? "")")
+            }
+            if let path = source.certificateAuthority { add("certificate-authority:\(path)") }
         case .command(let arguments): add("command:\(arguments)")
         case .file(let path): add("file:\(path)")
         case .copy(let pipeline, let file): add("copy:\(pipeline) \(file)")
@@ -51,5 +60,15 @@ extension BindingNumber {
         add("each:\(each.name) \(each.onError)")
         add(each.key)
         add(each.stage)
+    }
+}
+
+extension HTTPHeader.CredentialForm {
+    fileprivate var scheme: String {
+        switch self {
+        case .field, .ownField: ""
+        case .bearer: "Bearer"
+        case .basic: "Basic"
+        }
     }
 }

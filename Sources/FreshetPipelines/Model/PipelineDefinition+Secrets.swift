@@ -9,6 +9,24 @@ package enum SecretName {
     }
 }
 
+/// A credential of the service that a source needs.
+package struct NeededCredential: Hashable, Sendable {
+    /// What its file has to hold.
+    package enum Content: Hashable, Sendable {
+        /// One line.
+        case line
+        /// One line, `user:password` (RFC 7617, 2).
+        case userAndPassword
+        /// Whatever a library reads from a file, such as a certificate.
+        case file
+    }
+
+    package var name: String
+    /// The keys that lead to its name in the pipeline's file.
+    package var keys: [String]
+    package var content: Content
+}
+
 extension PipelineDefinition {
     /// The permission bits of its copies: what is configured, else 0644, or 0640 if the source is asked with a secret.
     package var cacheMode: UInt32 {
@@ -16,10 +34,8 @@ extension PipelineDefinition {
         return httpSources.contains(where: \.isPrivate) ? 0o640 : 0o644
     }
 
-    /// The credentials that its source needs, each with the keys that lead to its name.
-    package var credentials: [(name: String, keys: [String])] {
-        stage.credentials(at: ["source"])
-    }
+    /// The credentials that its sources need.
+    package var credentials: [NeededCredential] { stage.credentials(at: ["source"]) }
 
     private var httpSources: [HTTPSource] {
         sources.compactMap { if case .http(let source) = $0 { source } else { nil } }
@@ -33,14 +49,10 @@ extension PipelineDefinition {
 }
 
 extension StageDefinition {
-    fileprivate func credentials(at keys: [String]) -> [(name: String, keys: [String])] {
-        var credentials: [(name: String, keys: [String])] = []
+    fileprivate func credentials(at keys: [String]) -> [NeededCredential] {
+        var credentials: [NeededCredential] = []
         switch source {
-        case .http(let source):
-            credentials += source.headers.compactMap { header in
-                guard case .credential(let name, let scheme) = header.value else { return nil }
-                return (name, keys + (scheme == nil ? ["headers", header.name, "credential"] : ["credential"]))
-            }
+        case .http(let source): credentials += source.credentials(below: keys)
         case .joined(let sources):
             for source in sources { credentials += source.stage.credentials(at: ["sources", source.name]) }
         case .command, .file, .copy: break
@@ -50,6 +62,23 @@ extension StageDefinition {
 }
 
 extension HTTPSource {
+    fileprivate func credentials(below keys: [String]) -> [NeededCredential] {
+        var credentials = headers.compactMap { header -> NeededCredential? in
+            guard case .credential(let name, let form) = header.value else { return nil }
+            return NeededCredential(
+                name: name, keys: keys + (form == .field ? ["headers", header.name, "credential"] : ["credential"]),
+                content: form == .basic ? .userAndPassword : .line)
+        }
+        if let proof = clientCertificate {
+            credentials.append(
+                NeededCredential(name: proof.certificate, keys: keys + ["client-certificate"], content: .file))
+            if let key = proof.key {
+                credentials.append(NeededCredential(name: key, keys: keys + ["client-key"], content: .file))
+            }
+        }
+        return credentials
+    }
+
     fileprivate var plainSecrets: [String] {
         var secrets: [String] = []
         for header in headers where header.isSecret {

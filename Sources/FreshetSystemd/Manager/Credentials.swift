@@ -50,6 +50,21 @@ public struct Credentials: Hashable, Sendable {
         return String(decoding: bytes, as: UTF8.self)
     }
 
+    /// The path of a credential that is no line of text, such as a certificate in PEM: for libraries that read files. It
+    /// is there, is not empty, and can be read; what is in it is not looked at. Blocks on the file.
+    public func file(named name: String) throws(CredentialError) -> String {
+        guard Self.isName(name) else { throw CredentialError(.notNamed, name) }
+        guard let directory else { throw CredentialError(.missing, name) }
+        let path = "\(directory)/\(name)"
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
+        guard descriptor >= 0 else {
+            throw CredentialError(errno == ENOENT ? .missing : .unreadable(errno: errno), name)
+        }
+        defer { close(descriptor) }
+        guard try !Self.read(descriptor, name).isEmpty else { throw CredentialError(.empty, name) }
+        return path
+    }
+
     /// Whether a credential can have this name: letters, digits, `-`, `_` and `.`, not first a dot, so that it is a file
     /// here and an identifier in a unit.
     public static func isName(_ name: String) -> Bool {

@@ -21,6 +21,16 @@ struct CredentialTests {
         #expect(headers("{url: http://127.0.0.1:8480/, credential: t}") == [.bearer("t")])
     }
 
+    @Test("a credential is a bearer token, a user with a password, or a header's value")
+    func schemes() {
+        #expect(headers("{url: https://a.example/, credential: {name: t}}") == [.bearer("t")])
+        #expect(headers("{url: https://a.example/, credential: {name: t, as: bearer}}") == [.bearer("t")])
+        #expect(headers("{url: https://a.example/, credential: {name: t, as: basic}}") == [.basic("t")])
+        let own = HTTPHeader("X-Api-Key", credential: "t", as: .ownField)
+        #expect(headers("{url: https://a.example/, credential: {name: t, as: header, header: X-Api-Key}}") == [own])
+        #expect(headers("{url: https://a.example/, credential: {name: t, header: X-Api-Key}}") == [own])
+    }
+
     @Test("a drop-in names another one, or takes it away")
     func dropIn() {
         let texts = ["pipelines/jwks.yaml": pipeline(source: "{url: https://a.example/, credential: one}")]
@@ -70,6 +80,40 @@ struct CredentialTests {
                 "1:47: error: 'credential' has no value; it has to be the name of a credential such as api-token; to "
                     + "have the default, leave the key out"
             ),
+            (
+                "{url: https://a.example/, credential: {as: basic}}",
+                "1:47: error: 'credential' has no 'name'; name a credential that the service is started with"
+            ),
+            (
+                "{url: https://a.example/, credential: {name: t, as: digest}}",
+                "1:61: error: 'as' has to be one of bearer, basic, header, not 'digest'"
+            ),
+            (
+                "{url: https://a.example/, credential: {name: t, as: header}}",
+                "1:47: error: 'credential' has no 'header'; name the header whose value the secret is: header: X-Api-Key"
+            ),
+            (
+                "{url: https://a.example/, credential: {name: t, as: basic, header: X-Key}}",
+                "1:68: error: 'header' belongs to 'as: header', and a basic credential is the header Authorization; keep "
+                    + "one of them (see jwks.yaml:1:57)"
+            ),
+            (
+                "{url: https://a.example/, credential: {name: t, header: 'X Key'}}",
+                "1:65: error: 'header' is not the name of a header; letters, digits and '-' make one; no ':' or space"
+            ),
+            (
+                "{url: https://a.example/, credential: {name: t, header: Range}}",
+                "1:65: error: 'header' is a header that Freshet sets by itself; leave it out"
+            ),
+            (
+                "{url: https://a.example/, credential: {name: t, headr: X}}",
+                "1:57: error: unknown key 'headr'; did you mean 'header'?"
+            ),
+            (
+                "{url: https://a.example/, credential: {name: t, header: X-Key}, headers: {x-key: a}}",
+                "1:35: error: 'credential' makes the header 'X-Key', which stands in 'headers' too; keep one of them "
+                    + "(see jwks.yaml:1:73)"
+            ),
         ])
     func refused(source: String, expected: String) {
         #expect(faults(pipeline(source: source)) == ["jwks.yaml:\(expected)"])
@@ -79,7 +123,7 @@ struct CredentialTests {
         "a secret where its name belongs is not repeated",
         arguments: ["s3cret/+==", "'Bearer s3cret'", ".s3cret", "s3cret:x", "[s3cret]", "\"s3cret\\n\""])
     func pasted(value: String) {
-        for source in ["credential: \(value)", "headers: {X: {credential: \(value)}}"] {
+        for source in ["credential: \(value)", "credential: {name: \(value)}", "headers: {X: {credential: \(value)}}"] {
             let diagnostics = load(pipeline: pipeline(source: "{url: https://a.example/, \(source)}")).diagnostics
             #expect(diagnostics.count == 1)
             #expect(!diagnostics.map { $0.text() }.joined().contains("s3cret"))

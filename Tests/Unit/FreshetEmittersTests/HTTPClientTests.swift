@@ -309,6 +309,25 @@ struct HTTPClientTests {
         #expect(origin.requests.last?.headers["authorization"] == "Bearer n3w")
     }
 
+    @Test("user and password are sent as RFC 7617 says, to their own origin only; without a colon nothing is sent")
+    func basic() async throws {
+        let other = try ScriptedOrigin { _, connection in connection.answer("200 OK", body: "there") }
+        let elsewhere = other.url()
+        let origin = try ScriptedOrigin { _, connection in
+            connection.answer("302 Found", headers: ["Location: \(elsewhere)"])
+        }
+        // The example of RFC 7617, 2.
+        await client.use(["door": "Aladdin:open sesame", "plain": "sesame"])
+        #expect(try await fetch(origin.url(), headers: [.basic("door")]).text == "there")
+        #expect(origin.requests.map { $0.headers["authorization"] } == ["Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="])
+        #expect(other.requests.map { $0.headers["authorization"] } == [nil])
+        let failure = try await failureOf { () async throws(FetchError) in
+            try await fetch(origin.url(), headers: [.basic("plain")])
+        }
+        #expect(failure == RunFailure(.local, "the credential 'plain' is not of the form user:password"))
+        #expect(origin.requests.count == 1)
+    }
+
     @Test("after 401 and 403 to a credential the remedy is a restart", arguments: [401, 403])
     func rotated(status: Int) async throws {
         let origin = try ScriptedOrigin { _, connection in connection.answer("\(status) No") }

@@ -28,7 +28,7 @@ struct TransferFailureTests {
 
     @Test(
         "a certificate that is not valid yet, or not any more, is a failure of its own kind: a clock may be wrong",
-        arguments: [(9, RunFailure.Kind.certificateDate), (10, .certificateDate), (18, .transient), (0, .transient)])
+        arguments: [(9, RunFailure.Kind.certificateDate), (10, .certificateDate), (18, .transient), (20, .transient)])
     func certificateDate(finding: Int, kind: RunFailure.Kind) {
         let failure = TransferFailure(
             code: CURLE_PEER_FAILED_VERIFICATION, detail: "SSL certificate problem", host: "example.com", received: 0,
@@ -37,6 +37,28 @@ struct TransferFailureTests {
         ).failure
         #expect(failure.kind == kind)
         #expect(failure.message.contains("check the clock"))
+    }
+
+    @Test("a certificate for another name is no matter of clocks", arguments: [0, 1, 62])
+    func certificateName(finding: Int) {
+        let failure = TransferFailure(
+            code: CURLE_PEER_FAILED_VERIFICATION, detail: "no alternative name matches", host: "example.com",
+            received: 0, announced: nil, wasConnected: false, wasResolved: true, verification: finding,
+            limits: HTTPClient.Options()
+        ).failure
+        #expect(failure.kind == .transient)
+        #expect(
+            failure.message == "the certificate of example.com is for another name: no alternative name matches; check "
+                + "the host in the source's URL, then the certificate there")
+    }
+
+    @Test("a client certificate that cannot be used is a matter of this machine")
+    func clientCertificate() {
+        let failure = TransferFailure(
+            code: CURLE_SSL_CERTPROBLEM, detail: "key values mismatch", host: "example.com", received: 0,
+            announced: nil, wasConnected: false, wasResolved: true, limits: HTTPClient.Options()
+        ).failure
+        #expect(failure.kind == .local && failure.message.contains("belong together"))
     }
 
     @Test("libcurl's words are kept otherwise")

@@ -101,6 +101,103 @@ struct TransferStateMachineTests {
         }
         #expect(failure.kind == .refused && failure.message.contains("10"))
     }
+
+    @Test("a POST stays one after 307 and 308 within its origin, and becomes a GET after the others")
+    func methods() throws {
+        let own = try #require(Location("https://id.example.com/c"))
+        let other = try #require(Location("https://cdn.example.com/c"))
+        func next(_ status: Int, _ url: String) -> TransferStateMachine.EndAction {
+            var machine = TransferStateMachine(start, sendsBody: true)
+            #expect(machine.start() == .request(.init(location: start, carriesCredentials: true, sendsBody: true)))
+            return machine.hopEnded(.redirect(status: status, to: url))
+        }
+        for status in [307, 308] {
+            #expect(
+                next(status, own.url)
+                    == .request(.init(location: own, carriesCredentials: true, sendsBody: true)))
+            guard case .fail(let failure) = next(status, other.url) else {
+                Issue.record("the body goes elsewhere after \(status)")
+                return
+            }
+            #expect(failure.kind == .refused && failure.message.contains("own origin only"))
+        }
+        for status in [301, 302, 303] {
+            #expect(
+                next(status, own.url)
+                    == .request(.init(location: own, carriesCredentials: true, sendsBody: false)))
+            #expect(
+                next(status, other.url)
+                    == .request(.init(location: other, carriesCredentials: false, sendsBody: false)))
+        }
+    }
+
+    @Test("what has become a GET stays one")
+    func noPostAgain() throws {
+        var machine = TransferStateMachine(start, sendsBody: true)
+        _ = machine.start()
+        _ = machine.hopEnded(.redirect(status: 303, to: "/c"))
+        #expect(
+            machine.hopEnded(.redirect(status: 307, to: "/d"))
+                == .request(try hop("https://id.example.com/d", credentials: true)))
+    }
+
+    @Test("what is asked through a socket is redirected within its origin only")
+    func socket() throws {
+        func machine() -> TransferStateMachine {
+            var machine = TransferStateMachine(start, staysAtOrigin: true)
+            _ = machine.start()
+            return machine
+        }
+        var staying = machine()
+        #expect(
+            staying.hopEnded(.redirect(status: 302, to: "/c"))
+                == .request(try hop("https://id.example.com/c", credentials: true)))
+        var leaving = machine()
+        guard case .fail(let failure) = leaving.hopEnded(.redirect(status: 302, to: "https://cdn.example.com/")) else {
+            Issue.record("followed")
+            return
+        }
+        #expect(failure.kind == .refused && failure.message.contains("through a socket"))
+    }
+
+    @Test("a body that broke is asked for the rest of while each time brings more, and five times at most")
+    func resumptions() throws {
+        let asked = try hop("https://id.example.com/a/b?x=1", credentials: true)
+        var machine = TransferStateMachine(start)
+        _ = machine.start()
+        for number in 1...TransferStateMachine.maxResumptions {
+            #expect(machine.hopEnded(.broken(at: number)) == .requestRest(asked))
+        }
+        #expect(machine.hopEnded(.broken(at: 1_000)) == .answer)
+        #expect(machine.cancel() == .none)
+
+        var stuck = TransferStateMachine(start)
+        _ = stuck.start()
+        #expect(stuck.hopEnded(.broken(at: 100)) == .requestRest(asked))
+        #expect(stuck.hopEnded(.broken(at: 100)) == .answer)
+        #expect(stuck.cancel() == .none)
+    }
+
+    @Test("a rest that is redirected is another body; what was asked for before counts")
+    func redirectedRest() throws {
+        var machine = TransferStateMachine(start)
+        _ = machine.start()
+        _ = machine.hopEnded(.broken(at: 100))
+        let next = try hop("https://id.example.com/c", credentials: true)
+        #expect(machine.hopEnded(.redirect(status: 302, to: "/c")) == .request(next))
+        for number in 2...TransferStateMachine.maxResumptions {
+            #expect(machine.hopEnded(.broken(at: number)) == .requestRest(next))
+        }
+        #expect(machine.hopEnded(.broken(at: 1_000)) == .answer)
+    }
+
+    @Test("cancelled while the rest is under way, the request is abandoned")
+    func cancelledRest() {
+        var machine = TransferStateMachine(start)
+        _ = machine.start()
+        _ = machine.hopEnded(.broken(at: 100))
+        #expect(machine.cancel() == .abandonAndAnswerCancelled)
+    }
 }
 
 @Suite("Locations")

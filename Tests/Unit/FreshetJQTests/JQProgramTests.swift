@@ -139,6 +139,19 @@ struct JQProgramTests {
         #expect(try outputs("., halt", "1 2 3") == "1\n")
     }
 
+    @Test("input in another character set is no JSON, and it is said where")
+    func characterSet() throws {
+        let program = try JQProgram(".a")
+        let latin1 = Array("{\"a\":\"Z".utf8) + [0xFC] + Array("rich\"}".utf8)
+        let utf16: [UInt8] = [0xFF, 0xFE] + "{}".utf16.flatMap { [UInt8(truncatingIfNeeded: $0), 0] }
+        for (input, byte) in [(latin1, 8), (utf16, 1), (Array("\"a".utf8) + [0xC3], 3)] {
+            let reply = program.run(.outputs, over: input, maxOutput: 100)
+            #expect(reply.status == .invalidInput)
+            #expect(String(decoding: reply.bytes, as: UTF8.self).contains("not UTF-8 at byte \(byte)"))
+        }
+        #expect(program.run(.outputs, over: Array("{\"a\":\"ü\"}".utf8), maxOutput: 100).status == .done)
+    }
+
     @Test("input that is no JSON is told apart", arguments: ["{", "<html>", "[1,]", "{\"a\":1} x", "\"abc"])
     func invalidInput(_ input: String) throws {
         #expect(try run(".", input).status == .invalidInput)

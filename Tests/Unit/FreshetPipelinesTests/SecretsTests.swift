@@ -28,6 +28,31 @@ struct SecretsTests {
             PipelineDefinition(name: "c", source: .command(["/x"]), cache: CacheRules(file: "f")).cacheMode == 0o644)
     }
 
+    @Test("what a credential's file has to hold, and where it is named")
+    func needed() {
+        let headers = [
+            HTTPHeader("X-A", credential: "a"), HTTPHeader.bearer("b"), .basic("c"),
+            HTTPHeader("X-D", credential: "d", as: .ownField),
+        ]
+        var definition = pipeline()
+        definition.change { $0.clientCertificate = .init(certificate: "e", key: "f") }
+        #expect(
+            definition.credentials == [
+                NeededCredential(name: "e", keys: ["source", "client-certificate"], content: .file),
+                NeededCredential(name: "f", keys: ["source", "client-key"], content: .file),
+            ])
+        #expect(definition.cacheMode == 0o640)
+        definition.change { $0.clientCertificate = .init(certificate: "e") }
+        #expect(definition.credentials.map(\.name) == ["e"])
+        #expect(
+            pipeline("https://a.example/", headers).credentials == [
+                NeededCredential(name: "a", keys: ["source", "headers", "X-A", "credential"], content: .line),
+                NeededCredential(name: "b", keys: ["source", "credential"], content: .line),
+                NeededCredential(name: "c", keys: ["source", "credential"], content: .userAndPassword),
+                NeededCredential(name: "d", keys: ["source", "credential"], content: .line),
+            ])
+    }
+
     @Test("what the configuration holds in plain text is known by its name")
     func plain() {
         let headers = [
@@ -45,13 +70,22 @@ struct SecretsTests {
             pipeline("https://a.example/?token=s3cret", [HTTPHeader("X-Key", "k3y-k3y-k3z")]),
             pipeline("https://a.example/?token=s3cret", [HTTPHeader("X-Key", credential: "k3y-k3y-k3y")]),
             pipeline("https://a.example/?token=s3cret", [HTTPHeader("X-Key", credential: "other")]),
-            pipeline("https://a.example/?token=s3cret", [HTTPHeader("X-Key", credential: "other", scheme: "Bearer")]),
+            pipeline("https://a.example/?token=s3cret", [HTTPHeader("X-Key", credential: "other", as: .bearer)]),
+            pipeline("https://a.example/?token=s3cret", [HTTPHeader("X-Key", credential: "other", as: .basic)]),
             PipelineDefinition(name: "p", source: .command(["/a", "b"]), cache: CacheRules(file: "f")),
             PipelineDefinition(name: "p", source: .file("/a"), cache: CacheRules(file: "f")),
         ]
         for change: (inout PipelineDefinition) -> Void in [
             { $0.transform = "." }, { $0.check.jq = "." }, { $0.check.minBytes = 7 }, { $0.check.types = ["a/b"] },
             { $0.cache.mode = 0o600 }, { $0.cache.group = "web" },
+            { $0.change { $0.method = .post(body: "", contentType: "a/b") } },
+            { $0.change { $0.method = .post(body: "{}", contentType: "a/b") } },
+            { $0.change { $0.method = .post(body: "{}", contentType: "a/c") } },
+            { $0.change { $0.clientCertificate = .init(certificate: "a") } },
+            { $0.change { $0.clientCertificate = .init(certificate: "b") } },
+            { $0.change { $0.clientCertificate = .init(certificate: "a", key: "b") } },
+            { $0.change { $0.certificateAuthority = "/etc/a.pem" } },
+            { $0.change { $0.unixSocket = "/run/a" } }, { $0.change { $0.unixSocket = "/run/b" } },
         ] {
             var other = base
             change(&other)
@@ -81,6 +115,13 @@ struct SecretsTests {
         }
     }
 
+    @Test("what is asked through a socket is on this machine, whatever its host is called")
+    func socket() {
+        let source = HTTPSource(url: "http://engine.example/", host: "engine.example", unixSocket: "/run/engine.sock")
+        #expect(source.isLocal && source.mayCarryCredentials)
+        #expect(!SourceDefinition.http(source).needsNetworkByDefault)
+    }
+
     @Test("the message of a failure loses what must not be shown before anybody is told")
     func failure() throws {
         let stage = try Stage(redact: { $0.replacing("s3cret", with: "***") })
@@ -93,5 +134,13 @@ struct SecretsTests {
         }
         #expect(failure.message == "the body said ***")
         #expect(stage.store.records.map(\.error) == ["the body said ***"])
+    }
+}
+
+extension PipelineDefinition {
+    fileprivate mutating func change(_ body: (inout HTTPSource) -> Void) {
+        guard case .http(var source) = source else { return }
+        body(&source)
+        self.source = .http(source)
     }
 }

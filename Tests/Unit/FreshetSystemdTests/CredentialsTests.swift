@@ -69,6 +69,16 @@ final class CredentialsTests {
         #expect(try reason(of: longest + longest) == .tooLong)
     }
 
+    @Test("that are files of any length are told by their paths, if they can be read")
+    func files() throws {
+        try write([UInt8](repeating: 10, count: Credentials.sizeLimit * 2))
+        #expect(try credentials.file(named: "token") == directory + "/token")
+        try write([])
+        #expect(reason { (it) throws(CredentialError) in try it.file(named: "token") } == .empty)
+        #expect(reason { (it) throws(CredentialError) in try it.file(named: "none") } == .missing)
+        #expect(reason { (it) throws(CredentialError) in try it.file(named: "../x") } == .notNamed)
+    }
+
     @Test("that were not handed over name the line that hands them over")
     func missing() throws {
         for credentials in [credentials, Credentials(environment: [:]), Credentials(directory: nil)] {

@@ -5,9 +5,12 @@ import Synchronization
 /// one serves each connection; nothing in it waits for a time, but every wait has an end.
 final class ScriptedOrigin: Sendable {
     struct Request: Hashable, Sendable {
+        var method: String
         var target: String
         /// Names in lower case.
         var headers: [String: String]
+        /// As long as `Content-Length` says.
+        var body = ""
         /// Which connection it came on, from 1.
         var connection: Int
     }
@@ -70,24 +73,51 @@ final class ScriptedOrigin: Sendable {
     /// All requests so far.
     var requests: [Request] { log.requests.withLock { $0 } }
 
-    init(_ script: @escaping Script) throws {
+    /// - Parameter path: where to make a socket instead of listening on loopback.
+    init(path: String? = nil, _ script: @escaping Script) throws {
+        guard path == nil else {
+            port = 0
+            listener = try Self.listen(at: path ?? "")
+            accept(script)
+            return
+        }
         listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
         var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let (listener, log) = (listener, log)
+        let listener = listener
         let isListening = withUnsafeMutablePointer(to: &address) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(listener, $0, length) == 0 && listen(listener, 64) == 0 && getsockname(listener, $0, &length) == 0
+                bind(listener, $0, length) == 0 && Glibc.listen(listener, 64) == 0
+                    && getsockname(listener, $0, &length) == 0
             }
         }
         guard isListening else { throw NoListener(errno: errno) }
         port = UInt16(bigEndian: address.sin_port)
+        accept(script)
+    }
+
+    private static func listen(at path: String) throws -> Int32 {
+        let listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8.prefix($0.count - 1)) }
+        let isListening = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(listener, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0 && Glibc.listen(listener, 64) == 0
+            }
+        }
+        guard isListening else { throw NoListener(errno: errno) }
+        return listener
+    }
+
+    private func accept(_ script: @escaping Script) {
+        let (listener, log) = (listener, log)
         startThread {
             var number = 0
             while true {
-                let descriptor = accept(listener, nil, nil)
+                let descriptor = Glibc.accept(listener, nil, nil)
                 guard descriptor >= 0 else { break }
                 number += 1
                 let connection = number
@@ -119,9 +149,14 @@ final class ScriptedOrigin: Sendable {
         while true {
             if let head = received.firstRange(of: end) {
                 let text = String(decoding: received[..<head.lowerBound], as: UTF8.self)
-                received.removeSubrange(..<head.upperBound)
-                handle(parse(text))
-                continue
+                var request = parse(text)
+                let length = request.headers["content-length"].flatMap { Int($0) } ?? 0
+                if received.count - head.upperBound >= length {
+                    request.body = String(decoding: received[head.upperBound...].prefix(length), as: UTF8.self)
+                    received.removeSubrange(..<(head.upperBound + length))
+                    handle(request)
+                    continue
+                }
             }
             let count = recv(descriptor, &buffer, buffer.count, 0)
             guard count > 0 else { return }
@@ -132,13 +167,14 @@ final class ScriptedOrigin: Sendable {
     private static func parse(_ head: String) -> Request {
         // Character-wise "\r\n" is one.
         let lines = head.split(separator: "\r\n")
-        let target = lines.first?.split(separator: " ").dropFirst().first.map { String($0) } ?? ""
+        let words = lines.first?.split(separator: " ").map { String($0) } ?? []
         var headers: [String: String] = [:]
         for line in lines.dropFirst() {
             let parts = line.split(separator: ":", maxSplits: 1)
             headers[parts[0].lowercased()] = parts.count > 1 ? String(parts[1].drop { $0 == " " }) : ""
         }
-        return Request(target: target, headers: headers, connection: 0)
+        return Request(
+            method: words.first ?? "", target: words.dropFirst().first ?? "", headers: headers, connection: 0)
     }
 }
 

@@ -1,0 +1,161 @@
+import FreshetPipelines
+import Testing
+
+@testable import FreshetConfiguration
+
+@Suite("How a pipeline's file says that a URL is asked")
+struct RequestTests {
+    private func source(_ text: String) -> HTTPSource? {
+        guard case .http(let source) = load(pipeline: pipeline(source: text)).pipelines.first?.source else {
+            return nil
+        }
+        return source
+    }
+
+    @Test("GET unless POST is written; a body is JSON unless its type is written")
+    func method() {
+        #expect(source("{url: https://a.example/}")?.method == .get)
+        #expect(source("{url: https://a.example/, method: GET}")?.method == .get)
+        #expect(
+            source("{url: https://a.example/, method: POST}")?.method
+                == .post(body: "", contentType: "application/json"))
+        #expect(
+            source("{url: https://a.example/, method: POST, body: '{\"q\": 1}'}")?.method
+                == .post(body: "{\"q\": 1}", contentType: "application/json"))
+        #expect(
+            source("{url: https://a.example/, method: POST, body: 'a=b', content-type: text/plain; charset=utf-8}")?
+                .method == .post(body: "a=b", contentType: "text/plain; charset=utf-8"))
+        let block = load(
+            pipeline: """
+                source:
+                  url: https://a.example/
+                  method: POST
+                  body: |
+                    {"query": "jazz"}
+                cache: {file: a}
+                """)
+        guard case .http(let long) = block.pipelines.first?.source else {
+            Issue.record("\(texts(block.diagnostics))")
+            return
+        }
+        #expect(long.method == .post(body: "{\"query\": \"jazz\"}\n", contentType: "application/json"))
+    }
+
+    @Test(
+        "what contradicts itself is refused at its place",
+        arguments: [
+            (
+                "{url: https://a.example/, body: x}",
+                "1:35: error: 'body' is sent with the method POST only; write method: POST, or leave it out"
+            ),
+            (
+                "{url: https://a.example/, method: GET, body: x}",
+                "1:48: error: 'body' is sent with the method POST only; write method: POST, or leave it out (see "
+                    + "jwks.yaml:1:35)"
+            ),
+            (
+                "{url: https://a.example/, method: post}",
+                "1:43: error: 'method' has to be one of GET, POST, not 'post'; did you mean 'POST'?"
+            ),
+            (
+                "{url: https://a.example/, method: PUT, body: x}",
+                "1:43: error: 'method' has to be one of GET, POST, not 'PUT'"
+            ),
+            (
+                "{url: https://a.example/, method: POST, content-type: a/b}",
+                "1:49: error: 'content-type' says what a 'body' is, and there is none; leave it out; what the origin "
+                    + "is to answer with says the header Accept"
+            ),
+            (
+                "{url: https://a.example/, method: POST, body: x, content-type: json}",
+                "1:72: error: 'content-type' has to be a media type such as application/json, not 'json'"
+            ),
+            (
+                "{url: https://a.example/, method: POST, body: x, headers: {content-type: a/b}}",
+                "1:58: error: the type of the body stands in 'headers'; write it as 'content-type' (see jwks.yaml:1:49)"
+            ),
+            (
+                "{url: https://a.example/, method: POST, body: {q: 1}}",
+                "1:55: error: 'body' has to be text, in quotation marks or after '|', not keys with values"
+            ),
+            (
+                "{file: /x, method: POST}",
+                "1:20: error: 'method' belongs to a 'url', and the source is 'file'; leave it out"
+            ),
+        ])
+    func refused(source: String, expected: String) {
+        #expect(faults(pipeline(source: source)) == ["jwks.yaml:\(expected)"])
+    }
+
+    @Test("a body has 64 KiB at most")
+    func longest() {
+        let text = String(repeating: "x", count: DefinitionReader.maximumBodyLength)
+        #expect(faults(pipeline(source: "{url: https://a.example/, method: POST, body: \(text)}")) == [])
+        #expect(
+            faults(pipeline(source: "{url: https://a.example/, method: POST, body: \(text)x}")) == [
+                "jwks.yaml:1:55: error: 'body' is longer than 65536 bytes"
+            ])
+    }
+
+    @Test("a socket is named by its path, of at most 107 bytes")
+    func socket() {
+        let path = "/run/" + String(repeating: "x", count: 102)
+        #expect(source("{url: http://engine/, unix-socket: \(path)}")?.unixSocket == path)
+        #expect(
+            faults(pipeline(source: "{url: http://engine/, unix-socket: \(path)x}")) == [
+                "jwks.yaml:1:44: error: 'unix-socket' is longer than the path of a socket may be, 107 bytes"
+            ])
+        #expect(
+            faults(pipeline(source: "{url: http://engine/, unix-socket: engine.sock}")) == [
+                "jwks.yaml:1:44: error: 'unix-socket' has to be an absolute path, not 'engine.sock'; begin it with '/': "
+                    + "the service runs in a directory of its own"
+            ])
+        // Nothing leaves the machine.
+        #expect(faults(pipeline(source: "{url: http://engine/, unix-socket: /run/e, credential: t}")) == [])
+    }
+
+    @Test("a client certificate and its key are credentials, the authority is a path")
+    func certificates() {
+        let full = source(
+            "{url: https://a.example/, client-certificate: c, client-key: k, certificate-authority: /etc/ca.pem}")
+        #expect(full?.clientCertificate == .init(certificate: "c", key: "k"))
+        #expect(full?.certificateAuthority == "/etc/ca.pem")
+        #expect(
+            source("{url: https://a.example/, client-certificate: c}")?.clientCertificate == .init(certificate: "c"))
+        for (text, expected) in [
+            (
+                "{url: https://a.example/, client-key: k}",
+                "1:35: error: 'client-key' belongs to a 'client-certificate'; name the credential that holds the "
+                    + "certificate, too"
+            ),
+            (
+                "{url: http://127.0.0.1/, client-certificate: c}",
+                "1:34: error: 'client-certificate' is for TLS, and the URL is not encrypted; begin the URL with "
+                    + "https://, or leave it out (see jwks.yaml:1:10)"
+            ),
+            (
+                "{url: http://127.0.0.1/, certificate-authority: /etc/ca.pem}",
+                "1:34: error: 'certificate-authority' is for TLS, and the URL is not encrypted; begin the URL with "
+                    + "https://, or leave it out (see jwks.yaml:1:10)"
+            ),
+            (
+                "{url: https://a.example/, certificate-authority: ca.pem}",
+                "1:58: error: 'certificate-authority' has to be an absolute path, not 'ca.pem'; begin it with '/': the "
+                    + "service runs in a directory of its own"
+            ),
+        ] {
+            #expect(faults(pipeline(source: text)) == ["jwks.yaml:\(expected)"])
+        }
+        // A path where a name belongs.
+        #expect(faults(pipeline(source: "{url: https://a.example/, client-certificate: /etc/c.pem}")).count == 1)
+    }
+
+    @Test("a body is not shown where a fault shows its line: it may hold a key")
+    func hidden() {
+        let diagnostics = load(
+            pipeline: pipeline(source: "{url: https://a.example/, body: '{\"key\": \"s3cret\"}', method: PUT}")
+        ).diagnostics
+        #expect(!diagnostics.isEmpty)
+        #expect(!diagnostics.map { $0.text() }.joined().contains("s3cret"))
+    }
+}
