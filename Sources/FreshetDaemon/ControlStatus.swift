@@ -5,7 +5,10 @@ import FreshetSystemd
 // The engine's values as the control interface shows them: instants of boot time become wall-clock microseconds.
 
 extension FreshetControl.PipelineStatus {
-    init(_ status: FreshetPipelines.PipelineStatus, of definition: PipelineDefinition, path: String?) {
+    init(
+        _ status: FreshetPipelines.PipelineStatus, of definition: PipelineDefinition, path: String?,
+        parameters: [ParameterState] = []
+    ) {
         let wait = status.waitsFor
         var loadedBytes: Int64?
         if case .loading(let progress) = status.activity { loadedBytes = Int64(clamping: progress.bytes) }
@@ -23,7 +26,7 @@ extension FreshetControl.PipelineStatus {
             lastRun: status.run.map(RunStatus.init) ?? status.lastRun.map(RunStatus.init),
             lastCauses: status.lastCauses.map(CauseStatus.init), nextRun: status.next.map(NextRun.init),
             failure: failure, budget: status.budget.map(BudgetStatus.init), needsNetwork: definition.needsNetwork,
-            path: path)
+            path: path, parameters: parameters.isEmpty ? nil : parameters.map(ParameterStatus.init))
     }
 }
 

@@ -15,7 +15,8 @@ extension DefinitionReader {
     ) -> (definition: PipelineDefinition?, cacheFile: (name: String, location: Location)?) {
         guard let file = self.root(.pipeline, root) else { return (nil, nil) }
         let description = value("description", in: file, .line)
-        let source = source(in: file)
+        let parameters = parameters(in: file)
+        let source = source(in: file, parameters)
         let sourceTransform = self.section(.source, silently: "source", in: file).flatMap { section in
             value("transform", in: section, .program).map { ($0, section["transform"]) }
         }
@@ -32,7 +33,7 @@ extension DefinitionReader {
         guard let source, let cache else { return (nil, cacheFile) }
         let definition = PipelineDefinition(
             name: name, description: description, source: source, transform: transform ?? sourceTransform?.0,
-            refresh: refresh, check: check, cache: cache)
+            refresh: refresh, check: check, cache: cache, parameters: parameters)
         return (definition, cacheFile)
     }
 
@@ -44,7 +45,7 @@ extension DefinitionReader {
 
     // MARK: source
 
-    private mutating func source(in file: Section) -> SourceDefinition? {
+    private mutating func source(in file: Section, _ parameters: [ParameterDefinition]) -> SourceDefinition? {
         guard file["source"] != nil else {
             missing(
                 file.location, "source", "'source' is missing",
@@ -76,6 +77,7 @@ extension DefinitionReader {
         switch kind.key {
         case "url":
             return value("url", in: section, .url).map { url in
+                checkPlaces(in: url.url, kind, keyPath: "source.url", file: file, parameters)
                 let source = HTTPSource(url: url.url, headers: headers, host: url.host)
                 if source.headers.contains(where: { $0.credential != nil }), !source.mayCarryCredentials {
                     error(
@@ -278,6 +280,6 @@ extension ValueKind where Value == String {
 extension ValueKind where Value == (url: String, host: String) {
     fileprivate static let url = ValueKind(name: "a URL such as https://example.com/data.json") {
         scalar throws(ValueFault) in
-        (scalar.text, try URLText.host(of: scalar.text))
+        (scalar.text, try URLText.host(of: scalar.text, mayHavePlaces: true))
     }
 }

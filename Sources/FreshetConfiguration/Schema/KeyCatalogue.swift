@@ -5,12 +5,15 @@ package enum KeyCatalogue {
         case pipeline, source, refresh, dbus, retry
         case needsNetwork = "needs-network"
         case check, cache, daemon
+        /// One parameter.
+        case parameter
 
         /// The key that leads to it; empty for a whole file.
         package var path: String {
             switch self {
             case .pipeline, .daemon: ""
             case .dbus, .retry, .needsNetwork: "refresh.\(rawValue)"
+            case .parameter: "parameters.NAME"
             case .source, .refresh, .check, .cache: rawValue
             }
         }
@@ -66,7 +69,8 @@ package enum KeyCatalogue {
     }
 
     private static let keys: [Section: [String]] = [
-        .pipeline: ["format", "description", "source", "transform", "refresh", "check", "cache"],
+        .pipeline: ["format", "description", "parameters", "source", "transform", "refresh", "check", "cache"],
+        .parameter: ["default", "choices", "pattern", "quiet"],
         .source: ["url", "file", "exec", "headers", "credential", "transform"],
         .refresh: [
             "on", "files", "dbus", "after", "every", "random-delay", "quiet", "at-most", "min-interval", "when-running",
@@ -81,7 +85,7 @@ package enum KeyCatalogue {
     ]
 
     private static let laterKeys: [Section: [String]] = [
-        .pipeline: ["parameters", "on-change"],
+        .pipeline: ["on-change"],
         .source: ["pipeline", "each", "pages"],
         .refresh: ["honour-origin", "max-age"],
         .check: ["min-items", "shrink"],

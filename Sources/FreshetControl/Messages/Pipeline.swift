@@ -188,13 +188,16 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
     package var needsNetwork: Bool
     /// How the network leads to the source, or why it does not.
     package var path: String?
+    /// Nil if it has none.
+    package var parameters: [ParameterStatus]?
 
     package init(
         name: String, description: String? = nil, source: String, state: PipelineState,
         waitingFor: WaitingReason? = nil, waitingUntil: Int64? = nil, loadedBytes: Int64? = nil,
         freshness: Freshness? = nil, generation: GenerationStatus? = nil, lastCheck: Int64? = nil,
         lastRun: RunStatus? = nil, lastCauses: [CauseStatus] = [], nextRun: NextRun? = nil,
-        failure: FailureStatus? = nil, budget: BudgetStatus? = nil, needsNetwork: Bool = false, path: String? = nil
+        failure: FailureStatus? = nil, budget: BudgetStatus? = nil, needsNetwork: Bool = false,
+        path: String? = nil, parameters: [ParameterStatus]? = nil
     ) {
         self.name = name
         self.description = description
@@ -213,5 +216,6 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
         self.budget = budget
         self.needsNetwork = needsNetwork
         self.path = path
+        self.parameters = parameters
     }
 }

@@ -11,10 +11,13 @@ package struct PipelineDefinition: Hashable, Sendable {
     package var refresh: RefreshPolicy
     package var check: CheckRules
     package var cache: CacheRules
+    /// What of the source can be changed while the daemon runs; at most ``ParameterLimits/perPipeline``.
+    package var parameters: [ParameterDefinition]
 
     package init(
         name: String, description: String? = nil, source: SourceDefinition, transform: String? = nil,
-        refresh: RefreshPolicy = RefreshPolicy(), check: CheckRules = CheckRules(), cache: CacheRules
+        refresh: RefreshPolicy = RefreshPolicy(), check: CheckRules = CheckRules(), cache: CacheRules,
+        parameters: [ParameterDefinition] = []
     ) {
         self.name = name
         self.description = description
@@ -23,6 +26,7 @@ package struct PipelineDefinition: Hashable, Sendable {
         self.refresh = refresh
         self.check = check
         self.cache = cache
+        self.parameters = parameters
     }
 }
 

@@ -49,9 +49,12 @@ extension PipelineDefinition {
     /// Header fields are in it too, since `Accept` and its like choose the representation (RFC 9110, 12.5.5); of a
     /// credential its name, so that a new token for the same account asks for nothing twice. It is a number, since URL
     /// and values may be secrets: FNV-1a with 128 bits, as hexadecimal digits.
-    package var validatorBinding: String {
+    ///
+    /// - Parameter parameters: those that the source is asked with.
+    package func validatorBinding(with parameters: ParameterValues = ParameterValues()) -> String {
         var binding = BindingNumber()
-        switch source {
+        // One that cannot be filled is not asked, so that nothing is bound to it.
+        switch (try? source.filled(parameters.value)) ?? source {
         case .http(let source):
             binding.add("url:\(source.url)")
             for header in source.headers {

@@ -2,6 +2,8 @@
 struct RunBody: Sendable {
     let definition: PipelineDefinition
     let world: PipelineWorld
+    /// The values of the pipeline's parameters, the same from the run's start to its end.
+    let parameters: ParameterValues
     /// The network epoch of the run.
     let epoch: UInt64
     /// Told of the bytes that were received so far.
@@ -19,7 +21,7 @@ struct RunBody: Sendable {
     /// Runs until it has an outcome. A commit that has begun is not cancelled.
     func run() async throws(FetchError) -> Success {
         let store = world.store
-        let binding = definition.validatorBinding
+        let binding = definition.validatorBinding(with: parameters)
         let validators = await store.validators(definition.name, binding: binding)
         var result = try await fetch(validators)
         if case .notModified(let newer) = result, validators != nil {
@@ -50,9 +52,15 @@ struct RunBody: Sendable {
 
     private func fetch(_ validators: Validators?) async throws(FetchError) -> FetchResult {
         if Task.isCancelled { throw .cancelled }
+        let source: SourceDefinition
+        do throws(RunFailure) {
+            source = try definition.source.filled(parameters.value)
+        } catch {
+            throw .failed(error)
+        }
         return try await world.fetcher.fetch(
             FetchRequest(
-                source: definition.source, validators: validators, maxBytes: definition.check.maxBytes, epoch: epoch,
+                source: source, validators: validators, maxBytes: definition.check.maxBytes, epoch: epoch,
                 progress: progress, asked: asked))
     }
 
