@@ -84,11 +84,11 @@ import Testing
             #expect(freshetctl("set homepage --json", transcript, socket: path) == .success)
             #expect(freshetctl("status homepage", transcript, socket: path) == .success)
         }
-        #expect(transcript.output.hasPrefix(#"{"parameters":[{"isSet":true,"name":"api-key","quietUSec":0},{"choices":"#))
-        #expect(
-            transcript.output.contains(
-                "\n      Set: api-key = (secret), language = de, query = \"\" (the default), region = north (the default)\n"
-            ))
+        let json = #"{"parameters":[{"isSet":true,"name":"api-key","quietUSec":0},{"choices":"#
+        #expect(transcript.output.hasPrefix(json))
+        let line =
+            #"      Set: api-key = (secret), language = de, query = "" (the default), region = north (the default)"#
+        #expect(transcript.output.contains("\n\(line)\n"))
     }
 
     @Test("a refusal says why, of each value, and that nothing was set")
