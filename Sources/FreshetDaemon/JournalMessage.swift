@@ -20,6 +20,7 @@ enum JournalMessage: String, CaseIterable {
     case changed = "66f71c85b7f24bbaaa0c0a4d5d7ec04a"
     case unchanged = "533d72ca7a914d4f9b91600b7869027c"
     case failed = "257972dd68734f17ae756b6dc5ace42b"
+    case branchesFailed = "65eb441326b94b45a6a73beca22a34fe"
     case recovered = "f82d38fe28324e70bfd953fbd9ec25b2"
     case summary = "80e0832f01dd414d8552afb344a7acc2"
     case notRun = "fa09bd3c13054552bed0016ce2fd6cb3"
@@ -77,7 +78,8 @@ enum JournalMessage: String, CaseIterable {
             .proven:
             .info
         case .raised, .cacheMended, .logLevel, .socketMended, .logindMissing, .busUnheard, .unproven: .notice
-        case .failed, .notRun, .parametersDropped, .indexRebuilt, .networkUnknown, .fileUnwatched, .more, .lost:
+        case .failed, .branchesFailed, .notRun, .parametersDropped, .indexRebuilt, .networkUnknown, .fileUnwatched,
+            .more, .lost:
             .warning
         case .reloadRefused, .configurationFault, .faultyPipeline, .cacheTrouble, .socketLost: .error
         case .cannotStart, .controlFailed: .critical
@@ -100,6 +102,7 @@ enum JournalMessage: String, CaseIterable {
         case .changed: "changed"
         case .unchanged: "unchanged"
         case .failed: "failed, keeping the copy: {error}"
+        case .branchesFailed: "a part of the copy is not new: {error}"
         case .recovered: "recovered"
         case .summary:
             "{signal} woke {pipelines} pipelines: {changed} changed, {unchanged} unchanged, {failed} failed"

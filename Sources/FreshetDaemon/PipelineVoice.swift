@@ -82,7 +82,7 @@ struct PipelineVoice: Sendable {
         switch summary.outcome {
         case .changed, .unchanged:
             let hasChanged = summary.outcome == .changed
-            let isRecovery = news.succeeded()
+            let isRecovery = summary.failure == nil && news.succeeded()
             let tell = desk.ended(
                 name, summary,
                 NewsWaves.News(
@@ -93,6 +93,12 @@ struct PipelineVoice: Sendable {
                 log.say(.changed, level: tell ? .info : .debug, fields())
             } else {
                 log.say(.unchanged, fields())
+            }
+            if summary.failure != nil {
+                let verdict = news.failed(at: summary.ended)
+                log.say(
+                    .branchesFailed, level: verdict != .passOver ? .warning : .debug,
+                    fields().merging(following(verdict, next)) { $1 })
             }
         case .failed where summary.counts:
             let verdict = news.failed(at: summary.ended)

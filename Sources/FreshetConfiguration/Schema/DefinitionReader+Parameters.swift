@@ -4,23 +4,24 @@ extension DefinitionReader {
     /// The longest `quiet` of a parameter: whoever set it waits for it.
     static let longestParameterQuiet: Duration = .seconds(3600)
 
-    /// What stands below `parameters`, in its order.
-    mutating func parameters(in file: Section) -> [ParameterDefinition] {
-        guard let entry = file["parameters"] else { return [] }
+    /// Reads what stands below `parameters`, in its order.
+    mutating func readParameters(in file: Section) {
+        guard let entry = file["parameters"] else { return }
         guard case .mapping(let entries) = entry.value.content else {
-            if case .refused = entry.value.content { return [] }
+            if case .refused = entry.value.content { return }
             error(
                 entry.value.location, "parameters",
                 "'parameters' has to hold names with keys, not \(entry.value.kind)",
                 remedy: "write parameters: {language: {default: en}}")
-            return []
+            return
         }
         let present = entries.filter { if case .removed = $0.value.content { false } else { true } }
+        parameterNames = present.map(\.key)
         guard present.count <= ParameterLimits.perPipeline else {
             error(entry.location, "parameters", "there are more than \(ParameterLimits.perPipeline) parameters")
-            return []
+            return
         }
-        return present.compactMap { parameter($0) }
+        parameters = present.compactMap { parameter($0) }
     }
 
     private mutating func parameter(_ entry: Node.Entry) -> ParameterDefinition? {
@@ -93,41 +94,19 @@ extension DefinitionReader {
         return faults[before...].contains { $0.severity == .error } ? nil : .choices(choices)
     }
 
-    /// Looks at the places of a URL: each has to be a parameter.
-    ///
-    /// - Parameter entry: where the URL stands, in a section of `file`.
-    mutating func checkPlaces(
-        in url: String, _ entry: Node.Entry, keyPath: String, file: Section, _ parameters: [ParameterDefinition]
-    ) {
-        guard let template = try? URLTemplate(url) else { return }  // what is wrong with it was said before
-        // A parameter that is faulty itself is declared all the same.
-        var declared: [String] = []
-        if case .mapping(let entries) = file["parameters"]?.value.content { declared = entries.map(\.key) }
-        var known: Set<URLTemplate.Place> = []
-        for place in template.places where known.insert(place).inserted {
-            if declared.contains(place.name) {
-                guard !place.path.isEmpty else { continue }
-                error(
-                    entry.value.location, keyPath, "'{\(place)}' looks into the parameter '\(place.name)'",
-                    remedy: "a parameter is one text: write {\(place.name)}")
-                continue
-            }
-            let near = Suggestion.nearest(to: place.name, among: declared)
-            error(
-                entry.value.location, keyPath, "'{\(place)}' names no parameter",
-                remedy: near.map { "did you mean '{\($0)}'?" }
-                    ?? "declare '\(place.name)' below 'parameters'; a literal brace is %7B or %7D")
-        }
-        guard declared.count == parameters.count, known.allSatisfy({ declared.contains($0.name) }) else { return }
+    /// The defaults have to make a whole path of a URL.
+    mutating func checkDefaults(of url: String, _ entry: Node.Entry, in section: Section) {
+        // A faulty parameter is fault enough.
+        guard parameters.count == parameterNames.count else { return }
         let values = ParameterValues(
             Dictionary(parameters.map { ($0.name, $0.defaultValue) }) { first, _ in first })
-        let source = SourceDefinition.http(HTTPSource(url: url, host: ""))
-        if let (name, fault) = source.fault(with: values) {
-            error(
-                entry.value.location, keyPath,
-                name.map { "the default of '\($0)' \(fault)" } ?? "with the defaults, the URL would be too long",
-                remedy: "give the parameter another default, or another place")
+        guard let (name, fault) = SourceDefinition.http(HTTPSource(url: url, host: "")).fault(with: values) else {
+            return
         }
+        error(
+            entry.value.location, section.path(entry.key),
+            name.map { "the default of '\($0)' \(fault)" } ?? "with the defaults, the URL would be too long",
+            remedy: "give the parameter another default, or another place")
     }
 }
 

@@ -1,9 +1,14 @@
+import FreshetPipelines
+
 /// Reads a tree of nodes as a definition, key by key, and gathers every fault on the way. A fault makes its key's value
 /// nil; whoever made the reader looks at the faults before it uses what was read.
 struct DefinitionReader {
     private(set) var faults: [Diagnostic] = []
     /// The pipelines that `refresh.after` names, to be looked for when all files are read.
     var predecessors: [Predecessor] = []
+    /// The pipeline's parameters, as far as they are sound, and the names of all of them.
+    var parameters: [ParameterDefinition] = []
+    var parameterNames: [String] = []
     /// A drop-in could not be read: what is missing may stand there.
     let isIncomplete: Bool
     let terms: ReadingTerms
@@ -18,6 +23,8 @@ struct DefinitionReader {
         let name: KeyCatalogue.Section
         let location: Location
         let entries: [Node.Entry]
+        /// The keys that lead to it, such as `source.each`; empty for a whole file.
+        let keyPath: String
 
         /// The entry of a key, unless a drop-in removed it.
         subscript(key: String) -> Node.Entry? {
@@ -27,7 +34,7 @@ struct DefinitionReader {
         }
 
         func path(_ key: String) -> String {
-            name.path.isEmpty ? key : "\(name.path).\(key)"
+            keyPath.isEmpty ? key : "\(keyPath).\(key)"
         }
     }
 
@@ -59,7 +66,7 @@ struct DefinitionReader {
     ) -> Section? {
         switch node.content {
         case .mapping(let entries):
-            let section = Section(name: name, location: node.location, entries: entries)
+            let section = Section(name: name, location: node.location, entries: entries, keyPath: keyPath ?? "")
             for entry in entries where !name.keys.contains(entry.key) {
                 let fault = name.fault(forKey: entry.key)
                 error(entry.location, section.path(entry.key), fault.message, remedy: fault.remedy)

@@ -1,5 +1,3 @@
-import FreshetPipelines
-
 /// An absolute `http` or `https` URL (RFC 3986), taken apart as far as a check needs. Messages do not quote it: its user
 /// information and its query may be secrets, also where they stand at the wrong place.
 enum URLText {
@@ -7,13 +5,10 @@ enum URLText {
     static let maximumLength = 8000
 
     /// Checks a URL and returns its host, without port and brackets.
-    ///
-    /// - Parameter mayHavePlaces: it may be a ``URLTemplate``.
-    static func host(of url: String, mayHavePlaces: Bool = false) throws(ValueFault) -> String {
+    static func host(of url: String) throws(ValueFault) -> String {
         let bytes = Array(url.utf8)
         guard bytes.count <= maximumLength else { throw ValueFault("is longer than \(maximumLength) bytes") }
-        try checkCharacters(bytes, mayHavePlaces: mayHavePlaces)
-        if mayHavePlaces { try checkPlaces(url) }
+        try checkCharacters(bytes)
         guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), bytes[colon...].starts(with: "://".utf8) else {
             throw ValueFault("has to be an absolute URL", remedy: "begin it with https:// or http://")
         }
@@ -34,21 +29,7 @@ enum URLText {
         return host
     }
 
-    private static func checkPlaces(_ url: String) throws(ValueFault) {
-        do throws(URLTemplate.Fault) {
-            _ = try URLTemplate(url)
-        } catch {
-            let remedy: String? =
-                switch error {
-                case .beforePath: "values stand in the path and the query; what differs before is another pipeline"
-                case .unbalanced, .notAName: "a parameter is written {name}; a literal brace is %7B or %7D"
-                case .missing, .notASegment, .tooLong: nil
-                }
-            throw ValueFault(error.sentence, remedy: remedy)
-        }
-    }
-
-    private static func checkCharacters(_ bytes: [UInt8], mayHavePlaces: Bool) throws(ValueFault) {
+    private static func checkCharacters(_ bytes: [UInt8]) throws(ValueFault) {
         for (index, byte) in bytes.enumerated() {
             switch byte {
             case ..<0x21, 0x7F...:
@@ -56,10 +37,9 @@ enum URLText {
                     "holds a space, a control character or one that is not ASCII",
                     remedy:
                         "percent-encode it (a space is %20; a host that is not ASCII has a form that begins with xn--)")
+            // A place for a value; which ones there may be is seen when all of the file is read.
             case UInt8(ascii: "{"), UInt8(ascii: "}"):
-                guard !mayHavePlaces else { break }
-                throw ValueFault(
-                    "holds a brace", remedy: "parameters have no place here; a literal brace is %7B or %7D")
+                break
             case UInt8(ascii: "\""), UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "\\"), UInt8(ascii: "^"),
                 UInt8(ascii: "`"), UInt8(ascii: "|"):
                 throw ValueFault(

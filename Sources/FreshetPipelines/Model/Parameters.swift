@@ -132,7 +132,7 @@ package struct ParameterSettings: Hashable, Sendable {
         set = remembered.filter { name, value in
             definition.parameters.contains { $0.name == name && $0.fault(of: value) == nil }
         }
-        if !set.isEmpty, definition.source.fault(with: values(for: definition)) != nil { set = [:] }
+        if !set.isEmpty, definition.fault(with: values(for: definition)) != nil { set = [:] }
     }
 
     /// All parameters' values.
@@ -161,7 +161,7 @@ package struct ParameterSettings: Hashable, Sendable {
             }
             new.set[change.name] = change.value
         }
-        if refusals.isEmpty, let (name, fault) = definition.source.fault(with: new.values(for: definition)) {
+        if refusals.isEmpty, let (name, fault) = definition.fault(with: new.values(for: definition)) {
             refusals.append(ParameterRefusal(name: name ?? changes.first?.name ?? "", reason: .fault(fault)))
         }
         guard refusals.isEmpty else { throw ParameterRefusals(refusals: refusals) }

@@ -61,6 +61,13 @@ extension SourceDefinition {
     }
 }
 
+extension PipelineDefinition {
+    /// What is wrong with these values together, in any of its sources.
+    package func fault(with values: ParameterValues) -> (parameter: String?, fault: String)? {
+        sources.lazy.compactMap { $0.fault(with: values) }.first
+    }
+}
+
 extension URLTemplate.Fault {
     /// The rest of a sentence that begins with the URL. It quotes no value: that may be a secret.
     package var sentence: String {

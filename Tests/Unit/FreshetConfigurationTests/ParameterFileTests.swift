@@ -129,22 +129,44 @@ struct ParameterFileTests {
     @Test(
         "A URL's places are parameters",
         arguments: [
-            ("https://a.example/{langauge}", "names no parameter; did you mean '{language}'?", "{langauge}"),
             (
-                "https://a.example/{id}",
-                "names no parameter; declare 'id' below 'parameters'; a literal brace is %7B or "
-                    + "%7D", "{id}"
+                "https://a.example/{langauge}",
+                "has a place for 'langauge', and nothing is called so; did you mean '{language}'?"
             ),
+            ("https://a.example/{id}", "has a place for 'id', and nothing is called so; there is {language}"),
             (
-                "https://a.example/{language.x}",
-                "looks into the parameter 'language'; a parameter is one text: write "
-                    + "{language}", "{language.x}"
+                "https://a.example/{language.x}?{language.x}",
+                "looks with '{language.x}' into the parameter 'language'; a parameter is one text: write {language}"
             ),
         ])
-    func places(url: String, expected: String, place: String) {
+    func places(url: String, expected: String) {
         #expect(
             faults(pipeline("parameters: {language: {default: en}}", source: "{url: '\(url)'}"))
-                == ["jwks.yaml:1:15: error: '\(place)' \(expected)"])
+                == ["jwks.yaml:1:15: error: 'url' \(expected)"])
+    }
+
+    @Test("Without parameters, what a place needs is said")
+    func none() {
+        #expect(
+            faults(pipeline(source: "{url: 'https://a.example/{id}'}")) == [
+                "jwks.yaml:1:15: error: 'url' has a place for 'id', and nothing is called so; declare 'id' below "
+                    + "'parameters'; a literal brace is %7B or %7D"
+            ])
+    }
+
+    @Test("Below 'each' there are parameters beside the item, which is not called as one of them")
+    func each() {
+        func text(_ name: String) -> String {
+            pipeline(
+                "parameters: {language: {default: en}}",
+                source:
+                    "{url: 'https://a.example/', each: {as: \(name), url: 'https://a.example/{item.id}?{language}'}}")
+        }
+        #expect(faults(text("item")) == [])
+        #expect(
+            faults(text("language")).contains {
+                $0.hasSuffix("'language' is the name of something around it; choose another name")
+            })
     }
 
     @Test(
