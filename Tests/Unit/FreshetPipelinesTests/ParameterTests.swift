@@ -94,6 +94,14 @@ struct ParameterTests {
         #expect(change([ParameterChange("query", to: "a/../b")], of: definition).refusals == [])
     }
 
+    @Test("in a branch's URL the item's places count as filled, and the parameters' are looked at")
+    func branch() {
+        var tree = Self.definition(Self.url("https://a.example/list"), [.init("query", default: "all")])
+        tree.stage.each = EachDefinition(as: "topic", StageDefinition(Self.url("https://a.example/{topic.id}/{query}")))
+        #expect(change([ParameterChange("query", to: "..")], of: tree).refusals.map(\.name) == ["query"])
+        #expect(change([ParameterChange("query", to: "x")], of: tree).refusals == [])
+    }
+
     @Test("values that fit alone and together make the URL too long are refused")
     func tooLong() {
         let names = (0..<8).map { "p\($0)" }
@@ -156,6 +164,12 @@ struct ParameterTests {
         // A parameter that the source does not hold makes no other copy.
         #expect(
             binding(["language": "de", "query": "a"]) == binding(["language": "de", "query": "a", "other": "x"]))
+        // In a branch, too, and in the source of its list alone nothing changes.
+        var tree = Self.definition(Self.url("https://a.example/list"))
+        tree.stage.each = EachDefinition(as: "topic", StageDefinition(Self.url("https://a.example/{topic}?{query}")))
+        #expect(
+            tree.validatorBinding(with: ParameterValues(["query": "a"]))
+                != tree.validatorBinding(with: ParameterValues(["query": "b"])))
         let command = Self.definition(.command(["/bin/x", "{query}"]))
         #expect(
             command.validatorBinding(with: ParameterValues(["query": "a"]))
