@@ -107,7 +107,7 @@ struct PipelineVoice: Sendable {
                 .failed, text: hasCopy ? nil : "failed, there is no copy yet: {error}", level: tell ? .warning : .debug,
                 fields().merging(following(verdict, next)) { $1 })
         case .failed:
-            log.say(.networkSettling, fields())
+            log.say(summary.failure?.kind == .absent ? .runCutShort : .networkSettling, fields())
         case .superseded, .cancelled:
             log.say(.runCutShort, fields())
         }

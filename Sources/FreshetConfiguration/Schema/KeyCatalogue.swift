@@ -75,11 +75,15 @@ package enum KeyCatalogue {
     }
 
     private static let keys: [Section: [String]] = [
-        .pipeline: ["format", "description", "parameters", "source", "transform", "refresh", "check", "cache"],
+        .pipeline: [
+            "format", "description", "parameters", "source", "sources", "combine", "transform", "refresh", "check",
+            "cache",
+        ],
         .parameter: ["default", "choices", "pattern", "quiet"],
-        .source: ["url", "file", "exec", "headers", "credential", "transform", "each"],
+        .source: ["url", "file", "exec", "pipeline", "headers", "credential", "transform", "each"],
         .each: [
-            "as", "key", "concurrency", "on-error", "url", "file", "exec", "headers", "credential", "transform", "each",
+            "as", "key", "concurrency", "on-error", "url", "file", "exec", "pipeline", "headers", "credential",
+            "transform", "each",
         ],
         .refresh: [
             "on", "files", "dbus", "after", "every", "random-delay", "quiet", "at-most", "min-interval", "when-running",
@@ -95,7 +99,7 @@ package enum KeyCatalogue {
 
     private static let laterKeys: [Section: [String]] = [
         .pipeline: ["on-change"],
-        .source: ["pipeline", "pages"],
+        .source: ["pages"],
         .each: ["pages"],
         .refresh: ["honour-origin", "max-age"],
         .check: ["min-items", "shrink"],

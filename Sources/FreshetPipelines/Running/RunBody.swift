@@ -18,7 +18,7 @@ struct RunBody: Sendable {
 
     /// Runs until it has an outcome. A commit that has begun is not cancelled.
     func run() async throws(FetchError) -> Success {
-        if definition.stage.each == nil { try await runOnOneAnswer() } else { try await runOnTree() }
+        if definition.stage.isSingle { try await runOnOneAnswer() } else { try await runOnTree() }
     }
 
     /// The snapshot is put together from the answers to many requests. Each of them is conditional by itself; what they
