@@ -113,6 +113,8 @@ package struct PipelineMemory: Hashable, Sendable {
     package var value: [UInt8]?
     /// What was spent of its budget of requests.
     package var requests: [SpentRequests] = []
+    /// What is set of its parameters, by their names.
+    package var parameters: [String: String] = [:]
 }
 
 /// Requests that were made close together.

@@ -51,19 +51,22 @@ extension LocalCache {
         var memory = try memory(found)
         memory.requests =
             try withIndex { (index) throws(SQLiteError) in try index.requests(of: pipeline) }[pipeline] ?? []
+        memory.parameters =
+            try withIndex { (index) throws(SQLiteError) in try index.parameters(of: pipeline) }[pipeline] ?? [:]
         return memory
     }
 
     /// The same of all pipelines, with one look into the index. What of one cannot be had (its file's directory cannot
     /// be read) is not there.
     package func memories(key: String) throws(CacheError) -> [String: PipelineMemory] {
-        let (found, requests) = try withIndex { (index) throws(SQLiteError) in
-            (try index.memories(key: key), try index.requests())
+        let (found, requests, parameters) = try withIndex { (index) throws(SQLiteError) in
+            (try index.memories(key: key), try index.requests(), try index.parameters())
         }
         var result: [String: PipelineMemory] = [:]
         result.reserveCapacity(found.count)
         for indexed in found { result[indexed.pipeline.name] = try? memory(indexed) }
         for (name, requests) in requests { result[name]?.requests = requests }
+        for (name, parameters) in parameters { result[name]?.parameters = parameters }
         return result
     }
 
@@ -90,6 +93,18 @@ extension LocalCache {
         try transaction { (index) throws(SQLiteError) in
             try index.setRequests(
                 requests.suffix(CacheLimits.spentPerPipeline), of: try index.ensurePipeline(pipeline).id)
+        }
+    }
+
+    /// Remembers what is set of a pipeline's parameters, instead of what was remembered before. A power cut may take the
+    /// last seconds of it.
+    ///
+    /// - Parameter settings: names and values; asked when they are written down, with the index held, so that of calls at
+    ///   the same time the newest stays.
+    package func recordParameters(_ pipeline: String, _ settings: () -> [String: String]) throws(CacheError) {
+        try CacheName.check(pipeline)
+        try transaction { (index) throws(SQLiteError) in
+            try index.setParameters(settings(), of: try index.ensurePipeline(pipeline).id)
         }
     }
 

@@ -73,6 +73,11 @@ extension CommandFailure {
             let faults = diagnostics.count { $0.severity == .fault }
             self.init(
                 .configuration, "the configuration has \(Count.text(faults, "fault")), keeping the one before")
+        case .parametersRefused(let name, let refusals):
+            let lines =
+                refusals.map { "'\($0.parameter)' \($0.reason)" }
+                + ["Nothing was set; 'freshetctl set \(name)' shows what there is."]
+            self.init(.failure, lines.map { DisplayText.harmless($0) }.joined(separator: "\n"))
         case .tryLater(let hint):
             self.init(.tryLater, "nothing was started: \(times.patience(hint)); --force passes it")
         case .busy(let reason): self.init(.tryLater, DisplayText.harmless("not now: \(reason)"))

@@ -66,6 +66,13 @@ package final class ControlClient {
         }
     }
 
+    /// Sets parameters of a pipeline, all together.
+    package func setParameters(
+        _ request: ControlMessage.SetParameters
+    ) throws(Failure) -> ControlMessage.ParametersSet {
+        try call("SetParameters", request, as: ControlMessage.ParametersSet.self)
+    }
+
     package func generation(of name: String) throws(Failure) -> GenerationStatus {
         try call("Get", ControlMessage.Name(name: name), as: ControlMessage.Generation.self).generation
     }

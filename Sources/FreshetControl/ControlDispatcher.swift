@@ -27,6 +27,7 @@ package struct ControlDispatcher: Sendable {
                 "GetDaemon": method(getDaemon),
                 "List": method(list),
                 "Refresh": method(refresh),
+                "SetParameters": method(setParameters),
                 "Get": method(get),
                 "Monitor": method(monitor),
                 "Signals": method(signals),
@@ -150,6 +151,21 @@ package struct ControlDispatcher: Sendable {
         }
     }
 
+    private func setParameters(_ call: VarlinkCall) async throws -> ControlMessage.ParametersSet {
+        let request = try call.parameters.decode(as: ControlMessage.SetParameters.self)
+        _ = try await existing([request.name])
+        guard Set(request.settings.map(\.parameter)).count == request.settings.count else {
+            throw ControlError.invalidParameter("settings")
+        }
+        return try await service.setParameters(
+            of: request.name, to: request.settings, othersToDefault: request.othersToDefault ?? false,
+            asker: Self.asker(of: call))
+    }
+
+    private static func asker(of call: VarlinkCall) -> String {
+        "user \(call.peer.user), process \(call.peer.processIdentifier)"
+    }
+
     private func get(_ call: VarlinkCall) async throws -> ControlMessage.Generation {
         let name = try call.parameters.decode(as: ControlMessage.Name.self).name
         _ = try await existing([name])
@@ -196,8 +212,8 @@ package struct ControlDispatcher: Sendable {
 
     private func fireSignal(_ call: VarlinkCall) async throws -> ControlMessage.Fired {
         let name = try call.parameters.decode(as: ControlMessage.Name.self).name
-        let asker = "user \(call.peer.user), process \(call.peer.processIdentifier)"
-        return ControlMessage.Fired(pipelines: Int64(try await service.fireSignal(name, asker: asker)))
+        return ControlMessage.Fired(
+            pipelines: Int64(try await service.fireSignal(name, asker: Self.asker(of: call))))
     }
 
     private func signals(_ call: VarlinkCall) async throws -> ControlMessage.Signals {

@@ -7,6 +7,7 @@ extension ControlError {
         static let noSuchSignal = ControlInterface.name + ".NoSuchSignal"
         static let cannotFire = ControlInterface.name + ".CannotFire"
         static let configurationRefused = ControlInterface.name + ".ConfigurationRefused"
+        static let parametersRefused = ControlInterface.name + ".ParametersRefused"
         static let tryLater = ControlInterface.name + ".TryLater"
         static let busy = ControlInterface.name + ".Busy"
     }
@@ -22,6 +23,8 @@ extension ControlError {
         case .cannotFire(let name): Self.reply(Name.cannotFire, ControlMessage.Name(name: name))
         case .configurationRefused(let diagnostics):
             Self.reply(Name.configurationRefused, ControlMessage.Diagnostics(diagnostics: diagnostics))
+        case .parametersRefused(let name, let refusals):
+            Self.reply(Name.parametersRefused, ControlMessage.Refusals(name: name, refusals: refusals))
         case .tryLater(let hint): Self.reply(Name.tryLater, hint)
         case .busy(let reason): Self.reply(Name.busy, ControlMessage.Reason(reason: reason))
         case .permissionDenied: .permissionDenied
@@ -53,6 +56,9 @@ extension ControlError {
         case Name.configurationRefused:
             guard let value = parameters(ControlMessage.Diagnostics.self) else { return nil }
             self = .configurationRefused(value.diagnostics)
+        case Name.parametersRefused:
+            guard let value = parameters(ControlMessage.Refusals.self) else { return nil }
+            self = .parametersRefused(name: value.name, refusals: value.refusals)
         case Name.tryLater:
             guard let value = parameters(TryLaterHint.self) else { return nil }
             self = .tryLater(value)

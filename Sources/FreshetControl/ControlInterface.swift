@@ -82,6 +82,19 @@ package enum ControlInterface {
           used: int
         )
 
+        # A parameter of a pipeline: what it is now, and what it is if nobody sets it. Both are null if its name says that
+        # they are secrets. Choices or the pattern say what it may be; quiet is how long nothing is changed before a change
+        # is acted on.
+        type Parameter (
+          name: string,
+          value: ?string,
+          default: ?string,
+          isSet: bool,
+          choices: ?[]string,
+          pattern: ?string,
+          quietUSec: int
+        )
+
         # A branch that fails: the keys that lead to it, why, since when, and in how many runs in a row.
         type BranchFailure (
           path: []string,
@@ -119,7 +132,8 @@ package enum ControlInterface {
           budget: ?Budget,
           branches: ?Branches,
           needsNetwork: bool,
-          path: ?string
+          path: ?string,
+          parameters: ?[]Parameter
         )
 
         # How many pipelines there are, by state.
@@ -180,6 +194,18 @@ package enum ControlInterface {
         type TryLaterHint (
           reason: string,
           until: ?int
+        )
+
+        # A parameter, and the value that it is to have; null: its default.
+        type Setting (
+          parameter: string,
+          value: ?string
+        )
+
+        # A value that is not taken, and why.
+        type Refusal (
+          parameter: string,
+          reason: string
         )
 
         type Severity (fault, warning)
@@ -248,6 +274,12 @@ package enum ControlInterface {
         # TryLater.
         method Refresh(names: ?[]string, all: ?bool, wait: ?bool, force: ?bool) -> (results: []Refreshed, waiting: ?[]WaitingHint)
 
+        # Changes parameters of a pipeline: all settings together, or, if a value is not taken, none. With othersToDefault
+        # those that are not named go back to their defaults. Returns which have another value now, and what all are, when
+        # it is remembered; a run with other values than the last one starts when it has been quiet, and ends one that is
+        # under way.
+        method SetParameters(name: string, settings: []Setting, othersToDefault: ?bool) -> (changed: []string, parameters: []Parameter)
+
         # Where the current content of a pipeline is. A client opens the file with its own rights.
         method Get(name: string) -> (generation: Generation)
 
@@ -288,6 +320,9 @@ package enum ControlInterface {
 
         # The pipeline has no copy yet.
         error NoGeneration (name: string)
+
+        # Nothing was set, as these values are not taken.
+        error ParametersRefused (name: string, refusals: []Refusal)
 
         # The configuration has faults; the one before is still in force.
         error ConfigurationRefused (diagnostics: []Diagnostic)

@@ -13,6 +13,15 @@ package protocol ControlService: Sendable {
     ///
     /// - Parameter force: passes `Retry-After` and budgets.
     func refresh(_ name: String, wait: Bool, force: Bool) async throws(ControlError) -> RefreshResult
+    /// Sets parameters of a pipeline, all together, or throws ``ControlError/parametersRefused(name:refusals:)``.
+    ///
+    /// - Parameters:
+    ///   - settings: no parameter twice.
+    ///   - othersToDefault: those that are not named go back to their defaults.
+    ///   - asker: who wants it, in words.
+    func setParameters(
+        of name: String, to settings: [ParameterSetting], othersToDefault: Bool, asker: String
+    ) async throws(ControlError) -> ControlMessage.ParametersSet
     func signals() async -> [SignalStatus]
     /// Fires the signal of a row of ``signals()`` by hand, and changes nothing else.
     ///
@@ -43,6 +52,8 @@ package enum ControlError: Error, Hashable, Sendable {
     /// The signal is not to be fired by hand: it asks for runs of single pipelines, as `Refresh` does.
     case cannotFire(name: String)
     case configurationRefused([ConfigurationDiagnostic])
+    /// Nothing was set.
+    case parametersRefused(name: String, refusals: [RefusedSetting])
     case tryLater(TryLaterHint)
     /// It cannot do this at the moment; the sentence says why.
     case busy(String)

@@ -106,6 +106,12 @@ struct CacheStore: SnapshotStore {
         }
     }
 
+    func rememberParameters(_ pipeline: String, _ settings: @escaping @Sendable () -> [String: String]) async {
+        await workers.run("index") { [self] in
+            attempt(pipeline, else: ()) { () throws(CacheError) in try cache.recordParameters(pipeline, settings) }
+        }
+    }
+
     func record(_ run: FreshetPipelines.RunRecord) async {
         guard let outcome = FreshetCache.RunRecord.Outcome(rawValue: run.outcome) else { return }
         await workers.run("index") { [self] in
@@ -216,7 +222,7 @@ extension RememberedState {
             lastCheck: memory.attempts.lastSuccess?.microseconds, retryAfter: memory.attempts.retryAfter?.microseconds,
             lastRun: UInt64(clamping: memory.lastRun),
             binding: memory.value.map { String(decoding: $0, as: UTF8.self) },
-            requests: memory.requests.map(FreshetPipelines.SpentRequests.init))
+            requests: memory.requests.map(FreshetPipelines.SpentRequests.init), parameters: memory.parameters)
     }
 }
 

@@ -5,7 +5,10 @@ import FreshetSystemd
 // The engine's values as the control interface shows them: instants of boot time become wall-clock microseconds.
 
 extension FreshetControl.PipelineStatus {
-    init(_ status: FreshetPipelines.PipelineStatus, of definition: PipelineDefinition, path: String?) {
+    init(
+        _ status: FreshetPipelines.PipelineStatus, of definition: PipelineDefinition, path: String?,
+        parameters: [ParameterState] = []
+    ) {
         let wait = status.waitsFor
         var progress: LoadProgress?
         if case .loading(let loaded) = status.activity { progress = loaded }
@@ -27,7 +30,7 @@ extension FreshetControl.PipelineStatus {
             lastCauses: status.lastCauses.map(CauseStatus.init), nextRun: status.next.map(NextRun.init),
             failure: failure, budget: status.budget.map(BudgetStatus.init),
             branches: status.branches.map(BranchesStatus.init), needsNetwork: definition.needsNetwork,
-            path: path)
+            path: path, parameters: parameters.isEmpty ? nil : parameters.map(ParameterStatus.init))
     }
 }
 

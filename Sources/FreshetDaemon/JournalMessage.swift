@@ -37,6 +37,9 @@ enum JournalMessage: String, CaseIterable {
     case runCutShort = "43793088594c48dca79e5c842d41044d"
     case networkSettling = "2494ec07255b40cda8a69bf5ae6d1c9a"
     case retryPlanned = "4bb2477b85234b24849d2b31f5dbb86a"
+    // Parameters.
+    case parametersSet = "71d6d1fa69ce43949be53fbad8fc37d6"
+    case parametersDropped = "68990bce17a24b3997b9122c982a0f33"
     // Configuration.
     case reloaded = "369e7ef8dfd446099e6530e3fc46ab35"
     case reloadRefused = "ad7d0387f3ee4fdbb4f07230b67d6ff4"
@@ -71,11 +74,13 @@ enum JournalMessage: String, CaseIterable {
             .unchanged:
             .debug
         case .ready, .stopping, .terminalClosed, .changed, .recovered, .summary, .reloaded, .network,
-            .firedMore, .noManager, .socketUnwatched, .resumed, .clockStepped, .logindFound,
+            .firedMore, .parametersSet, .noManager, .socketUnwatched, .resumed, .clockStepped, .logindFound,
             .proven:
             .info
         case .raised, .cacheMended, .logLevel, .socketMended, .logindMissing, .busUnheard, .unproven: .notice
-        case .failed, .branchesFailed, .notRun, .indexRebuilt, .networkUnknown, .fileUnwatched, .more, .lost: .warning
+        case .failed, .branchesFailed, .notRun, .parametersDropped, .indexRebuilt, .networkUnknown, .fileUnwatched,
+            .more, .lost:
+            .warning
         case .reloadRefused, .configurationFault, .faultyPipeline, .cacheTrouble, .socketLost: .error
         case .cannotStart, .controlFailed: .critical
         }
@@ -113,6 +118,9 @@ enum JournalMessage: String, CaseIterable {
         case .runCutShort: "run ended before its time"
         case .networkSettling: "the network is not ready, trying again"
         case .retryPlanned: "trying again"
+        case .parametersSet: "parameters were set: {parameters}"
+        case .parametersDropped:
+            "what was set of these parameters does not hold any more, they have their defaults: {parameters}"
         case .reloaded: "configuration in force"
         case .reloadRefused: "the new configuration is refused, keeping the one in force"
         case .configurationFault: "fault in the configuration: {error}"
@@ -151,7 +159,7 @@ enum JournalField: String, CaseIterable {
     case movedTo = "moved-to"
     case message = "of"
     case level, socket, slept, detail, match, probe
-    case number, source
+    case number, source, parameters
 }
 
 extension Logger {

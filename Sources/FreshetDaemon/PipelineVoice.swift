@@ -48,6 +48,8 @@ struct PipelineVoice: Sendable {
             log.say(
                 .retryPlanned,
                 [.delay: .string("\((instant - .now).rounded)"), .failures: .stringConvertible(failures)])
+        case .parametersDropped(let names):
+            log.say(.parametersDropped, [.parameters: .string(names.joined(separator: ", "))])
         case .stateChanged(let activity):
             var wait: Wait?
             if case .waiting(let reason) = activity { wait = reason }

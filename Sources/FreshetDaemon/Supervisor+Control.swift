@@ -27,7 +27,8 @@ extension Supervisor: ControlService {
             let status = hosted.runner.status
             let path = hosted.definition.needsNetwork ? targets[hosted.target]?.watch.fact.description : nil
             return FreshetControl.PipelineStatus(
-                status, of: hosted.definition, path: status.waitsFor?.detail ?? path)
+                status, of: hosted.definition, path: status.waitsFor?.detail ?? path,
+                parameters: hosted.runner.parameters)
         }
         guard let fault = faulty[name] else { return nil }
         return FreshetControl.PipelineStatus(
@@ -89,6 +90,7 @@ extension Supervisor: ControlService {
         rows += await commitStatuses()
         rows.append(book.status(SignalName.reload, fact: "waits for SIGHUP or freshetctl reload"))
         rows.append(book.status(SignalName.operation, fact: "waits for freshetctl refresh"))
+        rows.append(book.status(SignalName.parameter, fact: "waits for freshetctl set"))
         let next = pipelines.values.compactMap { hosted in
             hosted.runner.status.next.flatMap { next in
                 next.reason == .timer ? (name: hosted.runner.name, at: next.at) : nil

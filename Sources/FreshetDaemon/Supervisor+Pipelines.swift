@@ -36,7 +36,11 @@ extension Supervisor {
                 continue
             }
             // Somebody may have closed the copy in the configuration while the daemon was away.
-            if state.generation != nil, state.binding != definition.validatorBinding {
+            if state.generation != nil,
+                state.binding
+                    != definition.validatorBinding(
+                        with: ParameterSettings(remembered: state.parameters, for: definition).values(for: definition))
+            {
                 await parts.store.setAccess(definition)
             }
             let (target, network, reporter) = prepare(definition, in: parts)
@@ -273,9 +277,9 @@ final class PipelineReporter: Sendable {
     }
 
     func report(_ event: EngineEvent) {
-        // A pipeline's timer is its engine's own: this is where it is heard of.
-        if case .heard(let cause) = event, cause.signal == SignalName.timer {
-            book.note(SignalName.timer, cause.detail, pipeline: name)
+        // A pipeline's timer and parameters are its engine's own: this is where they are heard of.
+        if case .heard(let cause) = event, [SignalName.timer, SignalName.parameter].contains(cause.signal) {
+            book.note(cause.signal, cause.detail, pipeline: name, count: cause.count)
         }
         let generation: OfferedGeneration? =
             switch event {

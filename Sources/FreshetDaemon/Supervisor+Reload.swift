@@ -64,7 +64,8 @@ extension Supervisor {
             log.say(.reloadRefused, [.asker: .string(detail), .faults: .stringConvertible(faults.count)])
             throw .configurationRefused((new.isSound ? faults : new.diagnostics).map(ConfigurationDiagnostic.init))
         }
-        redactor.know(surroundings.hidden(with: new))
+        hidden = surroundings.hidden(with: new)
+        redactor.know(hidden.union(secretParameters))
         await parts.http.use(surroundings.secrets, files: surroundings.credentialFiles)
         let summary = await apply(new)
         notifier.ready(status: statusLine())

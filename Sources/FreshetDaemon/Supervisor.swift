@@ -47,6 +47,8 @@ actor Supervisor {
     let identity: [UInt8]
 
     var configuration = Configuration()
+    /// What of it, and of its surroundings, must not be shown.
+    var hidden: Set<String> = []
     var pipelines: [String: HostedPipeline] = [:]
     var faulty: [String: FaultyPipeline] = [:]
     var targets: [NetworkTarget: NetworkTargetFollower] = [:]
@@ -152,7 +154,8 @@ actor Supervisor {
         }
         let surroundings: Surroundings
         (configuration, surroundings) = await checkingSurroundings(of: await load())
-        redactor.know(surroundings.hidden(with: configuration))
+        hidden = surroundings.hidden(with: configuration)
+        redactor.know(hidden)
         for diagnostic in configuration.daemonDiagnostics { say(diagnostic) }
         guard configuration.isDaemonSound else {
             inherited?.turnAway()
@@ -208,6 +211,7 @@ actor Supervisor {
         followSleep()
         followSessions()
         await hostAll()
+        redactor.know(hidden.union(secretParameters))
         statusTimer = LoopTimer(loop) { [weak self] in
             self?.adopt { [weak self] in await self?.tellStatus() }
         }

@@ -86,6 +86,11 @@ final class Life: SnapshotStore {
         await disk.rememberRequests(pipeline, requests)
     }
 
+    func rememberParameters(_ pipeline: String, _ settings: @escaping @Sendable () -> [String: String]) async {
+        guard await hasTurned() else { return }
+        await disk.rememberParameters(pipeline, settings)
+    }
+
     func record(_ run: RunRecord) async {
         guard await hasTurned() else { return }
         await disk.record(run)

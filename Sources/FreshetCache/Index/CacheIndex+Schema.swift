@@ -1,6 +1,6 @@
 /// The index's format. `PRAGMA user_version` says how many of the steps a file has had.
 ///
-/// Tables for pins, parameters, hook debts and candidates are further steps, when their time comes. A step
+/// Tables for pins, hook debts and candidates are further steps, when their time comes. A step
 /// that was released is never edited.
 extension CacheIndex {
     /// In the file's header ("Frsh"): another program's database is not taken for ours.
@@ -79,6 +79,15 @@ extension CacheIndex {
             value BLOB NOT NULL,
             PRIMARY KEY (pipeline, name)
         ) STRICT;
+        """,
+        // 4. What is set of pipelines' parameters; a parameter with its default is not here.
+        """
+        CREATE TABLE parameters (
+            pipeline INTEGER NOT NULL REFERENCES pipelines(id) ON DELETE CASCADE,
+            name TEXT NOT NULL,
+            value TEXT NOT NULL,
+            PRIMARY KEY (pipeline, name)
+        ) STRICT, WITHOUT ROWID;
         """,
     ]
 

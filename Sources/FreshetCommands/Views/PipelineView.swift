@@ -32,6 +32,9 @@ struct PipelineView {
         if let causes = Self.causes(pipeline.lastCauses, times) { add("Causes", causes) }
         if let next = pipeline.nextRun { add("Next run", "\(times.relative(next.at)) (\(next.reason))") }
         if let budget = pipeline.budget { add("Budget", Self.budget(budget)) }
+        if let parameters = pipeline.parameters {
+            add("Set", parameters.map(ParameterView.text).joined(separator: ", "))
+        }
         if pipeline.needsNetwork, let path = pipeline.path { add("Network", path) }
         if let branches = pipeline.branches { add("Branches", "\(branches.failed) of \(branches.total) fail", .bad) }
         for branch in pipeline.branches?.failing ?? [] {

@@ -45,7 +45,7 @@ extension DefinitionReader {
                 remedy: "letters, digits, '-' and '_', and no digit or '-' first")
             return nil
         }
-        guard !names.contains(where: { JQVariable.name($0) == JQVariable.name(name) }) else {
+        guard !(names + parameterNames).contains(where: { JQVariable.name($0) == JQVariable.name(name) }) else {
             error(
                 entry.value.location, section.path("as"), "'\(name)' is the name of something around it",
                 remedy: "choose another name")
@@ -54,19 +54,20 @@ extension DefinitionReader {
         return name
     }
 
-    /// Each place of a URL has to be something that is there.
-    mutating func checkPlaces(of url: String, _ entry: Node.Entry, in section: Section, among names: [String]) {
-        let template: URLTemplate
-        do throws(URLTemplate.Fault) {
-            template = try URLTemplate(url)
-        } catch {
-            self.error(
-                entry.value.location, section.path(entry.key), "'\(entry.key)' \(error.sentence)",
-                remedy: "a place for a value is a name in braces; a literal brace is %7B or %7D")
-            return
-        }
-        for place in template.places where !names.contains(place.name) {
-            var remedy = "a literal brace is %7B or %7D"
+    /// Each place of a URL has to be something that is there: an item or a parameter.
+    mutating func checkPlaces(of url: String, _ entry: Node.Entry, in section: Section, among items: [String]) {
+        guard let template = try? URLTemplate(url) else { return }  // said where the URL was read
+        let names = items + parameterNames
+        var known: Set<URLTemplate.Place> = []
+        for place in template.places where known.insert(place).inserted {
+            if parameterNames.contains(place.name), !place.path.isEmpty {
+                error(
+                    entry.value.location, section.path(entry.key),
+                    "'\(entry.key)' looks with '{\(place)}' into the parameter '\(place.name)'",
+                    remedy: "a parameter is one text: write {\(place.name)}")
+            }
+            guard !names.contains(place.name) else { continue }
+            var remedy = "declare '\(place.name)' below 'parameters'; a literal brace is %7B or %7D"
             if let near = Suggestion.nearest(to: place.name, among: names) {
                 remedy = "did you mean '{\(near)}'?"
             } else if !names.isEmpty {
@@ -76,5 +77,6 @@ extension DefinitionReader {
                 entry.value.location, section.path(entry.key),
                 "'\(entry.key)' has a place for '\(place.name)', and nothing is called so", remedy: remedy)
         }
+        if template.places.allSatisfy({ names.contains($0.name) }) { checkDefaults(of: url, entry, in: section) }
     }
 }

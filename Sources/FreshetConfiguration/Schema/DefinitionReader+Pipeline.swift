@@ -15,6 +15,7 @@ extension DefinitionReader {
     ) -> (definition: PipelineDefinition?, cacheFile: (name: String, location: Location)?) {
         guard let file = self.root(.pipeline, root) else { return (nil, nil) }
         let description = value("description", in: file, .line)
+        readParameters(in: file)
         let stage = stage(in: file)
         let transform = transform(in: file, of: stage)
         var refresh = refresh(in: file)
@@ -27,7 +28,7 @@ extension DefinitionReader {
         if stage.each == nil, file["sources"] == nil { stage.transform = nil }
         let definition = PipelineDefinition(
             name: name, description: description, stage: stage, transform: transform, refresh: refresh, check: check,
-            cache: cache)
+            cache: cache, parameters: parameters)
         return (definition, cacheFile)
     }
 
@@ -307,6 +308,17 @@ extension ValueKind where Value == String {
 extension ValueKind where Value == (url: String, host: String) {
     fileprivate static let url = ValueKind(name: "a URL such as https://example.com/data.json") {
         scalar throws(ValueFault) in
-        (scalar.text, try URLText.host(of: scalar.text))
+        do throws(URLTemplate.Fault) {
+            _ = try URLTemplate(scalar.text)
+        } catch {
+            let remedy: String? =
+                switch error {
+                case .beforePath: "values stand in the path and the query; what differs before is another pipeline"
+                case .unbalanced, .notAName: "a place for a value is a name in braces; a literal brace is %7B or %7D"
+                case .missing, .notASegment, .tooLong: nil
+                }
+            throw ValueFault(error.sentence, remedy: remedy)
+        }
+        return (scalar.text, try URLText.host(of: scalar.text))
     }
 }

@@ -1,9 +1,14 @@
+import FreshetPipelines
+
 /// Reads a tree of nodes as a definition, key by key, and gathers every fault on the way. A fault makes its key's value
 /// nil; whoever made the reader looks at the faults before it uses what was read.
 struct DefinitionReader {
     private(set) var faults: [Diagnostic] = []
     /// The pipelines that `refresh.after` names, to be looked for when all files are read.
     var predecessors: [Predecessor] = []
+    /// The pipeline's parameters, as far as they are sound, and the names of all of them.
+    var parameters: [ParameterDefinition] = []
+    var parameterNames: [String] = []
     /// A drop-in could not be read: what is missing may stand there.
     let isIncomplete: Bool
     let terms: ReadingTerms

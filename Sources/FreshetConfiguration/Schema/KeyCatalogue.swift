@@ -5,6 +5,8 @@ package enum KeyCatalogue {
         case pipeline, source, each, credential, refresh, dbus, retry
         case needsNetwork = "needs-network"
         case check, cache, daemon
+        /// One parameter.
+        case parameter
 
         /// The key that leads to it; empty for a whole file.
         package var path: String {
@@ -12,6 +14,7 @@ package enum KeyCatalogue {
             case .pipeline, .daemon: ""
             case .credential: "source.credential"
             case .dbus, .retry, .needsNetwork: "refresh.\(rawValue)"
+            case .parameter: "parameters.NAME"
             case .each: "source.each"
             case .source, .refresh, .check, .cache: rawValue
             }
@@ -73,7 +76,11 @@ package enum KeyCatalogue {
     }
 
     private static let keys: [Section: [String]] = [
-        .pipeline: ["format", "description", "source", "sources", "combine", "transform", "refresh", "check", "cache"],
+        .pipeline: [
+            "format", "description", "parameters", "source", "sources", "combine", "transform", "refresh", "check",
+            "cache",
+        ],
+        .parameter: ["default", "choices", "pattern", "quiet"],
         .source: [
             "url", "file", "exec", "pipeline", "headers", "credential", "method", "body", "content-type", "unix-socket",
             "client-certificate", "client-key", "certificate-authority", "transform", "each",
@@ -97,7 +104,7 @@ package enum KeyCatalogue {
     ]
 
     private static let laterKeys: [Section: [String]] = [
-        .pipeline: ["parameters", "on-change"],
+        .pipeline: ["on-change"],
         .source: ["pages"],
         .each: ["pages"],
         .refresh: ["honour-origin", "max-age"],

@@ -1,3 +1,5 @@
+import FreshetPipelines
+
 /// Reads one file into a node tree, strictly: one document, no anchors, aliases, tags, directives or merge keys, no key
 /// twice. Faults that leave the rest readable are gathered; the first that does not ends the reading.
 struct YAMLReader {
@@ -226,7 +228,10 @@ struct YAMLReader {
     /// Keys whose values may be secrets: a `body` may hold an API's key; below `credential` belongs a name, and one day somebody puts the secret there.
     private static let secretKeys = ["headers", "credential", "body"]
 
-    private static func mayHoldSecret(_ path: [String]) -> Bool { path.contains(where: secretKeys.contains) }
+    private static func mayHoldSecret(_ path: [String]) -> Bool {
+        if path.count > 1, path[0] == "parameters", SecretName.matches(path[1]) { return true }
+        return path.contains(where: secretKeys.contains)
+    }
 
     private static func remedy(for problem: String, inLine text: String) -> String? {
         if text.prefix(while: { $0 == " " || $0 == "\t" }).contains("\t") { return "indent with spaces, not with tabs" }

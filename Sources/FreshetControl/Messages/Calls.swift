@@ -41,6 +41,41 @@ package enum ControlMessage {
         }
     }
 
+    package struct SetParameters: Codable, Hashable, Sendable {
+        package var name: String
+        package var settings: [ParameterSetting]
+        package var othersToDefault: Bool?
+
+        package init(name: String, settings: [ParameterSetting], othersToDefault: Bool? = nil) {
+            self.name = name
+            self.settings = settings
+            self.othersToDefault = othersToDefault
+        }
+    }
+
+    /// The reply of `SetParameters`.
+    package struct ParametersSet: Codable, Hashable, Sendable {
+        /// Those that have another value now.
+        package var changed: [String]
+        package var parameters: [ParameterStatus]
+
+        package init(changed: [String], parameters: [ParameterStatus]) {
+            self.changed = changed
+            self.parameters = parameters
+        }
+    }
+
+    /// Parameters of `ParametersRefused`.
+    package struct Refusals: Codable, Hashable, Sendable {
+        package var name: String
+        package var refusals: [RefusedSetting]
+
+        package init(name: String, refusals: [RefusedSetting]) {
+            self.name = name
+            self.refusals = refusals
+        }
+    }
+
     /// Parameters of `Get` and `FireSignal`, and of the errors `NoGeneration` and `CannotFire`.
     package struct Name: Codable, Hashable, Sendable {
         package var name: String

@@ -224,6 +224,8 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
     package var needsNetwork: Bool
     /// How the network leads to the source, or why it does not.
     package var path: String?
+    /// Nil if it has none.
+    package var parameters: [ParameterStatus]?
 
     package init(
         name: String, description: String? = nil, source: String, state: PipelineState,
@@ -232,7 +234,7 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
         freshness: Freshness? = nil, generation: GenerationStatus? = nil, lastCheck: Int64? = nil,
         lastRun: RunStatus? = nil, lastCauses: [CauseStatus] = [], nextRun: NextRun? = nil,
         failure: FailureStatus? = nil, budget: BudgetStatus? = nil, branches: BranchesStatus? = nil,
-        needsNetwork: Bool = false, path: String? = nil
+        needsNetwork: Bool = false, path: String? = nil, parameters: [ParameterStatus]? = nil
     ) {
         self.name = name
         self.description = description
@@ -254,5 +256,6 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
         self.branches = branches
         self.needsNetwork = needsNetwork
         self.path = path
+        self.parameters = parameters
     }
 }

@@ -52,6 +52,16 @@ extension BindingNumber {
         }
     }
 
+    /// A stage with all below it, and of parameters the values that have a place there.
+    mutating func add(_ stage: StageDefinition, with parameters: ParameterValues) {
+        add(stage)
+        for place in Set(stage.all.flatMap(\.source.places)).sorted(by: { $0.description < $1.description }) {
+            guard let value = parameters.value(place) else { continue }
+            add("\(place)")
+            add(value)
+        }
+    }
+
     /// A stage with all below it.
     mutating func add(_ stage: StageDefinition) {
         add(stage.source)

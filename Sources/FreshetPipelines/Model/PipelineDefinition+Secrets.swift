@@ -42,9 +42,10 @@ extension PipelineDefinition {
     }
 
     /// What its configuration holds of secrets in plain text: values of header fields and of the URL's parameters, as
-    /// far as their names say so. What an origin sends back of them must not be shown either.
+    /// far as their names say so, and defaults of parameters with such names. What an origin sends back of them must not
+    /// be shown either.
     package var plainSecrets: [String] {
-        httpSources.flatMap(\.plainSecrets)
+        parameters.filter(\.isSecret).map(\.defaultValue) + httpSources.flatMap(\.plainSecrets)
     }
 }
 
@@ -89,7 +90,10 @@ extension HTTPSource {
         let query = url.split(separator: "?", maxSplits: 1).dropFirst().first ?? ""
         for parameter in query.split(separator: "&") {
             let parts = parameter.split(separator: "=", maxSplits: 1)
-            if parts.count == 2, SecretName.matches(parts[0]) { secrets.append(String(parts[1])) }
+            // A place for a value is none itself.
+            if parts.count == 2, SecretName.matches(parts[0]), !parts[1].contains("{") {
+                secrets.append(String(parts[1]))
+            }
         }
         return secrets
     }

@@ -12,19 +12,23 @@ package struct PipelineDefinition: Hashable, Sendable {
     package var refresh: RefreshPolicy
     package var check: CheckRules
     package var cache: CacheRules
+    /// What of the source can be changed while the daemon runs; at most ``ParameterLimits/perPipeline``.
+    package var parameters: [ParameterDefinition]
 
     package init(
         name: String, description: String? = nil, source: SourceDefinition, transform: String? = nil,
-        refresh: RefreshPolicy = RefreshPolicy(), check: CheckRules = CheckRules(), cache: CacheRules
+        refresh: RefreshPolicy = RefreshPolicy(), check: CheckRules = CheckRules(), cache: CacheRules,
+        parameters: [ParameterDefinition] = []
     ) {
         self.init(
             name: name, description: description, stage: StageDefinition(source), transform: transform,
-            refresh: refresh, check: check, cache: cache)
+            refresh: refresh, check: check, cache: cache, parameters: parameters)
     }
 
     package init(
         name: String, description: String? = nil, stage: StageDefinition, transform: String? = nil,
-        refresh: RefreshPolicy = RefreshPolicy(), check: CheckRules = CheckRules(), cache: CacheRules
+        refresh: RefreshPolicy = RefreshPolicy(), check: CheckRules = CheckRules(), cache: CacheRules,
+        parameters: [ParameterDefinition] = []
     ) {
         self.name = name
         self.description = description
@@ -33,6 +37,7 @@ package struct PipelineDefinition: Hashable, Sendable {
         self.refresh = refresh
         self.check = check
         self.cache = cache
+        self.parameters = parameters
     }
 
     /// Its first source, the only one if nothing is fetched for each of its items.

@@ -43,6 +43,29 @@ extension SourceDefinition {
         }
         return result + rest
     }
+
+    /// What is wrong with these values together: the parameter, if it is one's, and the rest of a sentence that begins
+    /// with it. Places that are none of a parameter count as filled well.
+    package func fault(with values: ParameterValues) -> (parameter: String?, fault: String)? {
+        do throws(URLTemplate.Fault) {
+            _ = try filling { values.value($0) ?? "x" }
+            return nil
+        } catch {
+            switch error {
+            case .notASegment(let place, _):
+                return (place.name, "would make a part of the URL's path empty, '.' or '..', which is another path")
+            case .tooLong(let limit): return (nil, "would make the URL longer than \(limit) bytes")
+            case .unbalanced, .notAName, .beforePath, .missing: return (nil, "stands in a URL that \(error.sentence)")
+            }
+        }
+    }
+}
+
+extension PipelineDefinition {
+    /// What is wrong with these values together, in any of its sources.
+    package func fault(with values: ParameterValues) -> (parameter: String?, fault: String)? {
+        sources.lazy.compactMap { $0.fault(with: values) }.first
+    }
 }
 
 extension URLTemplate.Fault {

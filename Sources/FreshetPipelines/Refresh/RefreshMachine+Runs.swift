@@ -12,6 +12,7 @@ extension RefreshMachine {
     func standing(at now: Instant) -> Standing {
         guard retry != nil || !ready.isEmpty else {
             if !gathered.isEmpty { return .waiting(Wait(.quiet, until: storm.deliversAt)) }
+            if let due = parameters?.due { return .waiting(Wait(.quiet, until: due)) }
             if let splayedUntil { return .waiting(Wait(.splay, until: splayedUntil)) }
             return .nothingWanted
         }
@@ -91,6 +92,7 @@ extension RefreshMachine {
         wanted.merge(ready.take())
         wanted.merge(gathered.take())
         wanted.merge(splayed.take())
+        takeParameters(into: &wanted)
         wanted.isRelease = false
         wanted.causes.sort { $0.first < $1.first }
         splayedUntil = nil
@@ -101,7 +103,8 @@ extension RefreshMachine {
         lastRunNumber += 1
         if reason == .routingSaysNo { network.attemptedAnyway(at: now) }
         let order = RunOrder(
-            run: lastRunNumber, reason: reason, causes: wanted.causes, started: now, epoch: network.state.epoch)
+            run: lastRunNumber, reason: reason, causes: wanted.causes, started: now, epoch: network.state.epoch,
+            parameters: parameters?.values ?? ParameterValues())
         let deadline = settings.policy.deadline
         run = Run(
             order: order, wanted: wanted, requests: requests, slot: slot, startBefore: startBefore,
@@ -117,9 +120,9 @@ extension RefreshMachine {
     /// Cancels the run under way, once.
     mutating func interrupt(_ interruption: Interruption) {
         guard var run else { return }
-        guard run.interruption == nil else {
+        if let interrupted = run.interruption {
             // It may still succeed, having committed: that does not count any more.
-            if interruption == .stopped || interruption == .configuration && run.interruption != .stopped {
+            if interruption.outranks(interrupted) {
                 run.interruption = interruption
                 self.run = run
             }
@@ -131,7 +134,7 @@ extension RefreshMachine {
                 if interruption != .restart { self.run?.isSpared = true }
                 return
             }
-        case .networkLost, .pathChanged(early: true), .configuration, .deadline, .stopped:
+        case .networkLost, .pathChanged(early: true), .configuration, .parameters, .deadline, .stopped:
             break
         }
         run.interruption = interruption
@@ -142,13 +145,14 @@ extension RefreshMachine {
     mutating func ended(_ number: UInt64, _ result: RunResult, requests: Int, _ now: Instant) {
         guard let run, run.order.run == number else { return }  // safe: the runner reports each run's end once
         self.run = nil
+        parametersRan(run.wanted)
         settleBudget(requests, result, now)
         actions.append(.releaseSlot(run.slot))
         switch (result, run.interruption) {
         case (_, .stopped?):
             finish(run, .cancelled, now)
-        case (_, .configuration?):
-            // Even a success was one of the old configuration.
+        case (_, .configuration?), (_, .parameters?):
+            // Even a success was one of the old configuration, or of the old values.
             supersede(run, .configuration, now)
         case (.succeeded(let changed, let generation, _, let flaw?), _):
             hasGeneration = true
@@ -198,7 +202,7 @@ extension RefreshMachine {
         case .restart:
             superseded += 1
             isPassed = true
-        case .pathChanged(early: true), .configuration:
+        case .pathChanged(early: true), .configuration, .parameters:
             isPassed = true
         case .pathChanged(early: false):
             superseded += 1

@@ -14,6 +14,7 @@ extension RefreshMachine {
             report(.heard(cause))
             admit(Wanted(causes: [cause]), now)
         }
+        elapseParameters(now)
         if let deadline = run?.deadline, now >= deadline { interrupt(.deadline) }
     }
 

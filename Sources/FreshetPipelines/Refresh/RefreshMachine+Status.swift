@@ -46,7 +46,7 @@ extension RefreshMachine {
     /// How good the copy is; nil: there is none.
     package func freshness(at now: Instant) -> Freshness? {
         guard hasGeneration else { return nil }
-        guard let lastSuccess else { return .stale }
+        guard let lastSuccess, parameters?.isUntried != true else { return .stale }
         if now < lastSuccess.advanced(by: settings.policy.freshFor) { return .fresh }
         let isOverdue = plannedCheck(since: now).map { now > $0 } ?? false
         return isOverdue || failing != nil ? .stale : .fresh
@@ -55,7 +55,7 @@ extension RefreshMachine {
     /// The instant at which time alone changes something.
     func nextWake(_ now: Instant) -> Instant? {
         if isStopped { return nil }
-        var instants = [storm.deliversAt, splayedUntil]
+        var instants = [storm.deliversAt, splayedUntil, parameters?.due]
         if let run {
             if run.interruption == nil { instants.append(run.deadline) }
         } else if !isHeld {

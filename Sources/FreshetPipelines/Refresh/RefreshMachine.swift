@@ -17,8 +17,13 @@ package struct RefreshMachine: Sendable {
         /// Another configuration holds from now on. By itself it asks for nothing but what was under way; the signal
         /// `reload` that comes with it does.
         ///
-        /// - Parameter sameProduct: a run of the old configuration makes what the new one would.
-        case reconfigured(RefreshSettings, sameProduct: Bool)
+        /// - Parameters:
+        ///   - sameProduct: a run of the old configuration makes what the new one would.
+        ///   - parameters: their values from now on.
+        case reconfigured(RefreshSettings, sameProduct: Bool, parameters: ParameterValues = ParameterValues())
+        /// Somebody changed parameters: all their values from now on, and how long it has to be quiet before that is
+        /// acted on.
+        case parameters(ParameterValues, quiet: Duration)
         case held(Bool)
         /// The machine is about to sleep, or is not any more.
         case goesToSleep(Bool)
@@ -78,8 +83,19 @@ package struct RefreshMachine: Sendable {
         /// The path is another one. *Early*: the run started after the change, and before it was told of it.
         case pathChanged(early: Bool)
         case configuration
+        /// It was made with other values.
+        case parameters
         case deadline
         case stopped
+
+        /// Of two the one that says what becomes of what the run made, should it have succeeded all the same.
+        func outranks(_ other: Interruption) -> Bool {
+            switch self {
+            case .stopped: true
+            case .configuration, .parameters: other != .stopped
+            case .restart, .networkLost, .pathChanged, .deadline: false
+            }
+        }
     }
 
     struct Run: Hashable, Sendable {
@@ -121,6 +137,9 @@ package struct RefreshMachine: Sendable {
     /// Nil for a pipeline without a probe that never had one.
     @Apart var proof: Proof?
 
+    /// Nil for a pipeline that has none.
+    @Apart var parameters: ParameterGate?
+
     /// The slot that was asked for and has not been granted yet.
     var slotRequest: UInt64?
     var lastSlot: UInt64 = 0
@@ -157,10 +176,11 @@ package struct RefreshMachine: Sendable {
     /// - Parameters:
     ///   - network: the present state of the network.
     ///   - memory: what is known from before a restart.
+    ///   - parameters: the values of its parameters.
     ///   - jitter: where random delays come from.
     package init(
-        _ settings: RefreshSettings, network: NetworkState, memory: RefreshMemory = RefreshMemory(), jitter: Jitter,
-        now: Instant
+        _ settings: RefreshSettings, network: NetworkState, memory: RefreshMemory = RefreshMemory(),
+        parameters: ParameterValues = ParameterValues(), jitter: Jitter, now: Instant
     ) {
         self.settings = settings
         self.network = NetworkGate(network, now: now)
@@ -172,6 +192,7 @@ package struct RefreshMachine: Sendable {
         retryAfter = memory.retryAfter.flatMap { $0 > now ? $0 : nil }
         if settings.policy.budget != nil, !memory.requests.isEmpty { meter = RequestMeter(memory.requests) }
         self.memory = memory
+        if parameters != ParameterValues() { self.parameters = ParameterGate(parameters) }
         // An overdue check leaves the signal `start` the time to come first, and keeps this host's splay.
         plan = plannedCheck(since: now).map { max($0, now.advanced(by: settings.splay + settings.policy.quiet)) }
         lastActivity = activity(at: now)
@@ -212,7 +233,10 @@ package struct RefreshMachine: Sendable {
         case .heard(let causes): heard(causes, now)
         case .network(let state): networkChanged(state, now)
         case .refresh(let request, let force): refresh(request, force: force, now)
-        case .reconfigured(let new, let sameProduct): reconfigured(new, sameProduct: sameProduct, now)
+        case .reconfigured(let new, let sameProduct, let values):
+            reconfigured(new, sameProduct: sameProduct, now)
+            parametersReconfigured(values, sameProduct: sameProduct)
+        case .parameters(let values, let quiet): parametersChanged(values, quiet: quiet, now)
         case .held(let held): hold(held)
         case .goesToSleep(let sleeps): goesToSleep = sleeps
         case .woke: goesToSleep = false  // the rest was done before time was let pass

@@ -49,9 +49,11 @@ extension PipelineDefinition {
     /// Header fields are in it too, since `Accept` and its like choose the representation (RFC 9110, 12.5.5); of a
     /// credential its name, so that a new token for the same account asks for nothing twice. It is a number, since URL
     /// and values may be secrets: FNV-1a with 128 bits, as hexadecimal digits.
-    package var validatorBinding: String {
+    ///
+    /// - Parameter parameters: those that the source is asked with.
+    package func validatorBinding(with parameters: ParameterValues = ParameterValues()) -> String {
         var binding = BindingNumber()
-        binding.add(stage)
+        binding.add(stage, with: parameters)
         binding.add("transform:\(transform ?? "")")
         binding.add("jq:\(check.jq ?? "")")
         binding.add("\(check.minBytes)-\(check.maxBytes) \(check.types.joined(separator: " "))")

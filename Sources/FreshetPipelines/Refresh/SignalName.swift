@@ -9,6 +9,7 @@ package enum SignalName {
     package static let timer = "timer"
     package static let dbus = "dbus"
     package static let pipeline = "pipeline"
+    package static let parameter = "parameter"
 }
 
 /// What a signal asks for; it decides what answers it.

@@ -20,11 +20,11 @@ struct PartsDesk: Sendable {
         let state = Lock(State())
     }
 
-    init(of definition: PipelineDefinition, in store: any SnapshotStore) {
+    init(of definition: PipelineDefinition, with parameters: ParameterValues, in store: any SnapshotStore) {
         pipeline = definition.name
         self.store = store
         var number = BindingNumber()
-        number.add(definition.stage)
+        number.add(definition.stage, with: parameters)
         root = number.text
         gathered = Gathered()
     }

@@ -43,11 +43,17 @@ extension PipelineRunner {
     /// and started anew; otherwise state, run and back-off stay. It asks for no run by itself: fire `reload` after it.
     package func reconfigure(_ definition: PipelineDefinition, splay: Duration = .zero, share: Double = 0) {
         let settings = RefreshSettings(definition, splay: splay, share: share)
-        let sameProduct = state.withLock { state in
-            defer { state.definition = definition }
-            return definition.makesTheSame(as: state.definition)
+        state.withLock { state in
+            let before = state.parameters.values(for: state.definition)
+            let parameters = ParameterSettings(remembered: state.parameters.set, for: definition)
+            state.droppedParameters += state.parameters.set.keys.filter { parameters.set[$0] == nil }.sorted()
+            state.parameters = parameters
+            let values = parameters.values(for: definition)
+            let sameProduct = values == before && definition.makesTheSame(as: state.definition)
+            state.definition = definition
+            // Inside, so that the machine hears of values in the order in which they were set.
+            mailbox.post(.reconfigured(settings, sameProduct: sameProduct, parameters: values))
         }
-        mailbox.post(.reconfigured(settings, sameProduct: sameProduct))
     }
 
     /// Tells the network's state for this pipeline's target, before or after its signal fires.

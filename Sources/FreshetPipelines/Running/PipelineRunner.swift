@@ -18,6 +18,9 @@ package final class PipelineRunner: Sendable {
     struct State {
         var machine: RefreshMachine
         var definition: PipelineDefinition
+        var parameters: ParameterSettings
+        /// Parameters that were set and do not hold with the configuration, to be told.
+        var droppedParameters: [String]
         var subscription: CauseSubscription
         var generation: OfferedGeneration?
         /// Wall-clock microseconds since 1970.
@@ -47,6 +50,7 @@ package final class PipelineRunner: Sendable {
         case run(RunRecord)
         case retryAfter(Int64?)
         case requests([SpentRequests])
+        case parameters
     }
 
     init(
@@ -63,19 +67,34 @@ package final class PipelineRunner: Sendable {
         timer = world.clock.makeTimer { mailbox.post(.timer) }
         let now = world.clock.now
         var known = remembered
-        if let binding = remembered.binding, binding != definition.validatorBinding { known.lastCheck = nil }
+        let parameters = ParameterSettings(remembered: remembered.parameters, for: definition)
+        let values = parameters.values(for: definition)
+        if let binding = remembered.binding, binding != definition.validatorBinding(with: values) {
+            known.lastCheck = nil
+        }
         self.remembered = known
         let memory = RefreshMemory(
             known, now: now, wallNow: world.clock.wallNow, tolerance: settings.policy.freshFor)
-        let machine = RefreshMachine(settings, network: network, memory: memory, jitter: Jitter(seed: seed), now: now)
+        let machine = RefreshMachine(
+            settings, network: network, memory: memory, parameters: values, jitter: Jitter(seed: seed), now: now)
         state = Lock(
             State(
-                machine: machine, definition: definition, subscription: subscription,
+                machine: machine, definition: definition, parameters: parameters,
+                droppedParameters: remembered.parameters.keys.filter { parameters.set[$0] == nil }.sorted(),
+                subscription: subscription,
                 generation: remembered.generation, lastCheck: remembered.lastCheck))
     }
 
     /// Takes what has come and does what follows from it.
     func step(in group: inout DiscardingTaskGroup) {
+        let dropped = state.withLock { state in
+            defer { state.droppedParameters = [] }
+            return state.droppedParameters
+        }
+        if !dropped.isEmpty {
+            report(.parametersDropped(dropped))
+            note(.parameters, in: &group)
+        }
         var events = mailbox.take()
         let heard = state.withLock { $0.subscription }.take()
         if !heard.isEmpty { events.append(.heard(heard.map(RunCause.init))) }
@@ -202,7 +221,8 @@ package final class PipelineRunner: Sendable {
             state.progress = progress
             return state.definition
         }
-        let body = RunBody(definition: definition, world: world, epoch: order.epoch, progress: progress)
+        let body = RunBody(
+            definition: definition, world: world, parameters: order.parameters, epoch: order.epoch, progress: progress)
         group.addTask { [self] in
             let result = await interruptible(by: interruption, otherwise: .cancelled) { await self.result(of: body) }
             mailbox.post(.ended(run: order.run, result, requests: progress.requests))
@@ -282,6 +302,7 @@ package final class PipelineRunner: Sendable {
             case .run(let record): await world.store.record(record)
             case .retryAfter(let until): await world.store.rememberRetryAfter(name, until: until)
             case .requests(let requests): await world.store.rememberRequests(name, requests)
+            case .parameters: await rememberParameters()
             }
         }
     }

@@ -2,6 +2,8 @@
 struct RunBody: Sendable {
     let definition: PipelineDefinition
     let world: PipelineWorld
+    /// The values of the pipeline's parameters, the same from the run's start to its end.
+    let parameters: ParameterValues
     /// The network epoch of the run.
     let epoch: UInt64
     /// Told how far it has come.
@@ -22,7 +24,7 @@ struct RunBody: Sendable {
     /// The snapshot is put together from the answers to many requests. Each of them is conditional by itself; what they
     /// come to is compared when it is committed.
     private func runOnTree() async throws(FetchError) -> Success {
-        let stages = StageRun(definition, world, epoch: epoch, progress: progress)
+        let stages = StageRun(definition, world, parameters, epoch: epoch, progress: progress)
         let bytes = try await acceptable(try await stages.value())
         let success = try await commit(bytes, Validators())
         // Only what became a copy: a run that was refused asks for everything again.
@@ -33,7 +35,7 @@ struct RunBody: Sendable {
     /// The snapshot is made of one answer. If that is still the one before, nothing is made.
     private func runOnOneAnswer() async throws(FetchError) -> Success {
         let store = world.store
-        let binding = definition.validatorBinding
+        let binding = definition.validatorBinding(with: parameters)
         let validators = await store.validators(definition.name, binding: binding)
         var result = try await fetch(validators)
         if case .notModified(let newer) = result, validators != nil {
@@ -53,7 +55,8 @@ struct RunBody: Sendable {
 
     private func commit(_ bytes: [UInt8], _ validators: Validators) async throws(FetchError) -> Success {
         if Task.isCancelled { throw .cancelled }
-        let snapshot = Snapshot(bytes: bytes, validators: validators, binding: definition.validatorBinding)
+        let snapshot = Snapshot(
+            bytes: bytes, validators: validators, binding: definition.validatorBinding(with: parameters))
         do {
             switch try await world.store.commit(snapshot, of: definition) {
             case .changed(let generation): return Success(changed: true, generation: generation)
@@ -66,9 +69,15 @@ struct RunBody: Sendable {
 
     private func fetch(_ validators: Validators?) async throws(FetchError) -> FetchResult {
         if Task.isCancelled { throw .cancelled }
+        let source: SourceDefinition
+        do throws(RunFailure) {
+            source = try definition.source.filled(parameters.value)
+        } catch {
+            throw .failed(error)
+        }
         return try await world.fetcher.fetch(
             FetchRequest(
-                source: definition.source, validators: validators, maxBytes: definition.check.maxBytes, epoch: epoch,
+                source: source, validators: validators, maxBytes: definition.check.maxBytes, epoch: epoch,
                 progress: progress.track(), asked: { [progress] in progress.countRequest() }))
     }
 

@@ -7,6 +7,7 @@ internal import FreshetSignals
 struct StageRun: Sendable {
     let definition: PipelineDefinition
     let world: PipelineWorld
+    let parameters: ParameterValues
     /// The network epoch of the run.
     let epoch: UInt64
     let progress: RunProgress
@@ -23,12 +24,16 @@ struct StageRun: Sendable {
         let read = Lock<[CopyRead]>([])
     }
 
-    init(_ definition: PipelineDefinition, _ world: PipelineWorld, epoch: UInt64, progress: RunProgress) {
+    init(
+        _ definition: PipelineDefinition, _ world: PipelineWorld, _ parameters: ParameterValues, epoch: UInt64,
+        progress: RunProgress
+    ) {
         self.definition = definition
         self.world = world
+        self.parameters = parameters
         self.epoch = epoch
         self.progress = progress
-        parts = PartsDesk(of: definition, in: world.store)
+        parts = PartsDesk(of: definition, with: parameters, in: world.store)
     }
 
     /// The value of the whole tree: one JSON text.
@@ -163,7 +168,7 @@ struct StageRun: Sendable {
             throw .failed(RunFailure(.content, "the item has no text or number at '\(place)'"))
         }
         do throws(RunFailure) {
-            return try source.filled { scope.places[$0] }
+            return try source.filled { scope.places[$0] ?? parameters.value($0) }
         } catch {
             throw .failed(error)
         }

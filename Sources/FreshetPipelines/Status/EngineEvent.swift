@@ -12,6 +12,8 @@ package enum EngineEvent: Hashable, Sendable {
     /// A failed run is tried again.
     case retryPlanned(at: ContinuousClock.Instant, failures: Int, after: RunFailure)
     case stateChanged(PipelineActivity)
+    /// What was set of these parameters does not hold with the configuration; they have their defaults.
+    case parametersDropped([String])
 }
 
 /// What came of a request to refresh.

@@ -33,6 +33,8 @@ package struct RunOrder: Hashable, Sendable {
     package var started: ContinuousClock.Instant
     /// The network epoch whose connections it may use.
     package var epoch: UInt64
+    /// One consistent set.
+    package var parameters = ParameterValues()
 }
 
 /// A run that ended.

@@ -112,10 +112,12 @@ package struct RememberedState: Hashable, Sendable {
     package var binding: String?
     /// What was spent of its budget.
     package var requests: [SpentRequests]
+    /// What is set of its parameters, by their names.
+    package var parameters: [String: String]
 
     package init(
         generation: OfferedGeneration? = nil, lastCheck: Int64? = nil, retryAfter: Int64? = nil, lastRun: UInt64 = 0,
-        binding: String? = nil, requests: [SpentRequests] = []
+        binding: String? = nil, requests: [SpentRequests] = [], parameters: [String: String] = [:]
     ) {
         self.generation = generation
         self.lastCheck = lastCheck
@@ -123,6 +125,7 @@ package struct RememberedState: Hashable, Sendable {
         self.lastRun = lastRun
         self.binding = binding
         self.requests = requests
+        self.parameters = parameters
     }
 }
 
@@ -206,6 +209,10 @@ package protocol SnapshotStore: Sendable {
     func rememberRetryAfter(_ pipeline: String, until: Int64?) async
     /// Remembers what was spent of a pipeline's budget, instead of what was remembered before.
     func rememberRequests(_ pipeline: String, _ requests: [SpentRequests]) async
+    /// Remembers what is set of a pipeline's parameters, by their names, instead of what was remembered before.
+    ///
+    /// - Parameter settings: is asked when it is written down, so that of calls at the same time the newest stays.
+    func rememberParameters(_ pipeline: String, _ settings: @escaping @Sendable () -> [String: String]) async
     func record(_ run: RunRecord) async
     /// A part of the snapshots of a pipeline that is put together from many; nil: there is none.
     func part(_ pipeline: String, _ name: String) async -> StoredPart?

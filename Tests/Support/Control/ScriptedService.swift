@@ -10,6 +10,8 @@ package final class ScriptedService: ControlService {
         package var warnings: [ConfigurationDiagnostic] = []
         package var signals: [SignalStatus] = []
         package var fired: Result<Int, ControlError> = .success(0)
+        package var parameters: Result<ControlMessage.ParametersSet, ControlError> = .success(
+            ControlMessage.ParametersSet(changed: [], parameters: []))
         package var logLevel = LogLevel.info
         /// What happens before a refresh is answered.
         package var beforeRefresh: (@Sendable (String) async -> Void)?
@@ -49,6 +51,18 @@ package final class ScriptedService: ControlService {
         let result = script.withLock { script in
             script.asked.append("refresh \(name)\(wait ? " wait" : "")\(force ? " force" : "")")
             return script.refresh[name] ?? .success(RefreshResult(name: name))
+        }
+        return try result.get()
+    }
+
+    package func setParameters(
+        of name: String, to settings: [ParameterSetting], othersToDefault: Bool, asker: String
+    ) async throws(ControlError) -> ControlMessage.ParametersSet {
+        let result = script.withLock { script in
+            let words = settings.map { "\($0.parameter)=\($0.value ?? "default")" }
+            let rest = othersToDefault ? ["others=default"] : []
+            script.asked.append("set \(name) \((words + rest).joined(separator: " ")) for \(asker)")
+            return script.parameters
         }
         return try result.get()
     }

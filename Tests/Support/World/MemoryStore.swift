@@ -80,6 +80,13 @@ package final class MemoryStore: SnapshotStore {
         state.withLock { $0.remembered.requests = requests }
     }
 
+    package func rememberParameters(
+        _ pipeline: String, _ settings: @escaping @Sendable () -> [String: String]
+    ) async {
+        let settings = settings()
+        state.withLock { $0.remembered.parameters = settings }
+    }
+
     package func record(_ run: RunRecord) async {
         state.withLock { state in
             state.records.append(run)
@@ -155,6 +162,12 @@ package final class MemoryDisk: SnapshotStore {
 
     package func rememberRequests(_ pipeline: String, _ requests: [SpentRequests]) async {
         await self[pipeline].rememberRequests(pipeline, requests)
+    }
+
+    package func rememberParameters(
+        _ pipeline: String, _ settings: @escaping @Sendable () -> [String: String]
+    ) async {
+        await self[pipeline].rememberParameters(pipeline, settings)
     }
 
     package func record(_ run: RunRecord) async {

@@ -19,6 +19,8 @@ package final class ScriptedOrigin: Fetching {
 
     package struct Asked: Sendable {
         package var at: Double
+        /// With its places filled.
+        package var source: SourceDefinition
         package var validators: Validators?
         package var epoch: UInt64
     }
@@ -69,7 +71,8 @@ package final class ScriptedOrigin: Fetching {
     package func fetch(_ request: FetchRequest) async throws(FetchError) -> FetchResult {
         request.asked()
         let asked = Asked(
-            at: seconds(clock.manual.elapsed), validators: request.validators, epoch: request.epoch)
+            at: seconds(clock.manual.elapsed), source: request.source, validators: request.validators,
+            epoch: request.epoch)
         let answer = state.withLock { state in
             state.asked.append(asked)
             state.open += 1

@@ -111,6 +111,25 @@ struct RecordsTests {
         #expect(try fixture.cache.memory("jwks", key: "k")?.requests == [])
     }
 
+    @Test("what is set of parameters, instead of what was remembered before, across a restart")
+    func parameters() throws {
+        let directory = try TemporaryDirectory()
+        do {
+            let fixture = try CacheFixture(directory)
+            try fixture.cache.recordParameters("jwks") { ["query": "x", "gone": ""] }
+            try fixture.cache.recordParameters("jwks") { ["query": "J\u{E4}zz 'quoted'", "language": ""] }
+            try fixture.cache.recordParameters("other") { ["query": "y"] }
+        }
+        let fixture = try CacheFixture(directory)
+        let expected = ["query": "J\u{E4}zz 'quoted'", "language": ""]
+        #expect(try fixture.cache.memory("jwks", key: "k")?.parameters == expected)
+        let all = try fixture.cache.memories(key: "k")
+        #expect(all["jwks"]?.parameters == expected)
+        #expect(all["other"]?.parameters == ["query": "y"])
+        try fixture.cache.recordParameters("jwks") { [:] }
+        #expect(try fixture.cache.memory("jwks", key: "k")?.parameters == [:])
+    }
+
     @Test("the newest runs up to the limit, texts cut at theirs, between two characters")
     func runs() throws {
         let fixture = try CacheFixture()

@@ -72,6 +72,44 @@ import Testing
         }
     }
 
+    @Test("parameters are set with what was given, and refusals come as they are")
+    func parameters() async throws {
+        let service = ScriptedService()
+        let status = ParameterStatus(
+            name: "language", value: "de", default: "en", isSet: true, choices: ["en", "de"], quietUSec: 300_000)
+        service.change { script in
+            script.pipelines["jwks"]?.parameters = [status]
+            script.parameters = .success(.init(changed: ["language"], parameters: [status]))
+        }
+        try await withControlServer(service) { path in
+            let client = try ControlClient(path: path)
+            #expect(try client.pipelines(["jwks"]).first?.parameters == [status])
+            let settings = [ParameterSetting("language", "de"), ParameterSetting("query", nil)]
+            let reply = try client.setParameters(.init(name: "jwks", settings: settings))
+            #expect(reply == .init(changed: ["language"], parameters: [status]))
+            _ = try client.setParameters(.init(name: "jwks", settings: [], othersToDefault: true))
+            let asker = "user \(geteuid()), process \(getpid())"
+            #expect(
+                service.asked == [
+                    "set jwks language=de query=default for \(asker)", "set jwks others=default for \(asker)",
+                ])
+            #expect(throws: ControlClient.Failure.refused(.noSuchPipeline(name: "jkws", suggestion: "jwks"))) {
+                try client.setParameters(.init(name: "jkws", settings: []))
+            }
+            // Which of the two would hold?
+            #expect(throws: ControlClient.Failure.refused(.invalidParameter("settings"))) {
+                try client.setParameters(.init(name: "jwks", settings: settings + settings))
+            }
+            #expect(service.asked.count == 2)
+            let refusal = ControlError.parametersRefused(
+                name: "jwks", refusals: [.init(parameter: "language", reason: "has to be one of en, de")])
+            service.change { $0.parameters = .failure(refusal) }
+            #expect(throws: ControlClient.Failure.refused(refusal)) {
+                try client.setParameters(.init(name: "jwks", settings: settings))
+            }
+        }
+    }
+
     @Test("a refresh that waits for the proof of the network says why in the meantime, of what was named alone")
     func refreshWaits() async throws {
         let service = ScriptedService()

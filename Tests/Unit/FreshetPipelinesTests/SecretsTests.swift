@@ -91,7 +91,7 @@ struct SecretsTests {
             change(&other)
             others.append(other)
         }
-        let bindings = ([base] + others).map(\.validatorBinding)
+        let bindings = ([base] + others).map { $0.validatorBinding() }
         #expect(Set(bindings).count == bindings.count)
         for binding in bindings {
             #expect(!binding.contains("s3cret") && binding.utf8.count <= 32 && binding.allSatisfy(\.isHexDigit))
@@ -100,7 +100,7 @@ struct SecretsTests {
         same.description = "other words"
         same.cache.keep = 9
         same.cache.mode = 0o640
-        #expect(same.validatorBinding == base.validatorBinding)
+        #expect(same.validatorBinding() == base.validatorBinding())
     }
 
     @Test("credentials travel encrypted, or stay on this machine")

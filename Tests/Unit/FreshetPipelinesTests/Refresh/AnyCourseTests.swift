@@ -20,10 +20,15 @@ struct AnyCourseTests {
         var reachable = true
         var epoch: UInt64 = 1
         var asleep = false
+        var values = Course.values(0)
+        /// Of the last success.
+        var loaded: ParameterValues?
+
+        static func values(_ number: Int) -> ParameterValues { ParameterValues(["query": "\(number)"]) }
 
         init(_ policy: RefreshPolicy, splay: Duration, seed: UInt64) {
             dice = Jitter(seed: seed)
-            talk = Dialogue(policy, splay: splay, seed: seed)
+            talk = Dialogue(policy, splay: splay, parameters: values, seed: seed)
         }
 
         func account(_ deeds: [Dialogue.Deed], at second: Double) {
@@ -33,6 +38,7 @@ struct AnyCourseTests {
                     #expect(running == nil, "two runs at once")
                     #expect(!causes.isEmpty, "a run without a cause")
                     #expect(!asleep, "a run while the machine is about to sleep")
+                    #expect(talk.orders.last?.parameters == values, "a run with values of the past")
                     running = run
                     starts[run] = second
                 case .cancels(let run):
@@ -49,7 +55,10 @@ struct AnyCourseTests {
             guard let run = running else { return }
             running = nil
             ending = run
-            if case .succeeded = result { lastSuccessfulStart = starts[run] ?? -1 }
+            if case .succeeded = result {
+                lastSuccessfulStart = starts[run] ?? -1
+                loaded = talk.orders.last?.parameters
+            }
             account(talk.at(talk.now, .ended(run: run, result)), at: talk.now)
         }
 
@@ -63,7 +72,7 @@ struct AnyCourseTests {
 
         func throwDice() {
             let now = talk.now
-            switch Int.random(in: 0..<20, using: &dice) {
+            switch Int.random(in: 0..<23, using: &dice) {
             case 0: say(.hears("network", at: now))
             case 1: say(.hears("resume", at: now))
             case 2, 3:
@@ -91,6 +100,9 @@ struct AnyCourseTests {
                 say(.goesToSleep(true))
             case 14, 15: wake()
             case 16: say(.clockStepped(RefreshMemory(lastCheck: Dialogue.instant(now - 100), hasGeneration: true)))
+            case 17, 18:
+                values = Self.values(Int.random(in: 0..<3, using: &dice))
+                say(.parameters(values, quiet: .milliseconds(Int.random(in: 0..<3, using: &dice) * 400)))
             default: pass(Double(Int.random(in: 0..<4000, using: &dice)) / 1000)
             }
         }
@@ -135,6 +147,7 @@ struct AnyCourseTests {
         #expect(course.answered.count == Int(course.asked))
         if let lastDemand = course.lastDemand { #expect(course.lastSuccessfulStart >= lastDemand) }
         #expect(course.talk.activity == .loaded)
+        #expect(course.loaded == course.values, "the copy is that of the values that are set")
         #expect(course.talk.wake == nil, "nothing is left to wake for")
         #expect(course.talk.slotRequests.count == course.talk.slotReleases.count)
     }

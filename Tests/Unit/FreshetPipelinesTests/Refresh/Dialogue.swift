@@ -61,7 +61,8 @@ final class Dialogue {
     init(
         _ policy: RefreshPolicy = RefreshPolicy(), needsNetwork: Bool = true,
         network: NetworkState = Dialogue.online(), splay: Duration = .zero, plannedDelay: Duration = .zero,
-        lastCheck: Double? = nil, retryAfter: Double? = nil, seed: UInt64 = 7
+        lastCheck: Double? = nil, retryAfter: Double? = nil, parameters: ParameterValues = ParameterValues(),
+        seed: UInt64 = 7
     ) {
         machine = RefreshMachine(
             RefreshSettings(policy: policy, needsNetwork: needsNetwork, splay: splay, plannedDelay: plannedDelay),
@@ -69,7 +70,7 @@ final class Dialogue {
             memory: RefreshMemory(
                 lastCheck: lastCheck.map(Self.instant), retryAfter: retryAfter.map(Self.instant),
                 hasGeneration: lastCheck != nil),
-            jitter: Jitter(seed: seed), now: Self.beginning)
+            parameters: parameters, jitter: Jitter(seed: seed), now: Self.beginning)
         _ = at(0)
     }
 

@@ -33,16 +33,25 @@ final class Stage {
             transform: transform, refresh: policy, check: check, cache: CacheRules(file: "data"))
     }
 
-    init(
+    convenience init(
         _ policy: RefreshPolicy = RefreshPolicy(freshFor: .zero), transform: String? = nil,
         check: CheckRules = CheckRules(), reachable: Bool = true, slots: Int = 10,
+        redact: @escaping @Sendable (String) -> String = { $0 }
+    ) throws {
+        try self.init(
+            Self.definition(policy, transform: transform, check: check), reachable: reachable, slots: slots,
+            redact: redact)
+    }
+
+    init(
+        _ definition: PipelineDefinition, reachable: Bool = true, slots: Int = 10,
         redact: @escaping @Sendable (String) -> String = { $0 }
     ) throws {
         clock = ScriptedClock(executor: executor)
         origin = ScriptedOrigin(clock: clock)
         store = MemoryStore(clock: clock)
         self.slots = RunSlots(limit: slots)
-        definition = Self.definition(policy, transform: transform, check: check)
+        self.definition = definition
         var sources: [String: SignalSource] = [:]
         for name in ["start", "network", "resume", "reload", "file"] {
             sources[name] = SignalSource(name, now: { [clock] in clock.now })
@@ -79,10 +88,12 @@ final class Stage {
     }
 
     /// Another daemon on the same store.
-    func restart() throws {
+    ///
+    /// - Parameter other: what is configured since.
+    func restart(with other: PipelineDefinition? = nil) throws {
         service?.cancel()
         try executor.runUntilIdle()
-        (engine, runner) = try Self.pipeline(definition, signal, network, world, told, executor)
+        (engine, runner) = try Self.pipeline(other ?? definition, signal, network, world, told, executor)
         try start()
     }
 
@@ -126,6 +137,24 @@ final class Stage {
         }
         try executor.runUntilIdle()
         return pending
+    }
+
+    /// Sets parameters; nil is the default.
+    ///
+    /// - Returns: those that have another value now.
+    @discardableResult
+    func set(_ values: KeyValuePairs<String, String?>, othersToDefault: Bool = false) throws -> [String] {
+        let changes = values.map { ParameterChange($0.key, to: $0.value) }
+        let changed = try executor.run { [runner] in
+            do throws(ParameterRefusals) {
+                return Result<[String], ParameterRefusals>.success(
+                    try await runner.change(changes, othersToDefault: othersToDefault))
+            } catch {
+                return .failure(error)
+            }
+        }
+        try executor.runUntilIdle()
+        return try changed.get()
     }
 
     final class Pending: Sendable {

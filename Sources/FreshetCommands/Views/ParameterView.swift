@@ -1,0 +1,35 @@
+import FreshetControl
+import FreshetRender
+
+/// A parameter for people.
+enum ParameterView {
+    static let columns: [Table.Column] = [
+        .init("PARAMETER", shrinksTo: 12), .init("VALUE", shrinksTo: 12), .init("DEFAULT", shrinksTo: 8),
+        .init("ALLOWED", shrinksTo: 12),
+    ]
+
+    static func row(_ parameter: ParameterStatus) -> [Table.Cell] {
+        [
+            Table.Cell(parameter.name), Table.Cell(value(parameter), parameter.isSet ? .good : .plain),
+            Table.Cell(parameter.default.map(shown) ?? secret), Table.Cell(rule(parameter)),
+        ]
+    }
+
+    /// Such as `language = de`.
+    static func text(_ parameter: ParameterStatus) -> String {
+        "\(parameter.name) = \(value(parameter))\(parameter.isSet ? "" : " (the default)")"
+    }
+
+    private static let secret = "(secret)"
+
+    private static func value(_ parameter: ParameterStatus) -> String { parameter.value.map(shown) ?? secret }
+
+    /// What is empty, or begins or ends with a space, could not be seen without quotation marks.
+    private static func shown(_ value: String) -> String {
+        value.isEmpty || value.hasPrefix(" ") || value.hasSuffix(" ") ? "\"\(value)\"" : value
+    }
+
+    private static func rule(_ parameter: ParameterStatus) -> String {
+        parameter.choices?.map(shown).joined(separator: ", ") ?? parameter.pattern ?? "any text"
+    }
+}

@@ -1,0 +1,141 @@
+import ControlTestSupport
+import FreshetControl
+import Glibc
+import Testing
+
+@testable import FreshetCommands
+
+@Suite(.serialized, .timeLimit(.minutes(1))) struct ParameterVerbTests {
+    private static let parameters = [
+        ParameterStatus(name: "api-key", isSet: true),
+        ParameterStatus(name: "language", value: "de", default: "en", isSet: true, choices: ["en", "de"]),
+        ParameterStatus(name: "query", value: "", default: "", pattern: "[a-z ]*", quietUSec: 300_000),
+        ParameterStatus(name: "region", value: "north", default: "north"),
+    ]
+    private let asker = "user \(geteuid()), process \(getpid())"
+
+    private func service() -> ScriptedService {
+        let service = ScriptedService(["homepage", "plain"])
+        service.change { script in
+            script.pipelines["homepage"]?.parameters = Self.parameters
+            script.parameters = .success(.init(changed: ["api-key", "language"], parameters: Self.parameters))
+        }
+        return service
+    }
+
+    private func check(
+        _ line: String, _ service: ScriptedService? = nil, rights: ControlRights = ownRights,
+        status: CommandStatus = .success, output: String = "", talk: String = "", asked: [String] = [],
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        let service = service ?? self.service()
+        let transcript = Transcript()
+        try await withControlServer(service, rights: rights) { path in
+            #expect(freshetctl(line, transcript, socket: path) == status, sourceLocation: sourceLocation)
+        }
+        #expect(transcript.output == output, sourceLocation: sourceLocation)
+        #expect(transcript.talk == talk, sourceLocation: sourceLocation)
+        #expect(service.asked == asked, sourceLocation: sourceLocation)
+    }
+
+    @Test("set changes what is named, in one call, and says what it is now; a value may hold '=' and begin with '-'")
+    func set() async throws {
+        try await check(
+            "set homepage language=de query=a=b api-key=-x",
+            talk: "api-key = (secret), language = de\n",
+            asked: ["set homepage language=de query=a=b api-key=-x for \(asker)"])
+    }
+
+    @Test("unset sets back what is named, or all")
+    func unset() async throws {
+        try await check(
+            "unset homepage language language", talk: "api-key = (secret), language = de\n",
+            asked: ["set homepage language=default for \(asker)"])
+        try await check(
+            "unset homepage --quiet", asked: ["set homepage others=default for \(asker)"])
+    }
+
+    @Test("values that are there already are no change, and no failure")
+    func same() async throws {
+        let service = service()
+        service.change { $0.parameters = .success(.init(changed: [], parameters: Self.parameters)) }
+        try await check(
+            "set homepage language=de", service, talk: "nothing changed: these are the values already\n",
+            asked: ["set homepage language=de for \(asker)"])
+    }
+
+    @Test("set alone shows them all, and no secret")
+    func shown() async throws {
+        try await check(
+            "set homepage",
+            output: """
+                PARAMETER VALUE    DEFAULT  ALLOWED
+                api-key   (secret) (secret) any text
+                language  de       en       en, de
+                query     ""       ""       [a-z ]*
+                region    north    north    any text
+
+                4 parameters of homepage.
+
+                """)
+        try await check("set plain", talk: "'plain' has no parameters.\n")
+        let transcript = Transcript()
+        try await withControlServer(service()) { path in
+            #expect(freshetctl("set homepage --json", transcript, socket: path) == .success)
+            #expect(freshetctl("status homepage", transcript, socket: path) == .success)
+        }
+        let json = #"{"parameters":[{"isSet":true,"name":"api-key","quietUSec":0},{"choices":"#
+        #expect(transcript.output.hasPrefix(json))
+        let line =
+            #"      Set: api-key = (secret), language = de, query = "" (the default), region = north (the default)"#
+        #expect(transcript.output.contains("\n\(line)\n"))
+    }
+
+    @Test("a refusal says why, of each value, and that nothing was set")
+    func refused() async throws {
+        let service = service()
+        service.change { script in
+            script.parameters = .failure(
+                .parametersRefused(
+                    name: "homepage",
+                    refusals: [
+                        .init(parameter: "language", reason: "has to be one of en, de"),
+                        .init(parameter: "quary", reason: "is unknown; did you mean 'query'?"),
+                    ]))
+        }
+        try await check(
+            "set homepage language=xx quary=x", service, status: .failure,
+            talk: """
+                freshetctl: 'language' has to be one of en, de
+                'quary' is unknown; did you mean 'query'?
+                Nothing was set; 'freshetctl set homepage' shows what there is.
+
+                """, asked: ["set homepage language=xx quary=x for \(asker)"])
+    }
+
+    @Test("a stranger may look, and not set")
+    func rights() async throws {
+        try await check(
+            "set homepage language=de", rights: strangerRights, status: .notPermitted,
+            talk: "freshetctl: you may not do this; do it as root, or as a member of the group freshet ('adduser NAME "
+                + "freshet')\n")
+        let transcript = Transcript()
+        try await withControlServer(service(), rights: strangerRights) { path in
+            #expect(freshetctl("set homepage", transcript, socket: path) == .success)
+        }
+    }
+
+    @Test(
+        "what is no setting is a usage error, and nothing is asked",
+        arguments: [
+            "set", "set homepage language", "set homepage =x", "set homepage language=de language=en", "unset",
+        ])
+    func usage(line: String) async throws {
+        let transcript = Transcript()
+        let service = service()
+        try await withControlServer(service) { path in
+            #expect(freshetctl(line, transcript, socket: path) == .usage)
+        }
+        #expect(service.asked == [])
+    }
+}

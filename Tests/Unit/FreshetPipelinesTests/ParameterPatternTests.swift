@@ -1,0 +1,85 @@
+import Testing
+
+@testable import FreshetPipelines
+
+@Suite("Patterns of parameters")
+struct ParameterPatternTests {
+    @Test(
+        "the whole of a value has to match, wherever the pattern has its anchors",
+        arguments: [
+            ("^[\\w ]*$", "jazz and blues", true), ("^[\\w ]*$", "", true), ("^[\\w ]*$", "a&b", false),
+            ("^[\\w ]*$", "back\\slash", false), ("[\\w ]*", "a&b", false), ("[a-z]{2}", "de", true),
+            ("[a-z]{2}", "deu", false), ("[a-z]{2}", "xde", false), ("a|ab", "ab", true), ("a|b", "ab", false),
+            ("a\\)|b", "a", false), ("(a|ab)(c|bcd)(d*)", "abcd", true), ("", "", true), ("", "x", false),
+            ("\\d+", "42", true), ("\\d+", "4 2", false), ("[\\d,]+", "4,2", true), ("\\S+\\s\\S+", "a b", true),
+            ("[^\\s/]+", "a b", false), ("[^\\s/]+", "ab", true), (".*", "anything / at all?", true),
+            ("x{2,3}", "xxxx", false), ("x{2,}", "xxxx", true), ("(ab){2}", "abab", true), ("\\{\\}", "{}", true),
+            ("a\\.b", "a.b", true), ("a\\.b", "axb", false), ("\\W", "%", true), ("\\D\\D", "a1", false),
+        ])
+    func whole(pattern: String, value: String, matches: Bool) throws {
+        #expect(try ParameterPattern(pattern).matches(value) == matches)
+    }
+
+    @Test(
+        "in brackets a backslash is before a mark, as it is outside of them",
+        arguments: [
+            ("[\\w\\-. ]+", "a-b. c", true), ("[\\]]", "]", true), ("[]a]+", "]a", true), ("[\\[\\]]+", "[]", true),
+            ("[\\^]", "^", true), ("[\\^\\-]+", "^-", true), ("[-^]+", "-^", true), ("[a^]+", "a^", true),
+            ("[^^]", "^", false), ("[^\\]]", "]", false), ("[^\\]]", "x", true), ("[a\\-z]", "b", false),
+            ("[a\\-z]", "-", true), ("[a-]+", "a-", true), ("[\\\\]", "\\", true), ("[\\w]", "\\", false),
+            ("[[:digit:]_-]+", "4_-", true), ("[\\[^]+", "[^", true), ("[^\\[^-]", "-", false), ("[[]", "[", true),
+        ])
+    func brackets(pattern: String, value: String, matches: Bool) throws {
+        #expect(try ParameterPattern(pattern).matches(value) == matches)
+    }
+
+    @Test(
+        "values are characters of Unicode, whatever the locale of the process is",
+        arguments: [
+            ("\\w+", "Käse", true), ("\\w+", "日本語", true), (".", "ä", true), (".", "😀", true), ("..", "ä", false),
+            ("[äöü]", "ö", true), ("[äöü]", "Ã", false), ("[a-zäöü]+", "schön", true), ("[^a]", "é", true),
+            ("[[:upper:]]", "Ä", true),
+            ("[[:upper:]]", "ä", false), ("\\s", "\u{3000}", true), ("[a-z]", "ä", false), ("[a-z]", "B", false),
+        ])
+    func unicode(pattern: String, value: String, matches: Bool) throws {
+        #expect(try ParameterPattern(pattern).matches(value) == matches)
+    }
+
+    @Test(
+        "what is no pattern is refused with what is wrong",
+        arguments: [
+            ("[a", "has a '[' without its ']'"), ("(a", "is no regular expression: unmatched ( or \\("),
+            ("a)", "has a ')' without its '('"), ("a\\", "ends in a backslash"), ("[a\\", "ends in a backslash"),
+            ("(a)\\1", "has '\\1', which is not known here"), ("\\bx", "has '\\b', which is not known here"),
+            ("(?:a)", "has '(?'"), ("*a", "is no regular expression: invalid preceding regular expression"),
+            ("a{2", "has a '{' without its '}'"), ("a{x}", "has braces that are no repetition such as {2} or {1,8}"),
+            ("[z-a]", "is no regular expression: invalid range end"),
+            ("[!-^]", "has a range that begins or ends with a bracket, '^', '-' or a backslash"),
+            ("[а-я]", "has a range of characters that are not ASCII"),
+            ("[[:nonsense:]]", "is no regular expression: invalid character class name"),
+            ("[[:alpha", "has a '[:' without its ':]'"), ("[\\W]", "has '\\W', which is not known here"),
+            ("((a{99}){99}){99}", "repeats too much"),
+            ("a{10001}", "has braces that are no repetition such as {2} or {1,8}"),
+            ("(a{101}|b{0,9}){100}", "repeats too much"),
+        ])
+    func faults(pattern: String, message: String) {
+        #expect(Self.fault(pattern) == message)
+    }
+
+    private static func fault(_ pattern: String) -> String? {
+        do throws(ParameterPattern.Fault) {
+            _ = try ParameterPattern(pattern)
+            return nil
+        } catch {
+            return error.message
+        }
+    }
+
+    @Test("a pattern has at most 1,024 bytes, and 10,000 states")
+    func limits() {
+        #expect(Self.fault(String(repeating: "a", count: 1024)) == nil)
+        #expect(Self.fault(String(repeating: "a", count: 1025)) == "is longer than 1024 bytes")
+        #expect(Self.fault("(a{100}){100}") == nil)
+        #expect(Self.fault("(a{100}){101}") == "repeats too much")
+    }
+}
