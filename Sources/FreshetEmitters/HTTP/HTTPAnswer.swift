@@ -35,7 +35,7 @@ struct HTTPAnswer: Hashable, Sendable {
         let pause = retryAfter.flatMap { RetryAfter.parse($0, now: now) }
         switch status {
         case 202:
-            return .failure(RunFailure(.transient, "\(answered): it has no answer yet", retryAfter: pause))
+            return .failure(RunFailure(.transient, "\(answered): it has no answer yet", retryAfter: pause, status: status))
         case 206:
             return .failure(RunFailure(.content, "\(answered), but it was not asked for a part"))
         case 200..<300:
@@ -56,13 +56,13 @@ struct HTTPAnswer: Hashable, Sendable {
                         + "started; after a rotation, systemctl restart freshetd"
                 case .withheld: "the source redirects there, and its headers are sent to its own origin only"
                 }
-            return .failure(RunFailure(.refused, "\(answered): \(remedy)", retryAfter: pause))
+            return .failure(RunFailure(.refused, "\(answered): \(remedy)", retryAfter: pause, status: status))
         case 408, 425, 429:
-            return .failure(RunFailure(.transient, answered, retryAfter: pause))
+            return .failure(RunFailure(.transient, answered, retryAfter: pause, status: status))
         case 300..<500:
-            return .failure(RunFailure(.refused, answered, retryAfter: pause))
+            return .failure(RunFailure(.refused, answered, retryAfter: pause, status: status))
         default:
-            return .failure(RunFailure(.transient, answered, retryAfter: pause))
+            return .failure(RunFailure(.transient, answered, retryAfter: pause, status: status))
         }
     }
 
