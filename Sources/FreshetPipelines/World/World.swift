@@ -104,15 +104,6 @@ package enum FetchError: Error, Hashable, Sendable {
     case failed(RunFailure)
 }
 
-/// Runs jq programs over untrusted data, in a process of its own.
-package protocol Transforming: Sendable {
-    /// The outputs of a program, one after the other, each as JSON text followed by a newline.
-    ///
-    func transform(_ input: [UInt8], by program: String) async throws(FetchError) -> [UInt8]
-    /// Whether the program's last output is neither `false` nor `null`.
-    func holds(_ predicate: String, for input: [UInt8]) async throws(FetchError) -> Bool
-}
-
 /// A generation as readers see it.
 package struct OfferedGeneration: Hashable, Sendable {
     /// Numbered per pipeline from 1.
