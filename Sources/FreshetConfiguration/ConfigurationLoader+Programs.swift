@@ -16,12 +16,16 @@ package struct ProgramFault: Hashable, Sendable {
 
 extension PipelineDefinition {
     /// Its jq programs.
-    package var programs: [String] { [transform, check.jq].compactMap(\.self) }
+    package var programs: [String] {
+        [transform, check.jq].compactMap(\.self) + (pages?.programs ?? [])
+    }
 }
 
 extension ConfigurationLoader {
     /// Where programs can stand.
-    private static let programKeys = [["transform"], ["source", "transform"], ["check", "jq"]]
+    private static let programKeys =
+        [["transform"], ["source", "transform"], ["check", "jq"]]
+        + PagesDefinition.programKeys.map { ["source", "pages"] + $0 }
 
     /// The configuration without the pipelines whose programs have faults, and with a diagnostic for each fault.
     ///

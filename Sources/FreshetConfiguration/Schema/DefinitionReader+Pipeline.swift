@@ -16,6 +16,7 @@ extension DefinitionReader {
         guard let file = self.root(.pipeline, root) else { return (nil, nil) }
         let description = value("description", in: file, .line)
         let source = source(in: file)
+        let pages = pages(of: source, in: file)
         let sourceTransform = self.section(.source, silently: "source", in: file).flatMap { section in
             value("transform", in: section, .program).map { ($0, section["transform"]) }
         }
@@ -31,13 +32,13 @@ extension DefinitionReader {
         let cacheFile = cache.flatMap { cache in cacheLocation.map { (cache.file, $0) } }
         guard let source, let cache else { return (nil, cacheFile) }
         let definition = PipelineDefinition(
-            name: name, description: description, source: source, transform: transform ?? sourceTransform?.0,
-            refresh: refresh, check: check, cache: cache)
+            name: name, description: description, source: source, pages: pages,
+            transform: transform ?? sourceTransform?.0, refresh: refresh, check: check, cache: cache)
         return (definition, cacheFile)
     }
 
     /// A section that was checked before: its faults are not reported again.
-    private func section(_ name: KeyCatalogue.Section, silently key: String, in parent: Section) -> Section? {
+    func section(_ name: KeyCatalogue.Section, silently key: String, in parent: Section) -> Section? {
         guard let entry = parent[key], case .mapping(let entries) = entry.value.content else { return nil }
         return Section(name: name, location: entry.value.location, entries: entries)
     }

@@ -2,7 +2,7 @@
 package enum KeyCatalogue {
     /// A mapping of the format.
     package enum Section: String, CaseIterable, Hashable, Sendable {
-        case pipeline, source, refresh, dbus, retry
+        case pipeline, source, pages, next, refresh, dbus, retry
         case needsNetwork = "needs-network"
         case check, cache, daemon
 
@@ -11,6 +11,8 @@ package enum KeyCatalogue {
             switch self {
             case .pipeline, .daemon: ""
             case .dbus, .retry, .needsNetwork: "refresh.\(rawValue)"
+            case .pages: "source.pages"
+            case .next: "source.pages.next"
             case .source, .refresh, .check, .cache: rawValue
             }
         }
@@ -67,7 +69,12 @@ package enum KeyCatalogue {
 
     private static let keys: [Section: [String]] = [
         .pipeline: ["format", "description", "source", "transform", "refresh", "check", "cache"],
-        .source: ["url", "file", "exec", "headers", "credential", "transform"],
+        .source: ["url", "file", "exec", "headers", "credential", "transform", "pages"],
+        .pages: ["next", "items", "key", "load", "max", "same-origin"],
+        .next: [
+            "url", "cursor", "offset", "page", "last-key", "parameter", "more", "first", "size", "size-parameter",
+            "total", "past-end",
+        ],
         .refresh: [
             "on", "files", "dbus", "after", "every", "random-delay", "quiet", "at-most", "min-interval", "when-running",
             "fresh-for", "deadline", "retry", "budget", "needs-network",
@@ -82,7 +89,8 @@ package enum KeyCatalogue {
 
     private static let laterKeys: [Section: [String]] = [
         .pipeline: ["parameters", "on-change"],
-        .source: ["pipeline", "each", "pages"],
+        .source: ["pipeline", "each"],
+        .pages: ["sync-token"],
         .refresh: ["honour-origin", "max-age"],
         .check: ["min-items", "shrink"],
         .cache: ["key", "files", "max-age"],

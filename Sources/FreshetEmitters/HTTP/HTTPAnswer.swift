@@ -35,15 +35,16 @@ struct HTTPAnswer: Hashable, Sendable {
         let pause = retryAfter.flatMap { RetryAfter.parse($0, now: now) }
         switch status {
         case 202:
-            return .failure(RunFailure(.transient, "\(answered): it has no answer yet", retryAfter: pause, status: status))
+            return .failure(
+                RunFailure(.transient, "\(answered): it has no answer yet", retryAfter: pause, status: status))
         case 206:
-            return .failure(RunFailure(.content, "\(answered), but it was not asked for a part"))
+            return .failure(RunFailure(.content, "\(answered), but it was not asked for a part", status: status))
         case 200..<300:
             return .content
         case 304 where wasConditional:
             return .notModified
         case 304:
-            return .failure(RunFailure(.content, "\(answered) to a request that was not conditional"))
+            return .failure(RunFailure(.content, "\(answered) to a request that was not conditional", status: status))
         case 401, 403:
             let remedy =
                 switch identity {

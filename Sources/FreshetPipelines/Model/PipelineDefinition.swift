@@ -6,6 +6,8 @@ package struct PipelineDefinition: Hashable, Sendable {
     /// One line for people.
     package var description: String?
     package var source: SourceDefinition
+    /// How its pages are read; nil: it comes as one.
+    package var pages: PagesDefinition?
     /// A jq program that makes the snapshot from the source's data; nil leaves it as it is.
     package var transform: String?
     package var refresh: RefreshPolicy
@@ -13,12 +15,14 @@ package struct PipelineDefinition: Hashable, Sendable {
     package var cache: CacheRules
 
     package init(
-        name: String, description: String? = nil, source: SourceDefinition, transform: String? = nil,
-        refresh: RefreshPolicy = RefreshPolicy(), check: CheckRules = CheckRules(), cache: CacheRules
+        name: String, description: String? = nil, source: SourceDefinition, pages: PagesDefinition? = nil,
+        transform: String? = nil, refresh: RefreshPolicy = RefreshPolicy(), check: CheckRules = CheckRules(),
+        cache: CacheRules
     ) {
         self.name = name
         self.description = description
         self.source = source
+        self.pages = pages
         self.transform = transform
         self.refresh = refresh
         self.check = check

@@ -39,7 +39,8 @@ extension PipelineDefinition {
     /// Whether runs of the two make the same snapshot in the same place: if not, a run of the one is of no use to the
     /// other.
     package func makesTheSame(as other: PipelineDefinition) -> Bool {
-        source == other.source && transform == other.transform && check == other.check && cache == other.cache
+        source == other.source && pages == other.pages && transform == other.transform && check == other.check
+            && cache == other.cache
     }
 
     /// What validators are bound to besides the content: whatever decides what the snapshot becomes, and whether it is
@@ -64,6 +65,7 @@ extension PipelineDefinition {
         case .command(let arguments): binding.add("command:\(arguments)")
         case .file(let path): binding.add("file:\(path)")
         }
+        if let pages { binding.add("pages:\(pages.summary)") }
         binding.add("transform:\(transform ?? "")")
         binding.add("jq:\(check.jq ?? "")")
         binding.add("\(check.minBytes)-\(check.maxBytes) \(check.types.joined(separator: " "))")

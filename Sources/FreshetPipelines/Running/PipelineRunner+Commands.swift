@@ -72,7 +72,9 @@ extension PipelineRunner {
             let machine = state.machine
             var activity = machine.activity(at: now)
             if case .loading = activity {
-                activity = .loading(LoadProgress(bytes: progress.load(ordering: .relaxed)))
+                activity = .loading(
+                    LoadProgress(
+                        bytes: progress.load(ordering: .relaxed), pages: pages.load(ordering: .relaxed)))
             }
             let order = machine.run?.order
             return PipelineStatus(

@@ -12,6 +12,8 @@ package final class PipelineRunner: Sendable {
     let state: Lock<State>
     /// Bytes that the run under way has received.
     let progress = Atomic<UInt64>(0)
+    /// Pages that it has loaded.
+    let pages = Atomic<Int>(0)
     /// Requests that it has made.
     private let asked = Atomic<Int>(0)
 
@@ -20,6 +22,7 @@ package final class PipelineRunner: Sendable {
     private let probes: ProbeDesk
     /// By the wall clock, for when that is stepped.
     private let remembered: RememberedState
+    private let seed: UInt64
 
     struct State {
         var machine: RefreshMachine
@@ -62,6 +65,7 @@ package final class PipelineRunner: Sendable {
         self.report = report
         self.mailbox = mailbox
         self.probes = probes
+        self.seed = seed
         timer = world.clock.makeTimer { mailbox.post(.timer) }
         let now = world.clock.now
         var known = remembered
@@ -199,15 +203,20 @@ package final class PipelineRunner: Sendable {
     private func start(_ order: RunOrder, in group: inout DiscardingTaskGroup) {
         let interruption = CurrentValue(false)
         progress.store(0, ordering: .relaxed)
+        pages.store(0, ordering: .relaxed)
         asked.store(0, ordering: .relaxed)
         let definition = state.withLock { state in
             state.interruption = interruption
             return state.definition
         }
-        let body = RunBody(definition: definition, world: world, epoch: order.epoch) { [self] bytes in
+        let body = RunBody(
+            definition: definition, world: world, epoch: order.epoch, jitter: Jitter(seed: seed &+ order.run)
+        ) { [self] bytes in
             progress.store(bytes, ordering: .relaxed)
         } asked: { [self] in
             asked.add(1, ordering: .relaxed)
+        } loaded: { [self] count in
+            pages.store(count, ordering: .relaxed)
         }
         group.addTask { [self] in
             let result = await interruptible(by: interruption, otherwise: .cancelled) { await self.result(of: body) }

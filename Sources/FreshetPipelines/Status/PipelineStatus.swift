@@ -50,9 +50,12 @@ package struct Wait: Hashable, Sendable {
 package struct LoadProgress: Hashable, Sendable {
     /// Bytes of the answer's body received so far.
     package var bytes: UInt64
+    /// Pages that are loaded; 0 also for a source without pages.
+    package var pages: Int
 
-    package init(bytes: UInt64 = 0) {
+    package init(bytes: UInt64 = 0, pages: Int = 0) {
         self.bytes = bytes
+        self.pages = pages
     }
 }
 

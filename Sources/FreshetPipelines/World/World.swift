@@ -116,8 +116,13 @@ package struct OfferedGeneration: Hashable, Sendable {
     package var committedAt: Int64
     /// The path that people read.
     package var path: String
+    /// The source had more than the limit on its pages allowed.
+    package var truncated: Bool
 
-    package init(number: UInt64, size: UInt64, digest: String, committedAt: Int64, path: String) {
+    package init(
+        number: UInt64, size: UInt64, digest: String, committedAt: Int64, path: String, truncated: Bool = false
+    ) {
+        self.truncated = truncated
         self.number = number
         self.size = size
         self.digest = digest
@@ -174,11 +179,14 @@ package struct Snapshot: Sendable {
     package var validators: Validators
     /// What the validators are bound to besides the content: the URL, and the transform that made the snapshot.
     package var binding: String
+    /// The source had more than the limit on its pages allowed.
+    package var truncated: Bool
 
-    package init(bytes: [UInt8], validators: Validators, binding: String) {
+    package init(bytes: [UInt8], validators: Validators, binding: String, truncated: Bool = false) {
         self.bytes = bytes
         self.validators = validators
         self.binding = binding
+        self.truncated = truncated
     }
 }
 

@@ -3,9 +3,9 @@ package import FreshetPipelines
 /// References as scripts use them: absolute ones, paths from the root, and `?query`. The real thing is libcurl.
 package enum ScriptedURLs {
     package static func resolve(_ reference: String, against base: String) -> WebAddress? {
-        let url: Substring
+        let url: String
         if reference.contains("://") {
-            url = reference[...]
+            url = reference
         } else {
             let root = base.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false).prefix(3)
             let path = base.prefix { $0 != "?" }
