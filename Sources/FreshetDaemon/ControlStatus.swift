@@ -8,7 +8,11 @@ extension FreshetControl.PipelineStatus {
     init(_ status: FreshetPipelines.PipelineStatus, of definition: PipelineDefinition, path: String?) {
         let wait = status.waitsFor
         var loadedBytes: Int64?
-        if case .loading(let progress) = status.activity { loadedBytes = Int64(clamping: progress.bytes) }
+        var loadedPages: Int64?
+        if case .loading(let progress) = status.activity {
+            loadedBytes = Int64(clamping: progress.bytes)
+            if progress.pages > 0 { loadedPages = Int64(progress.pages) }
+        }
         let failure = status.failing.map { failing in
             FailureStatus(
                 message: failing.failure.message, since: WallClock.microseconds(at: failing.since),
@@ -18,6 +22,7 @@ extension FreshetControl.PipelineStatus {
             name: status.name, description: definition.description, source: definition.source.text,
             state: PipelineState(status.activity), waitingFor: wait.map { WaitingReason($0.reason) },
             waitingUntil: wait?.until.map(WallClock.microseconds(at:)), loadedBytes: loadedBytes,
+            loadedPages: loadedPages,
             freshness: status.freshness.map(FreshetControl.Freshness.init),
             generation: status.generation.map(GenerationStatus.init), lastCheck: status.lastCheck,
             lastRun: status.run.map(RunStatus.init) ?? status.lastRun.map(RunStatus.init),
@@ -69,7 +74,8 @@ extension GenerationStatus {
     init(_ generation: OfferedGeneration) {
         self.init(
             number: Int64(clamping: generation.number), size: Int64(clamping: generation.size),
-            digest: generation.digest, committedAt: generation.committedAt, path: generation.path)
+            digest: generation.digest, committedAt: generation.committedAt, path: generation.path,
+            truncated: generation.truncated ? true : nil)
     }
 }
 

@@ -19,6 +19,7 @@ enum JournalMessage: String, CaseIterable {
     // Runs.
     case changed = "66f71c85b7f24bbaaa0c0a4d5d7ec04a"
     case unchanged = "533d72ca7a914d4f9b91600b7869027c"
+    case truncated = "e8bbb4b6729e4721b5561f27718ccfc3"
     case failed = "257972dd68734f17ae756b6dc5ace42b"
     case recovered = "f82d38fe28324e70bfd953fbd9ec25b2"
     case summary = "80e0832f01dd414d8552afb344a7acc2"
@@ -74,7 +75,7 @@ enum JournalMessage: String, CaseIterable {
             .proven:
             .info
         case .raised, .cacheMended, .logLevel, .socketMended, .logindMissing, .busUnheard, .unproven: .notice
-        case .failed, .notRun, .indexRebuilt, .networkUnknown, .fileUnwatched, .more, .lost: .warning
+        case .failed, .truncated, .notRun, .indexRebuilt, .networkUnknown, .fileUnwatched, .more, .lost: .warning
         case .reloadRefused, .configurationFault, .faultyPipeline, .cacheTrouble, .socketLost: .error
         case .cannotStart, .controlFailed: .critical
         }
@@ -96,6 +97,7 @@ enum JournalMessage: String, CaseIterable {
         case .changed: "changed"
         case .unchanged: "unchanged"
         case .failed: "failed, keeping the copy: {error}"
+        case .truncated: "the copy is truncated: the source has more pages than pages.max allows"
         case .recovered: "recovered"
         case .summary:
             "{signal} woke {pipelines} pipelines: {changed} changed, {unchanged} unchanged, {failed} failed"

@@ -68,6 +68,10 @@ extension CacheIndex {
         ) STRICT;
         CREATE INDEX requests_by_pipeline ON requests(pipeline);
         """,
+        // 3. Whether the source had more than was asked for.
+        """
+        ALTER TABLE generations ADD COLUMN truncated INTEGER NOT NULL DEFAULT 0;
+        """,
     ]
 
     /// The newest format that this version knows.
