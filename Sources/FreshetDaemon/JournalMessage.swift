@@ -19,8 +19,8 @@ enum JournalMessage: String, CaseIterable {
     // Runs.
     case changed = "66f71c85b7f24bbaaa0c0a4d5d7ec04a"
     case unchanged = "533d72ca7a914d4f9b91600b7869027c"
-    case truncated = "e8bbb4b6729e4721b5561f27718ccfc3"
     case failed = "257972dd68734f17ae756b6dc5ace42b"
+    case truncated = "e8bbb4b6729e4721b5561f27718ccfc3"
     case recovered = "f82d38fe28324e70bfd953fbd9ec25b2"
     case summary = "80e0832f01dd414d8552afb344a7acc2"
     case notRun = "fa09bd3c13054552bed0016ce2fd6cb3"
