@@ -14,18 +14,44 @@ package struct ProgramFault: Hashable, Sendable {
     }
 }
 
+/// A jq program of a configuration.
+package struct ProgramText: Hashable, Sendable {
+    package var text: String
+    /// The names that it may use as `$name`.
+    package var variables: [String]
+
+    package init(_ text: String, variables: [String] = []) {
+        self.text = text
+        self.variables = variables
+    }
+}
+
 extension PipelineDefinition {
     /// Its jq programs.
-    package var programs: [String] {
-        [transform, check.jq].compactMap(\.self) + (pages?.programs ?? [])
+    package var programs: [ProgramText] {
+        stage.programs(among: []) + [transform, check.jq].compactMap { $0.map { ProgramText($0) } }
+    }
+}
+
+extension StageDefinition {
+    fileprivate func programs(among names: [String]) -> [ProgramText] {
+        let own = ((pages?.programs ?? []) + [transform, each?.key].compactMap(\.self)).map {
+            ProgramText($0, variables: names)
+        }
+        guard let each else { return own }
+        return own + each.stage.programs(among: names + [JQVariable.name(each.name)])
     }
 }
 
 extension ConfigurationLoader {
     /// Where programs can stand.
-    private static let programKeys =
-        [["transform"], ["source", "transform"], ["check", "jq"]]
-        + PagesDefinition.programKeys.map { ["source", "pages"] + $0 }
+    private static let programKeys: [[String]] =
+        [["transform"], ["check", "jq"]]
+        + (0...EachDefinition.maximumDepth).flatMap { depth in
+            let stage = ["source"] + Array(repeating: "each", count: depth)
+            let pages = PagesDefinition.programKeys.map { stage + ["pages"] + $0 }
+            return pages + [stage + ["transform"], stage + ["key"]]
+        }
 
     /// The configuration without the pipelines whose programs have faults, and with a diagnostic for each fault.
     ///

@@ -119,6 +119,22 @@ struct CacheStore: SnapshotStore {
         }
     }
 
+    func part(_ pipeline: String, _ name: String) async -> StoredPart? {
+        await workers.run("index") { [self] in
+            attempt(pipeline, else: nil) { () throws(CacheError) in
+                try cache.part(name, of: pipeline).map(StoredPart.init)
+            }
+        }
+    }
+
+    func keepParts(_ pipeline: String, _ new: [String: StoredPart], and kept: Set<String>) async {
+        await workers.run("index") { [self] in
+            attempt(pipeline, else: ()) { () throws(CacheError) in
+                try cache.keepParts(of: pipeline, new: new.mapValues(SnapshotPart.init), kept: kept)
+            }
+        }
+    }
+
     private func remember(_ binding: String, of pipeline: String) throws(CacheError) {
         let bytes = Array(binding.utf8)
         if try cache.state(pipeline, key: Self.bindingKey) != bytes {
@@ -159,6 +175,23 @@ extension FreshetCache.Validators {
     init?(_ validators: FreshetPipelines.Validators, binding: String) {
         guard !validators.isEmpty else { return nil }
         self.init(url: binding, entityTag: validators.entityTag, lastModified: validators.lastModified)
+    }
+}
+
+extension StoredPart {
+    init(_ part: SnapshotPart) {
+        self.init(
+            binding: part.binding,
+            validators: FreshetPipelines.Validators(entityTag: part.entityTag, lastModified: part.lastModified),
+            value: part.value)
+    }
+}
+
+extension SnapshotPart {
+    init(_ part: StoredPart) {
+        self.init(
+            binding: part.binding, entityTag: part.validators.entityTag, lastModified: part.validators.lastModified,
+            value: part.value)
     }
 }
 

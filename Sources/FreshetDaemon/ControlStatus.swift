@@ -7,12 +7,9 @@ import FreshetSystemd
 extension FreshetControl.PipelineStatus {
     init(_ status: FreshetPipelines.PipelineStatus, of definition: PipelineDefinition, path: String?) {
         let wait = status.waitsFor
-        var loadedBytes: Int64?
-        var loadedPages: Int64?
-        if case .loading(let progress) = status.activity {
-            loadedBytes = Int64(clamping: progress.bytes)
-            if progress.pages > 0 { loadedPages = Int64(progress.pages) }
-        }
+        var progress: LoadProgress?
+        if case .loading(let loaded) = status.activity { progress = loaded }
+        let branches = progress.flatMap { $0.branches > 0 ? $0 : nil }
         let failure = status.failing.map { failing in
             FailureStatus(
                 message: failing.failure.message, since: WallClock.microseconds(at: failing.since),
@@ -21,13 +18,16 @@ extension FreshetControl.PipelineStatus {
         self.init(
             name: status.name, description: definition.description, source: definition.source.text,
             state: PipelineState(status.activity), waitingFor: wait.map { WaitingReason($0.reason) },
-            waitingUntil: wait?.until.map(WallClock.microseconds(at:)), loadedBytes: loadedBytes,
-            loadedPages: loadedPages,
+            waitingUntil: wait?.until.map(WallClock.microseconds(at:)),
+            loadedBytes: progress.map { Int64(clamping: $0.bytes) },
+            loadedPages: progress.flatMap { $0.pages > 0 ? Int64($0.pages) : nil },
+            endedBranches: branches.map { Int64($0.endedBranches) }, knownBranches: branches.map { Int64($0.branches) },
             freshness: status.freshness.map(FreshetControl.Freshness.init),
             generation: status.generation.map(GenerationStatus.init), lastCheck: status.lastCheck,
             lastRun: status.run.map(RunStatus.init) ?? status.lastRun.map(RunStatus.init),
             lastCauses: status.lastCauses.map(CauseStatus.init), nextRun: status.next.map(NextRun.init),
-            failure: failure, budget: status.budget.map(BudgetStatus.init), needsNetwork: definition.needsNetwork,
+            failure: failure, budget: status.budget.map(BudgetStatus.init),
+            branches: status.branches.map(BranchesStatus.init), needsNetwork: definition.needsNetwork,
             path: path)
     }
 }
@@ -101,6 +101,18 @@ extension RunStatus {
             causes: summary.causes.map(CauseStatus.init), durationUSec: summary.duration.microseconds,
             outcome: FreshetControl.RunOutcome(rawValue: summary.outcome.rawValue),
             generation: summary.generation.map(Int64.init(clamping:)), failure: summary.failure?.message)
+    }
+}
+
+extension BranchesStatus {
+    init(_ report: BranchReport) {
+        self.init(
+            total: Int64(report.total), failed: Int64(report.failed),
+            failing: report.failing.map { branch in
+                BranchFailureStatus(
+                    path: branch.path, message: branch.failure.message, since: WallClock.microseconds(at: branch.since),
+                    attempts: Int64(branch.attempts))
+            })
     }
 }
 

@@ -80,7 +80,7 @@ struct PipelineVoice: Sendable {
         switch summary.outcome {
         case .changed, .unchanged:
             let hasChanged = summary.outcome == .changed
-            let isRecovery = news.succeeded()
+            let isRecovery = summary.failure == nil && news.succeeded()
             let tell = desk.ended(
                 name, summary,
                 NewsWaves.News(
@@ -96,6 +96,12 @@ struct PipelineVoice: Sendable {
                 log.say(
                     .truncated,
                     [.run: .stringConvertible(summary.run), .generation: .stringConvertible(generation.number)])
+            }
+            if summary.failure != nil {
+                let verdict = news.failed(at: summary.ended)
+                log.say(
+                    .branchesFailed, level: verdict != .passOver ? .warning : .debug,
+                    fields().merging(following(verdict, next)) { $1 })
             }
         case .failed where summary.counts:
             let verdict = news.failed(at: summary.ended)

@@ -68,7 +68,19 @@ extension CacheIndex {
         ) STRICT;
         CREATE INDEX requests_by_pipeline ON requests(pipeline);
         """,
-        // 3. Whether the source had more than was asked for.
+        // 3. Parts of the snapshots of pipelines that are put together from many answers.
+        """
+        CREATE TABLE parts (
+            pipeline INTEGER NOT NULL REFERENCES pipelines(id) ON DELETE CASCADE,
+            name TEXT NOT NULL,
+            binding TEXT NOT NULL,
+            entity_tag TEXT,
+            last_modified TEXT,
+            value BLOB NOT NULL,
+            PRIMARY KEY (pipeline, name)
+        ) STRICT;
+        """,
+        // 4. Whether the source had more than was asked for.
         """
         ALTER TABLE generations ADD COLUMN truncated INTEGER NOT NULL DEFAULT 0;
         """,

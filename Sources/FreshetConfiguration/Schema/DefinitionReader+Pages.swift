@@ -6,24 +6,17 @@ extension DefinitionReader {
     /// The most items of a page that can be counted on.
     static let maximumPageSize = 1_000_000
 
-    /// The pages of a pipeline's source. Its section was checked before.
-    mutating func pages(of source: SourceDefinition?, in file: Section) -> PagesDefinition? {
-        guard let section = section(.source, silently: "source", in: file), let entry = section["pages"] else {
+    /// `pages` beside a source; nil if it is not there or faulty.
+    mutating func pages(of source: SourceDefinition?, in parent: Section) -> PagesDefinition? {
+        guard let entry = parent["pages"] else { return nil }
+        switch source {
+        case .http, nil: break
+        case .command, .file:
+            error(
+                entry.location, parent.path("pages"),
+                "'pages' belongs to a 'url': a file or a program has one answer", remedy: "leave it out")
             return nil
         }
-        if let source {
-            guard case .http = source else {
-                error(
-                    entry.location, section.path("pages"),
-                    "'pages' belongs to a 'url': a file or a program has one answer", remedy: "leave it out")
-                return nil
-            }
-        }
-        return pages(in: section)
-    }
-
-    /// `pages` of a section that has a `url`; nil if it is not there or faulty.
-    mutating func pages(in parent: Section) -> PagesDefinition? {
         guard let section = section(.pages, "pages", in: parent) else { return nil }
         let next = nextRule(in: section)
         let items = value("items", in: section, .program)

@@ -2,7 +2,7 @@
 package enum KeyCatalogue {
     /// A mapping of the format.
     package enum Section: String, CaseIterable, Hashable, Sendable {
-        case pipeline, source, pages, next, refresh, dbus, retry
+        case pipeline, source, pages, next, each, refresh, dbus, retry
         case needsNetwork = "needs-network"
         case check, cache, daemon
 
@@ -13,12 +13,18 @@ package enum KeyCatalogue {
             case .dbus, .retry, .needsNetwork: "refresh.\(rawValue)"
             case .pages: "source.pages"
             case .next: "source.pages.next"
+            case .each: "source.each"
             case .source, .refresh, .check, .cache: rawValue
             }
         }
 
         /// The keys that this version reads, in the manual's order.
         package var keys: [String] { KeyCatalogue.keys[self] ?? [] }
+
+        /// The keys that are its own: below `each` stands a source like the one around it, with four keys more.
+        package var ownKeys: [String] {
+            self == .each ? keys.filter { !Section.source.keys.contains($0) } : keys
+        }
 
         /// The format's keys that this version does not read yet. They are errors all the same: a configuration that
         /// counts on them would not do what it says.
@@ -47,7 +53,7 @@ package enum KeyCatalogue {
             let others =
                 Section.allCases.filter { $0 != self && $0.isOfPipelines == isOfPipelines }
                 + Section.allCases.filter { $0.isOfPipelines != isOfPipelines }
-            let homes = others.filter { $0.keys.contains(key) && key != "format" }
+            let homes = others.filter { $0.ownKeys.contains(key) && key != "format" }
             if !homes.isEmpty {
                 let places = homes.map { $0.place(seenFrom: self) }.joined(separator: " or ")
                 return ValueFault("\(key.quoted) belongs \(places)", remedy: "move it there")
@@ -69,11 +75,16 @@ package enum KeyCatalogue {
 
     private static let keys: [Section: [String]] = [
         .pipeline: ["format", "description", "source", "transform", "refresh", "check", "cache"],
-        .source: ["url", "file", "exec", "headers", "credential", "transform", "pages"],
+        .source: ["url", "file", "exec", "headers", "credential", "pages", "transform", "each"],
         .pages: ["next", "items", "key", "load", "max", "same-origin"],
         .next: [
             "url", "cursor", "offset", "page", "last-key", "parameter", "more", "first", "size", "size-parameter",
             "total", "past-end",
+        ],
+        .each: [
+            "as", "key", "concurrency", "on-error", "url", "file", "exec", "headers", "credential", "pages",
+            "transform",
+            "each",
         ],
         .refresh: [
             "on", "files", "dbus", "after", "every", "random-delay", "quiet", "at-most", "min-interval", "when-running",
@@ -89,7 +100,7 @@ package enum KeyCatalogue {
 
     private static let laterKeys: [Section: [String]] = [
         .pipeline: ["parameters", "on-change"],
-        .source: ["pipeline", "each"],
+        .source: ["pipeline"],
         .pages: ["sync-token"],
         .refresh: ["honour-origin", "max-age"],
         .check: ["min-items", "shrink"],

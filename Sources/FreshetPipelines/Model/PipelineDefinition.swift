@@ -5,29 +5,44 @@ package struct PipelineDefinition: Hashable, Sendable {
     package var name: String
     /// One line for people.
     package var description: String?
-    package var source: SourceDefinition
-    /// How its pages are read; nil: it comes as one.
-    package var pages: PagesDefinition?
-    /// A jq program that makes the snapshot from the source's data; nil leaves it as it is.
+    /// Where its data comes from: a source, and what is fetched for each item of it.
+    package var stage: StageDefinition
+    /// A jq program that makes the snapshot from the data; nil leaves it as it is.
     package var transform: String?
     package var refresh: RefreshPolicy
     package var check: CheckRules
     package var cache: CacheRules
 
     package init(
-        name: String, description: String? = nil, source: SourceDefinition, pages: PagesDefinition? = nil,
-        transform: String? = nil, refresh: RefreshPolicy = RefreshPolicy(), check: CheckRules = CheckRules(),
-        cache: CacheRules
+        name: String, description: String? = nil, source: SourceDefinition, transform: String? = nil,
+        refresh: RefreshPolicy = RefreshPolicy(), check: CheckRules = CheckRules(), cache: CacheRules
+    ) {
+        self.init(
+            name: name, description: description, stage: StageDefinition(source), transform: transform,
+            refresh: refresh, check: check, cache: cache)
+    }
+
+    package init(
+        name: String, description: String? = nil, stage: StageDefinition, transform: String? = nil,
+        refresh: RefreshPolicy = RefreshPolicy(), check: CheckRules = CheckRules(), cache: CacheRules
     ) {
         self.name = name
         self.description = description
-        self.source = source
-        self.pages = pages
+        self.stage = stage
         self.transform = transform
         self.refresh = refresh
         self.check = check
         self.cache = cache
     }
+
+    /// Its first source, the only one if nothing is fetched for each of its items.
+    package var source: SourceDefinition {
+        get { stage.source }
+        set { stage.source = newValue }
+    }
+
+    /// All its sources, the first one first.
+    package var sources: [SourceDefinition] { stage.all.map(\.source) }
 }
 
 /// Where a pipeline's data comes from.

@@ -150,7 +150,10 @@ extension RefreshMachine {
         case (_, .configuration?):
             // Even a success was one of the old configuration.
             supersede(run, .configuration, now)
-        case (.succeeded(let changed, let generation, let at), _):
+        case (.succeeded(let changed, let generation, _, let flaw?), _):
+            hasGeneration = true
+            failed(run, flaw, partial: (changed ? .changed : .unchanged, generation), now)
+        case (.succeeded(let changed, let generation, let at, nil), _):
             succeeded(run, changed: changed, generation: generation, at: at ?? now, now)
         case (_, .deadline?):
             let limit = settings.policy.deadline
@@ -212,7 +215,10 @@ extension RefreshMachine {
         finish(run, .superseded, now)
     }
 
-    private mutating func failed(_ run: Run, _ failure: RunFailure, _ now: Instant) {
+    /// - Parameter partial: what the run made in spite of it.
+    private mutating func failed(
+        _ run: Run, _ failure: RunFailure, partial: (outcome: RunOutcome, generation: UInt64?)? = nil, _ now: Instant
+    ) {
         superseded = 0
         if let asked = failure.retryAfter, asked > .zero {
             let until = now.advanced(by: min(asked, BackOff.longestRetryAfter))
@@ -220,7 +226,7 @@ extension RefreshMachine {
             actions.append(.rememberRetryAfter(until))
         }
         let wanted = Wanted(causes: run.wanted.causes)
-        if failure.kind == .connection, settings.needsNetwork {
+        if failure.kind == .connection, settings.needsNetwork, partial == nil {
             if !network.state.reachable {
                 // Offline is a state, not a failure.
                 ready.merge(wanted)
@@ -235,7 +241,8 @@ extension RefreshMachine {
             }
         }
         let attempts = (failing?.attempts ?? 0) + 1
-        failing = OngoingFailure(failure: failure, since: failing?.since ?? now, attempts: attempts)
+        failing = OngoingFailure(
+            failure: failure, since: failing?.since ?? now, attempts: attempts, isPartial: partial != nil)
         let delay = BackOff.delay(after: attempts, failure.kind, policy: settings.policy, jitter: &jitter)
         var due = max(now.advanced(by: delay), run.order.started.advanced(by: settings.policy.minInterval))
         if let retryAfter { due = max(due, retryAfter) }
@@ -244,7 +251,7 @@ extension RefreshMachine {
             // Passed the gate while the run was under way, and cuts the wait as if it came now.
             retry?.isCut = true
         }
-        finish(run, .failed, failure: failure, now)
+        finish(run, partial?.outcome ?? .failed, generation: partial?.generation, failure: failure, now)
         report(.retryPlanned(at: due, failures: attempts, after: failure))
     }
 

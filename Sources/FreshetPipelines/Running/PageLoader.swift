@@ -22,19 +22,13 @@ struct PageLoader: Sendable {
     let retry: RetryPolicy
     let jitter: Jitter
     let epoch: UInt64
-    /// Told of the bytes of all pages that were received so far.
-    let progress: @Sendable (UInt64) -> Void
-    /// Told of each request.
-    let asked: @Sendable () -> Void
-    /// Told how many pages are loaded so far; fewer than before when the set is begun anew.
-    let loaded: @Sendable (Int) -> Void
+    /// Told how far it has come.
+    let progress: RunProgress
 
     /// Where a set is, shared by the loads of its pages, of which there is one at a time.
     private final class Course: Sendable {
         private struct State {
             var machine: PageMachine
-            /// Bytes of the pages so far.
-            var received: UInt64 = 0
             var truncated = false
         }
         private let state: Lock<State>
@@ -42,21 +36,18 @@ struct PageLoader: Sendable {
         init(_ machine: PageMachine) { state = Lock(State(machine: machine)) }
 
         var first: PageMachine.Request { state.withLock { $0.machine.first } }
-        var received: UInt64 { state.withLock { $0.received } }
         var isTruncated: Bool { state.withLock { $0.truncated } }
 
         func restart() {
             state.withLock { state in
                 state.machine.restart()
-                state.received = 0
                 state.truncated = false
             }
         }
 
         /// The request for the page after this one; nil: it is the last.
-        func loaded(_ facts: PageMachine.Facts, bytes: Int) throws(RunFailure) -> PageMachine.Request? {
+        func loaded(_ facts: PageMachine.Facts) throws(RunFailure) -> PageMachine.Request? {
             try state.withLock { state throws(RunFailure) in
-                state.received += UInt64(bytes)
                 switch try state.machine.loaded(facts) {
                 case .load(let next): return next
                 case .end(let truncated):
@@ -84,9 +75,10 @@ struct PageLoader: Sendable {
             fetcher.resolve($0, against: $1)
         }
         let course = Course(machine)
+        let loaded = progress.trackPages()
         while true {
             do {
-                return try await merged(try await pass(course))
+                return try await merged(try await pass(course, loaded))
             } catch is Restart {
                 // Once: the machine says so no second time.
                 course.restart()
@@ -99,7 +91,7 @@ struct PageLoader: Sendable {
     }
 
     /// Once from the first page to the last.
-    private func pass(_ course: Course) async throws -> PageSet {
+    private func pass(_ course: Course, _ loaded: @Sendable (Int) -> Void) async throws -> PageSet {
         let first = course.first
         var items = Array("[".utf8)
         var count = 0
@@ -164,7 +156,7 @@ struct PageLoader: Sendable {
     private func read(
         _ request: PageMachine.Request, _ course: Course
     ) async throws(FetchError) -> Page<[UInt8], PageMachine.Request> {
-        let content = try await fetch(request, after: course.received)
+        let content = try await fetch(request)
         let program = PageProgram(pages)
         let outputs: [[UInt8]]
         do throws(FetchError) {
@@ -177,31 +169,29 @@ struct PageLoader: Sendable {
             let facts = PageMachine.Facts(
                 items: reading.count, links: content.links, location: content.location, next: reading.next,
                 more: reading.more, total: reading.total)
-            let next = try course.loaded(facts, bytes: content.bytes.count)
+            let next = try course.loaded(facts)
             return Page([reading.items], next: next)
         } catch {
             throw .failed(error)
         }
     }
 
-    private func fetch(_ request: PageMachine.Request, after received: UInt64) async throws(FetchError)
+    private func fetch(_ request: PageMachine.Request) async throws(FetchError)
         -> FetchedContent
     {
         if Task.isCancelled { throw .cancelled }
-        let progress = progress
         let result: FetchResult
         do throws(FetchError) {
             result = try await world.fetcher.fetch(
                 FetchRequest(
                     source: .http(request.source), maxBytes: check.maxBytes, epoch: epoch,
-                    progress: { progress(received + $0) }, asked: asked))
+                    progress: progress.track(), asked: { [progress] in progress.countRequest() }))
         } catch {
             // The first page's failure is that of the source.
             throw request.page > 1 ? error.naming(page: request.page) : error
         }
         guard case .content(let content) = result else {
-            throw .failed(
-                RunFailure(.content, "the origin says that nothing changed (304), but was not asked whether"))
+            throw .failed(.unaskedNotModified)
         }
         if let refusal = check.refusal(ofType: content.mediaType) {
             throw FetchError.failed(refusal).naming(page: request.page)

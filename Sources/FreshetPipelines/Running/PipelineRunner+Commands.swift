@@ -1,5 +1,4 @@
 internal import FreshetSignals
-internal import Synchronization
 
 /// What the daemon says to a pipeline, and what it can ask. From any thread.
 extension PipelineRunner {
@@ -72,9 +71,7 @@ extension PipelineRunner {
             let machine = state.machine
             var activity = machine.activity(at: now)
             if case .loading = activity {
-                activity = .loading(
-                    LoadProgress(
-                        bytes: progress.load(ordering: .relaxed), pages: pages.load(ordering: .relaxed)))
+                activity = .loading(state.progress.loaded)
             }
             let order = machine.run?.order
             return PipelineStatus(
@@ -82,7 +79,7 @@ extension PipelineRunner {
                 freshness: machine.freshness(at: now), lastCheck: state.lastCheck,
                 lastCauses: order?.causes ?? machine.lastRun?.causes ?? [], run: order, lastRun: machine.lastRun,
                 next: machine.nextRun(at: now), budget: machine.budgetUse(at: now),
-                failing: machine.failing)
+                failing: machine.failing, branches: state.branches.report)
         }
     }
 }

@@ -1,17 +1,13 @@
-/// What a run does: ask the source, transform, check, commit.
+/// What a run does: ask the sources, transform, check, commit.
 struct RunBody: Sendable {
     let definition: PipelineDefinition
     let world: PipelineWorld
     /// The network epoch of the run.
     let epoch: UInt64
-    /// For the waits within it.
-    let jitter: Jitter
-    /// Told of the bytes that were received so far.
-    let progress: @Sendable (UInt64) -> Void
-    /// Told of each request.
-    let asked: @Sendable () -> Void
-    /// Told of the pages that are loaded so far.
-    let loaded: @Sendable (Int) -> Void
+    /// Told how far it has come.
+    let progress: RunProgress
+    /// For what is left to chance.
+    let seed: UInt64
 
     /// A check that succeeded.
     struct Success: Hashable, Sendable {
@@ -22,11 +18,36 @@ struct RunBody: Sendable {
 
     /// Runs until it has an outcome. A commit that has begun is not cancelled.
     func run() async throws(FetchError) -> Success {
+        if definition.stage.each != nil { return try await runOnTree() }
+        guard let pages = definition.stage.pages, case .http(let source) = definition.source else {
+            return try await runOnOneAnswer()
+        }
+        return try await runOnPages(pages, of: source)
+    }
+
+    /// The snapshot is put together from the answers to many requests. Each of them is conditional by itself; what they
+    /// come to is compared when it is committed.
+    private func runOnTree() async throws(FetchError) -> Success {
+        let stages = StageRun(definition, world, epoch: epoch, progress: progress, seed: seed)
+        let bytes = try await acceptable(try await stages.value())
+        let success = try await commit(bytes, Validators())
+        // Only what became a copy: a run that was refused asks for everything again.
+        await stages.parts.close()
+        return success
+    }
+
+    /// The snapshot is made of a set of pages. It has no validators as a whole: all of it is asked for, and compared when
+    /// it is committed.
+    private func runOnPages(_ pages: PagesDefinition, of source: HTTPSource) async throws(FetchError) -> Success {
+        let stages = StageRun(definition, world, epoch: epoch, progress: progress, seed: seed)
+        let set = try await stages.loadPages(pages, of: source, seed: seed)
+        return try await commit(try await acceptable(set.items), Validators())
+    }
+
+    /// The snapshot is made of one answer. If that is still the one before, nothing is made.
+    private func runOnOneAnswer() async throws(FetchError) -> Success {
         let store = world.store
         let binding = definition.validatorBinding
-        if let pages = definition.pages, case .http(let source) = definition.source {
-            return try await runPages(pages, of: source, binding: binding)
-        }
         let validators = await store.validators(definition.name, binding: binding)
         var result = try await fetch(validators)
         if case .notModified(let newer) = result, validators != nil {
@@ -38,30 +59,17 @@ struct RunBody: Sendable {
         }
         switch result {
         case .notModified:
-            throw .failed(
-                RunFailure(.content, "the origin says that nothing changed (304), but was not asked whether"))
+            throw .failed(.unaskedNotModified)
         case .content(let content):
-            if let refusal = definition.check.refusal(ofType: content.mediaType) { throw .failed(refusal) }
-            let bytes = try await checked(content.bytes)
-            return try await commit(Snapshot(bytes: bytes, validators: content.validators, binding: binding))
+            return try await commit(try await checked(content), content.validators)
         }
     }
 
-    /// A set of pages has no validators as a whole: all of it is asked for, and compared when it is committed.
-    private func runPages(
-        _ pages: PagesDefinition, of source: HTTPSource, binding: String
-    ) async throws(FetchError) -> Success {
-        let set = try await PageLoader(
-            pages: pages, source: source, world: world, check: definition.check, retry: definition.refresh.retry,
-            jitter: jitter, epoch: epoch, progress: progress, asked: asked, loaded: loaded
-        ).load()
-        let bytes = try await checked(set.items)
-        return try await commit(
-            Snapshot(bytes: bytes, validators: Validators(), binding: binding, truncated: set.truncated))
-    }
-
-    private func commit(_ snapshot: Snapshot) async throws(FetchError) -> Success {
+    private func commit(_ bytes: [UInt8], _ validators: Validators) async throws(FetchError) -> Success {
         if Task.isCancelled { throw .cancelled }
+        let snapshot = Snapshot(
+            bytes: bytes, validators: validators, binding: definition.validatorBinding,
+            truncated: progress.isTruncated)
         do {
             switch try await world.store.commit(snapshot, of: definition) {
             case .changed(let generation): return Success(changed: true, generation: generation)
@@ -77,14 +85,22 @@ struct RunBody: Sendable {
         return try await world.fetcher.fetch(
             FetchRequest(
                 source: definition.source, validators: validators, maxBytes: definition.check.maxBytes, epoch: epoch,
-                progress: progress, asked: asked))
+                progress: progress.track(), asked: { [progress] in progress.countRequest() }))
     }
 
     /// The snapshot that the answer becomes, if it is acceptable.
-    private func checked(_ answer: [UInt8]) async throws(FetchError) -> [UInt8] {
+    private func checked(_ content: FetchedContent) async throws(FetchError) -> [UInt8] {
         let rules = definition.check
-        if let refusal = rules.refusal(ofAnswer: answer.count) { throw .failed(refusal) }
-        var bytes = answer
+        if let refusal = rules.refusal(ofType: content.mediaType) ?? rules.refusal(ofAnswer: content.bytes.count) {
+            throw .failed(refusal)
+        }
+        return try await acceptable(content.bytes)
+    }
+
+    /// The snapshot that the data becomes, if it is acceptable.
+    private func acceptable(_ data: [UInt8]) async throws(FetchError) -> [UInt8] {
+        let rules = definition.check
+        var bytes = data
         if let program = definition.transform {
             bytes = try await world.transformer.transform(bytes, by: program)
         }
@@ -94,4 +110,10 @@ struct RunBody: Sendable {
         }
         return bytes
     }
+}
+
+extension RunFailure {
+    /// An answer that makes no sense without the question.
+    static let unaskedNotModified = RunFailure(
+        .content, "the origin says that nothing changed (304), but was not asked whether")
 }

@@ -243,4 +243,9 @@ package protocol SnapshotStore: Sendable {
     /// Remembers what was spent of a pipeline's budget, instead of what was remembered before.
     func rememberRequests(_ pipeline: String, _ requests: [SpentRequests]) async
     func record(_ run: RunRecord) async
+    /// A part of the snapshots of a pipeline that is put together from many; nil: there is none.
+    func part(_ pipeline: String, _ name: String) async -> StoredPart?
+    /// Remembers parts of the snapshot that was committed last, and of those that are remembered the ones with these
+    /// names. All others are forgotten.
+    func keepParts(_ pipeline: String, _ new: [String: StoredPart], and kept: Set<String>) async
 }

@@ -12,12 +12,12 @@ struct PagesTests {
     func pages(_ pages: String) throws -> PagesDefinition {
         let configuration = load(pipeline: text(pages))
         #expect(texts(configuration.diagnostics) == [])
-        return try #require(configuration.pipelines.first?.pages)
+        return try #require(configuration.pipelines.first?.stage.pages)
     }
 
     @Test("Without the key a source comes as one; with no more than 'next', all its pages are one list")
     func defaults() throws {
-        #expect(load(pipeline: pipeline()).pipelines.first?.pages == nil)
+        #expect(load(pipeline: pipeline()).pipelines.first?.stage.pages == nil)
         #expect(try pages("{next: link}") == PagesDefinition(next: .link))
         let defaults = PagesDefinition(next: .link)
         #expect(defaults.items == "." && defaults.key == nil && defaults.load == .all)
@@ -138,7 +138,7 @@ struct PagesTests {
             searchPath: SearchPath(directories: ["/c"]),
             fileSystem: InMemoryFileSystem(texts: ["/c/pipelines/a.yaml": pipeline(source: source)]))
         let configuration = loader.load()
-        #expect(configuration.pipelines.first?.programs == [".next", ".more[", ".media", ".id"])
+        #expect(configuration.pipelines.first?.programs.map(\.text) == [".next", ".more[", ".media", ".id"])
         let refused = loader.refusing(
             [ProgramFault(pipeline: "a", program: ".more[", message: "no end")], in: configuration)
         #expect(

@@ -276,7 +276,7 @@ struct PipelineFileTests {
             ("https://joe:secret@a.example/", "names a user or a password"),
             ("https://a.example/a b", "holds a space, a control character or one that is not ASCII"),
             ("https://bücher.example/", "holds a space, a control character or one that is not ASCII"),
-            ("https://a.example/{lang}", "holds a brace"),
+            ("https://a.example/{lang}", "has a place for 'lang', and nothing is called so"),
             ("https://a.example/\\", "holds the character '\\'"),
             ("https://a.example/%zz", "has a '%' without two hexadecimal digits"),
             ("https://a.example/#part", "has a fragment, which is never sent"),

@@ -84,8 +84,8 @@ struct PageLoaderTests {
         let executor = SerialTestExecutor()
         let clock: ScriptedClock
         let origin: ScriptedPages
-        private let state = Lock(
-            (result: Result<PageSet, FetchError>?.none, counts: [Int](), bytes: UInt64(0), asked: 0))
+        private let outcome = Lock<Result<PageSet, FetchError>?>(nil)
+        private let progress = RunProgress()
         private let task = Lock<Task<Void, Never>?>(nil)
 
         init(
@@ -99,14 +99,7 @@ struct PageLoaderTests {
                 slots: RunSlots(limit: 1))
             let loader = PageLoader(
                 pages: pages, source: HTTPSource(url: "https://a.example/1", host: "a.example"), world: world,
-                check: check, retry: retry, jitter: Jitter(seed: 3), epoch: 1
-            ) { [self] bytes in
-                state.withLock { $0.bytes = bytes }
-            } asked: { [self] in
-                state.withLock { $0.asked += 1 }
-            } loaded: { [self] count in
-                state.withLock { $0.counts.append(count) }
-            }
+                check: check, retry: retry, jitter: Jitter(seed: 3), epoch: 1, progress: progress)
             task.withLock {
                 $0 = Task(executorPreference: executor) { [self] in
                     let result: Result<PageSet, FetchError>
@@ -115,18 +108,17 @@ struct PageLoaderTests {
                     } catch {
                         result = .failure(error)
                     }
-                    state.withLock { $0.result = result }
+                    outcome.withLock { $0 = result }
                 }
             }
             try executor.runUntilIdle()
         }
 
-        var result: Result<PageSet, FetchError>? { state.withLock { $0.result } }
+        var result: Result<PageSet, FetchError>? { outcome.withLock { $0 } }
         var pageSet: PageSet? { try? result?.get() }
         var text: String? { pageSet.map { String(decoding: $0.items, as: UTF8.self) } }
-        var counts: [Int] { state.withLock { $0.counts } }
-        var bytes: UInt64 { state.withLock { $0.bytes } }
-        var asked: Int { state.withLock { $0.asked } }
+        var loaded: LoadProgress { progress.loaded }
+        var asked: Int { progress.requests }
         var failure: RunFailure? {
             guard case .failure(.failed(let failure)) = result else { return nil }
             return failure
@@ -148,9 +140,9 @@ struct PageLoaderTests {
         ])
         #expect(loading.text == "[1,2,{\"a\":3}]\n")
         #expect(loading.pageSet?.pages == 3 && loading.pageSet?.truncated == false)
-        #expect(loading.counts == [1, 2, 3])
         #expect(loading.asked == 3)
-        #expect(loading.bytes == UInt64("2\n[1,2]\n-\n-\n-0\n[]\n-\n-\n-1\n[{\"a\":3}]\n-\n-\n-".utf8.count))
+        let bytes = UInt64("2\n[1,2]\n-\n-\n-0\n[]\n-\n-\n-1\n[{\"a\":3}]\n-\n-\n-".utf8.count)
+        #expect(loading.loaded == LoadProgress(bytes: bytes, pages: 3))
     }
 
     @Test("A set without items is an empty array")
@@ -224,7 +216,7 @@ struct PageLoaderTests {
             "/2": [.fails(gone)], "/4": [.page(items: "[4]", count: 1)],
         ])
         #expect(once.text == "[3,4]\n")
-        #expect(once.counts == [1, 1, 2])
+        #expect(once.loaded.pages == 2)
         let twice = try Loading(["/1": [.page(items: "[1]", count: 1, links: ["/2"])], "/2": [.fails(gone)]])
         #expect(twice.failure?.message == "page 2: the origin answered 410 Gone")
         #expect(twice.origin.asked == ["/1", "/2", "/1", "/2"])
