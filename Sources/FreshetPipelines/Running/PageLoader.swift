@@ -102,14 +102,13 @@ struct PageLoader: Sendable {
             try await page($0, course)
         }
         for try await page in sequence {
+            // A page after the last one is none.
+            guard let array = page.first else { break }
             count += 1
             loaded(count)
-            for array in page {
-                let inner = array.dropFirst().dropLast()
-                guard !inner.isEmpty else { continue }
-                if items.count > 1 { items.append(UInt8(ascii: ",")) }
-                items += inner
-            }
+            let inner = array.dropFirst().dropLast()
+            if items.count > 1, !inner.isEmpty { items.append(UInt8(ascii: ",")) }
+            items += inner
             guard UInt64(items.count + Self.end.count) <= check.maxBytes else {
                 throw FetchError.failed(
                     RunFailure(

@@ -239,6 +239,7 @@ struct PageLoaderTests {
                 "/1?p=2": [.fails(RunFailure(.refused, "the origin answered 400", status: 400))],
             ], PagesDefinition(next: .page(parameter: "p", first: 1, PageSize(1, pastEnd: 400))))
         #expect(loading.text == "[1]\n")
+        #expect(loading.pageSet?.pages == 1)
     }
 
     @Test("All items together have the size that an answer may have, and no more")
