@@ -142,6 +142,8 @@ extension SourceDefinition {
         case .http(let source): Redaction.url(source.url)
         case .command(let arguments): Redaction.text(arguments.joined(separator: " "))
         case .file(let path): path
+        case .copy(let pipeline, _): "pipeline \(pipeline)"
+        case .joined(let sources): sources.map { "\($0.name): \($0.stage.source.text)" }.joined(separator: ", ")
         }
     }
 }

@@ -111,7 +111,7 @@ struct PipelineVoice: Sendable {
                 level: tell ? .warning : .debug,
                 fields().merging(following(verdict, next)) { $1 })
         case .failed:
-            log.say(.networkSettling, fields())
+            log.say(summary.failure?.kind == .absent ? .runCutShort : .networkSettling, fields())
         case .superseded, .cancelled:
             log.say(.runCutShort, fields())
         }

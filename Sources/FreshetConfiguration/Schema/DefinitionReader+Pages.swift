@@ -11,10 +11,10 @@ extension DefinitionReader {
         guard let entry = parent["pages"] else { return nil }
         switch source {
         case .http, nil: break
-        case .command, .file:
+        case .command, .file, .copy, .joined:
             error(
                 entry.location, parent.path("pages"),
-                "'pages' belongs to a 'url': a file or a program has one answer", remedy: "leave it out")
+                "'pages' belongs to a 'url': other sources have one answer", remedy: "leave it out")
             return nil
         }
         guard let section = section(.pages, "pages", in: parent) else { return nil }

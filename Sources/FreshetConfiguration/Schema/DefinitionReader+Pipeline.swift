@@ -17,13 +17,14 @@ extension DefinitionReader {
         let description = value("description", in: file, .line)
         let stage = stage(in: file)
         let transform = transform(in: file, of: stage)
-        let refresh = refresh(in: file)
+        var refresh = refresh(in: file)
+        refresh.after = predecessorNames
         let check = check(in: file, sources: stage?.all.map(\.source))
         let (cache, cacheLocation) = cache(in: file)
         let cacheFile = cache.flatMap { cache in cacheLocation.map { (cache.file, $0) } }
         guard var stage, let cache else { return (nil, cacheFile) }
         // Of one answer there is one transform, wherever it stands.
-        if stage.each == nil { stage.transform = nil }
+        if stage.each == nil, file["sources"] == nil { stage.transform = nil }
         let definition = PipelineDefinition(
             name: name, description: description, stage: stage, transform: transform, refresh: refresh, check: check,
             cache: cache)
@@ -33,7 +34,7 @@ extension DefinitionReader {
     /// The program for the whole. One that stands beside the only source is the same.
     private mutating func transform(in file: Section, of stage: StageDefinition?) -> String? {
         let transform = value("transform", in: file, .program)
-        guard let stage, stage.each == nil else { return transform }
+        guard let stage, stage.each == nil, file["sources"] == nil else { return transform }
         if let first = file["transform"], stage.transform != nil,
             case .mapping(let entries)? = file["source"]?.value.content,
             let second = entries.first(where: { $0.key == "transform" })
@@ -48,6 +49,12 @@ extension DefinitionReader {
     // MARK: source
 
     private mutating func stage(in file: Section) -> StageDefinition? {
+        if file["sources"] != nil { return joinedStage(in: file) }
+        if let entry = file["combine"] {
+            error(
+                entry.location, "combine", "'combine' belongs to 'sources', and there is one source",
+                remedy: "call it 'transform'")
+        }
         guard file["source"] != nil else {
             missing(
                 file.location, "source", "'source' is missing",
@@ -68,11 +75,11 @@ extension DefinitionReader {
     }
 
     private mutating func source(_ section: Section, among names: [String]) -> SourceDefinition? {
-        let kinds = ["url", "file", "exec"].compactMap { section[$0] }
+        let kinds = ["url", "file", "exec", "pipeline"].compactMap { section[$0] }
         guard let kind = kinds.first else {
             missing(
                 section.location, section.keyPath,
-                "'\(section.name.rawValue)' has none of 'url', 'file' and 'exec'",
+                "'\(section.name.rawValue)' has none of 'url', 'file', 'exec' and 'pipeline'",
                 remedy: "say where the data comes from: url: https://…")
             return nil
         }
@@ -107,6 +114,8 @@ extension DefinitionReader {
             }
         case "file":
             return value("file", in: section, .absolutePath).map { .file($0) }
+        case "pipeline":
+            return upstream(in: section)
         default:
             return command(in: section).map { .command($0) }
         }

@@ -24,7 +24,7 @@ extension DefinitionReader {
         policy.budget = value("budget", in: section, .budget)
         policy.needsNetwork = networkNeed(in: section) ?? policy.needsNetwork
         policy.files = files(in: section)
-        policy.after = after(in: section)
+        after(in: section)
         readStorm(in: section, into: &policy)
         readFreshness(in: section, into: &policy)
         if let retry = self.section(.retry, "retry", in: section) { policy.retry = self.retry(in: retry) }

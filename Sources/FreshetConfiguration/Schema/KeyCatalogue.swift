@@ -74,17 +74,16 @@ package enum KeyCatalogue {
     }
 
     private static let keys: [Section: [String]] = [
-        .pipeline: ["format", "description", "source", "transform", "refresh", "check", "cache"],
-        .source: ["url", "file", "exec", "headers", "credential", "pages", "transform", "each"],
+        .pipeline: ["format", "description", "source", "sources", "combine", "transform", "refresh", "check", "cache"],
+        .source: ["url", "file", "exec", "pipeline", "headers", "credential", "pages", "transform", "each"],
         .pages: ["next", "items", "key", "load", "max", "same-origin"],
         .next: [
             "url", "cursor", "offset", "page", "last-key", "parameter", "more", "first", "size", "size-parameter",
             "total", "past-end",
         ],
         .each: [
-            "as", "key", "concurrency", "on-error", "url", "file", "exec", "headers", "credential", "pages",
-            "transform",
-            "each",
+            "as", "key", "concurrency", "on-error", "url", "file", "exec", "pipeline", "headers", "credential", "pages",
+            "transform", "each",
         ],
         .refresh: [
             "on", "files", "dbus", "after", "every", "random-delay", "quiet", "at-most", "min-interval", "when-running",
@@ -100,7 +99,6 @@ package enum KeyCatalogue {
 
     private static let laterKeys: [Section: [String]] = [
         .pipeline: ["parameters", "on-change"],
-        .source: ["pipeline"],
         .pages: ["sync-token"],
         .refresh: ["honour-origin", "max-age"],
         .check: ["min-items", "shrink"],

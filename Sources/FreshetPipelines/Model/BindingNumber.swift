@@ -34,6 +34,12 @@ extension BindingNumber {
             }
         case .command(let arguments): add("command:\(arguments)")
         case .file(let path): add("file:\(path)")
+        case .copy(let pipeline, let file): add("copy:\(pipeline) \(file)")
+        case .joined(let sources):
+            for source in sources {
+                add("joined:\(source.name)")
+                add(source.stage)
+            }
         }
     }
 

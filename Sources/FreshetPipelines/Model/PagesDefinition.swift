@@ -40,11 +40,8 @@ package struct PagesDefinition: Hashable, Sendable {
         return ofNext.compactMap(\.self) + (items == Self.defaultItems ? [] : [items]) + [key].compactMap(\.self)
     }
 
-    /// The keys below `pages` that lead to a program.
-    package static let programKeys = [
-        ["next", "url"], ["next", "cursor"], ["next", "last-key"], ["next", "more"], ["next", "total"], ["items"],
-        ["key"],
-    ]
+    /// The keys whose values are programs.
+    package static let programKeys = ["url", "cursor", "last-key", "more", "total", "items", "key"]
 
     /// What decides which snapshot becomes of it, as text.
     package var summary: String {

@@ -18,18 +18,7 @@ extension PipelineDefinition {
 
     /// The credentials that its source needs, each with the keys that lead to its name.
     package var credentials: [(name: String, keys: [String])] {
-        var keys = ["source"]
-        var credentials: [(name: String, keys: [String])] = []
-        for source in sources {
-            if case .http(let source) = source {
-                credentials += source.headers.compactMap { header in
-                    guard case .credential(let name, let scheme) = header.value else { return nil }
-                    return (name, keys + (scheme == nil ? ["headers", header.name, "credential"] : ["credential"]))
-                }
-            }
-            keys.append("each")
-        }
-        return credentials
+        stage.credentials(at: ["source"])
     }
 
     private var httpSources: [HTTPSource] {
@@ -40,6 +29,23 @@ extension PipelineDefinition {
     /// far as their names say so. What an origin sends back of them must not be shown either.
     package var plainSecrets: [String] {
         httpSources.flatMap(\.plainSecrets)
+    }
+}
+
+extension StageDefinition {
+    fileprivate func credentials(at keys: [String]) -> [(name: String, keys: [String])] {
+        var credentials: [(name: String, keys: [String])] = []
+        switch source {
+        case .http(let source):
+            credentials += source.headers.compactMap { header in
+                guard case .credential(let name, let scheme) = header.value else { return nil }
+                return (name, keys + (scheme == nil ? ["headers", header.name, "credential"] : ["credential"]))
+            }
+        case .joined(let sources):
+            for source in sources { credentials += source.stage.credentials(at: ["sources", source.name]) }
+        case .command, .file, .copy: break
+        }
+        return credentials + (each?.stage.credentials(at: keys + ["each"]) ?? [])
     }
 }
 

@@ -53,14 +53,31 @@ package enum SourceDefinition: Hashable, Sendable {
     case command([String])
     /// A file of this machine, by its absolute path.
     case file(String)
+    /// The copy that another pipeline keeps, by the name of its file.
+    case copy(of: String, file: String)
+    /// Several, which are asked together and make one JSON object.
+    indirect case joined([JoinedSource])
 
     /// Whether data from here needs the network, unless the configuration says otherwise: a URL does whose host is not
     /// this machine.
     package var needsNetworkByDefault: Bool {
         switch self {
         case .http(let source): !source.isLocal
-        case .command, .file: false
+        case .command, .file, .copy: false
+        case .joined(let sources): sources.contains { $0.stage.all.contains(where: \.source.needsNetworkByDefault) }
         }
+    }
+}
+
+/// One of several sources that are joined.
+package struct JoinedSource: Hashable, Sendable {
+    /// The member of the object that its data becomes.
+    package var name: String
+    package var stage: StageDefinition
+
+    package init(_ name: String, _ stage: StageDefinition) {
+        self.name = name
+        self.stage = stage
     }
 }
 

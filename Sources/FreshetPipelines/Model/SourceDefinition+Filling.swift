@@ -20,7 +20,7 @@ extension SourceDefinition {
         case .command(let arguments):
             // The program itself depends on no value.
             return .command(arguments.prefix(1) + arguments.dropFirst().map { Self.filled($0, value) })
-        case .file:
+        case .file, .copy, .joined:
             return self
         }
     }

@@ -5,7 +5,7 @@ extension SourceDefinition {
         switch self {
         case .http(let source): (try? URLTemplate(source.url))?.places ?? []
         case .command(let arguments): arguments.dropFirst().flatMap(Self.places)
-        case .file: []
+        case .file, .copy, .joined: []
         }
     }
 

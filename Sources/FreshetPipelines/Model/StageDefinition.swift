@@ -19,7 +19,24 @@ package struct StageDefinition: Hashable, Sendable {
     }
 
     /// This stage and those below it, outermost first.
-    package var all: [StageDefinition] { [self] + (each?.stage.all ?? []) }
+    package var all: [StageDefinition] {
+        var stages = [self]
+        if case .joined(let sources) = source { stages += sources.flatMap(\.stage.all) }
+        return stages + (each?.stage.all ?? [])
+    }
+
+    /// The pipelines whose copies it reads, none twice.
+    package var upstreams: [String] {
+        var known: Set<String> = []
+        return all.compactMap {
+            if case .copy(let pipeline, _) = $0.source, known.insert(pipeline).inserted { pipeline } else { nil }
+        }
+    }
+
+    /// One source that is asked once, whose answer may be anything.
+    var isSingle: Bool {
+        if case .joined = source { false } else { each == nil }
+    }
 }
 
 /// A fan-out: one branch for each item of a list, whose results take the items' places.

@@ -253,7 +253,9 @@ struct PageMachine: Sendable {
             guard failures <= Self.retryLimit, pause <= Self.longestPause else { return .fail }
             let ceiling = BackOff.ceiling(after: failures, policy: retry)
             return .again(after: max(pause, jitter.duration(upTo: ceiling)))
-        case (.certificateDate, _), (.refused, _), (.content, _), (.local, _), (.deadline, _): return .fail
+        // Another attempt would change nothing.
+        case (.certificateDate, _), (.refused, _), (.content, _), (.local, _), (.absent, _), (.deadline, _):
+            return .fail
         }
     }
 

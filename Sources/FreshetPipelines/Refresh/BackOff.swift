@@ -17,7 +17,7 @@ enum BackOff {
         switch kind {
         case .refused:
             max(policy.every ?? .zero, leastAfterRefusal)
-        case .connection, .transient, .certificateDate, .content, .local, .deadline:
+        case .connection, .transient, .certificateDate, .content, .local, .absent, .deadline:
             jitter.duration(upTo: ceiling(after: failures, policy: policy.retry))
         }
     }

@@ -225,6 +225,8 @@ extension RefreshMachine {
             retryAfter = until
             actions.append(.rememberRetryAfter(until))
         }
+        // No attempt helps before the other pipeline has a copy, and then its signal comes.
+        if failure.kind == .absent { return finish(run, .failed, failure: failure, counts: false, now) }
         let wanted = Wanted(causes: run.wanted.causes)
         if failure.kind == .connection, settings.needsNetwork, partial == nil {
             if !network.state.reachable {
@@ -268,7 +270,7 @@ extension RefreshMachine {
         switch outcome {
         case .changed, .unchanged:
             answer(run.requests, .ended(summary))
-        case .failed where counts || run.wanted.urgency == .forced:
+        case .failed where counts || run.wanted.urgency == .forced || failure?.kind == .absent:
             // Who forced a run wants to know what came of it, not to wait for the network.
             answer(run.requests, .ended(summary))
         case .cancelled:

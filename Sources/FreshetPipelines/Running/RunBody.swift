@@ -18,7 +18,7 @@ struct RunBody: Sendable {
 
     /// Runs until it has an outcome. A commit that has begun is not cancelled.
     func run() async throws(FetchError) -> Success {
-        if definition.stage.each != nil { return try await runOnTree() }
+        guard definition.stage.isSingle else { return try await runOnTree() }
         guard let pages = definition.stage.pages, case .http(let source) = definition.source else {
             return try await runOnOneAnswer()
         }

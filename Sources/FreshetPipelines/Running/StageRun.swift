@@ -13,6 +13,17 @@ struct StageRun: Sendable {
     /// For what is left to chance.
     let seed: UInt64
     let parts: PartsDesk
+    /// The copies of other pipelines that were read.
+    private let copies = CopyLog()
+
+    private struct CopyRead {
+        var source: SourceDefinition
+        var validators: Validators
+    }
+
+    private final class CopyLog: Sendable {
+        let read = Lock<[CopyRead]>([])
+    }
 
     init(
         _ definition: PipelineDefinition, _ world: PipelineWorld, epoch: UInt64, progress: RunProgress, seed: UInt64
@@ -40,11 +51,71 @@ struct StageRun: Sendable {
     private func value(
         of stage: StageDefinition, in scope: StageScope, onError: EachDefinition.OnError = .fail
     ) async throws(FetchError) -> Value {
-        var value = try await data(of: stage, in: scope, onError: onError)
+        var value: Value
+        if case .joined(let sources) = stage.source {
+            value = try await joined(sources, by: stage.transform, in: scope)
+        } else {
+            value = try await data(of: stage, in: scope, onError: onError)
+        }
         guard let each = stage.each else { return value }
         let items = try await each.items(of: value.json, by: world.transformer, with: scope.variables)
         value.json = try await branches(items, of: each, in: scope)
         return value
+    }
+
+    // MARK: Several sources
+
+    /// So often sources are read again because a copy among them was replaced meanwhile.
+    private static let readings = 5
+
+    /// The data of sources that are asked together. The copies of other pipelines among them are those of one moment: none
+    /// was replaced while another one was read.
+    private func joined(
+        _ sources: [JoinedSource], by program: String?, in scope: StageScope
+    ) async throws(FetchError) -> Value {
+        for _ in 0..<Self.readings {
+            copies.read.withLock { $0 = [] }
+            let value = try await joinedOnce(sources, by: program, in: scope)
+            let read = copies.read.withLock { $0 }
+            if read.count < 2 { return value }
+            if try await areUnchanged(read) { return value }
+        }
+        throw .failed(RunFailure(.local, "the copies that are joined change faster than they can be read"))
+    }
+
+    private func areUnchanged(_ read: [CopyRead]) async throws(FetchError) -> Bool {
+        for copy in read {
+            guard case .notModified = try await fetch(copy.source, copy.validators) else { return false }
+        }
+        return true
+    }
+
+    /// An object with a member for each.
+    private func joinedOnce(
+        _ sources: [JoinedSource], by program: String?, in scope: StageScope
+    ) async throws(FetchError) -> Value {
+        let members = sources.map { source in
+            Emitter<[UInt8], FetchError>.once { () throws(FetchError) in
+                var inner = scope
+                inner.path.append(source.name)
+                do throws(FetchError) {
+                    return try await self.value(of: source.stage, in: inner).json
+                } catch {
+                    throw error.of("source '\(source.name)'")
+                }
+            }
+        }
+        var values: [[UInt8]]?
+        for try await row in accumulateLatestMany(members) { values = row }
+        guard let values, values.count == sources.count, !Task.isCancelled else { throw .cancelled }
+        var object = Array("{".utf8)
+        for (source, value) in zip(sources, values) {
+            if object.count > 1 { object.append(UInt8(ascii: ",")) }
+            object += Array("\"\(source.name)\":".utf8) + value
+        }
+        object.append(UInt8(ascii: "}"))
+        guard let program else { return Value(json: object) }
+        return Value(json: try await evaluate(program, over: object, in: scope))
     }
 
     // MARK: One source
@@ -61,7 +132,7 @@ struct StageRun: Sendable {
                 let set = try await loadPages(pages, of: source, with: scope.variables, seed: scope.seed(from: seed))
                 let part = StoredPart(
                     binding: binding, validators: Validators(),
-                    value: try await json(of: set.items, by: stage, in: scope))
+                    value: try await evaluate(stage.transform ?? ".", over: set.items, in: scope))
                 parts.put(part, at: scope.path)
                 return Value(json: part.value)
             }
@@ -75,8 +146,10 @@ struct StageRun: Sendable {
                 } else {
                     parts.keep(at: scope.path)
                 }
+                note(source, part.validators)
                 return Value(json: part.value)
             case .content(let content):
+                note(source, content.validators)
                 let part = StoredPart(
                     binding: binding, validators: content.validators,
                     value: try await json(of: content, by: stage, in: scope))
@@ -90,6 +163,11 @@ struct StageRun: Sendable {
             parts.keep(at: scope.path)
             return Value(json: before.value, staleness: failure)
         }
+    }
+
+    private func note(_ source: SourceDefinition, _ validators: Validators) {
+        guard case .copy = source else { return }
+        copies.read.withLock { $0.append(CopyRead(source: source, validators: validators)) }
     }
 
     private func filled(_ source: SourceDefinition, in scope: StageScope) throws(FetchError) -> SourceDefinition {
@@ -134,15 +212,15 @@ struct StageRun: Sendable {
         if let refusal = rules.refusal(ofType: content.mediaType) ?? rules.refusal(ofAnswer: content.bytes.count) {
             throw .failed(refusal)
         }
-        return try await json(of: content.bytes, by: stage, in: scope)
+        return try await evaluate(stage.transform ?? ".", over: content.bytes, in: scope)
     }
 
-    private func json(
-        of answer: [UInt8], by stage: StageDefinition, in scope: StageScope
+    /// The one JSON text that a program makes.
+    private func evaluate(
+        _ program: String, over input: [UInt8], in scope: StageScope
     ) async throws(FetchError) -> [UInt8] {
-        let program = stage.transform ?? "."
         let values = try await world.transformer.values(
-            of: answer, by: "(\(program)\n) | tojson", variables: scope.variables)
+            of: input, by: "(\(program)\n) | tojson", variables: scope.variables)
         guard let value = values.first, values.count == 1 else {
             throw .failed(
                 RunFailure(.content, "a part needs one JSON text, and there are \(values.count) (\(program))"))
@@ -211,7 +289,7 @@ struct StageRun: Sendable {
             return value.staleness.map { .previous(value.json, $0) } ?? .value(value.json)
         } catch {
             guard case .failed(let failure) = error, failure.isOfOneBranch, each.onError != .fail else {
-                throw error.at(scope.path)
+                throw error.of("branch '\(BranchFailure.text(scope.path))'")
             }
             return .failed(failure)
         }
@@ -269,7 +347,7 @@ extension EachDefinition.OnError {
         guard self == .null || self == .omit else { return false }
         return switch failure.kind {
         case .refused, .content: true
-        case .connection, .transient, .certificateDate, .local, .deadline: false
+        case .connection, .transient, .certificateDate, .local, .absent, .deadline: false
         }
     }
 }
@@ -288,10 +366,10 @@ extension RunFailure {
 }
 
 extension FetchError {
-    /// The failure of a branch as that of the run.
-    fileprivate func at(_ path: [String]) -> FetchError {
-        guard case .failed(var failure) = self, !failure.message.hasPrefix("branch ") else { return self }
-        failure.message = "branch '\(BranchFailure.text(path))': \(failure.message)"
+    /// The failure of a part as that of the run. Of parts within each other the innermost is named: its path says all.
+    fileprivate func of(_ part: String) -> FetchError {
+        guard case .failed(var failure) = self, !failure.message.hasPrefix("branch '") else { return self }
+        failure.message = "\(part): \(failure.message)"
         return .failed(failure)
     }
 }

@@ -120,7 +120,7 @@ struct PagesTests {
     func otherSources() {
         #expect(
             faults("source: {file: /x, pages: {next: link}}\ncache: {file: jwks.json}\n") == [
-                "jwks.yaml:1:20: error: 'pages' belongs to a 'url': a file or a program has one answer; leave it out"
+                "jwks.yaml:1:20: error: 'pages' belongs to a 'url': other sources have one answer; leave it out"
             ])
     }
 

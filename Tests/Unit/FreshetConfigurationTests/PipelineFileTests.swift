@@ -243,7 +243,7 @@ struct PipelineFileTests {
     @Test(
         "Sources that cannot be meant are refused",
         arguments: [
-            ("{}", "'source' has none of 'url', 'file' and 'exec'"),
+            ("{}", "'source' has none of 'url', 'file', 'exec' and 'pipeline'"),
             ("{url: https://a.example/, file: /x}", "'file' and 'url' exclude each other"),
             ("{file: x}", "'file' has to be an absolute path, not 'x'"),
             ("{file: /x/}", "'file' names a directory"),
