@@ -9,10 +9,14 @@ package struct Generation: Hashable, Sendable {
     package var run: Int64?
     /// The file that people read, by absolute path.
     package var path: String
+    /// The source had more than was asked for.
+    package var truncated: Bool
 
     package init(
-        number: Int64, digest: ContentDigest, size: Int64, committedAt: WallTime, run: Int64?, path: String
+        number: Int64, digest: ContentDigest, size: Int64, committedAt: WallTime, run: Int64?, path: String,
+        truncated: Bool = false
     ) {
+        self.truncated = truncated
         self.number = number
         self.digest = digest
         self.size = size

@@ -49,9 +49,10 @@ extension LocalCache {
         try onFiles { (files) throws(SystemCallError) in try files.unlink(candidate.path) }
         var generation = offer.generation
         generation.identity = try setAccess(of: offer, to: destination)
+        generation.truncated = candidate.truncated
         let (row, id) = (generation, offer.pipeline.id)
         try transaction { (index) throws(SQLiteError) in
-            if row.identity != offer.generation.identity { try index.put(row, of: id) }
+            if row != offer.generation { try index.put(row, of: id) }
             try index.put(validators, for: row.content.digest, of: id)
             try index.recordSuccess(of: id, at: now)
         }
@@ -120,7 +121,7 @@ extension LocalCache {
             }
             generation = IndexedGeneration(
                 content: content, committedAt: restored?.committedAt ?? now, run: restored?.run ?? run,
-                identity: identity)
+                identity: identity, truncated: candidate.truncated)
             let surplus = try transaction { (index) throws(SQLiteError) in
                 try index.put(generation, of: pipeline.id)
                 try index.setCurrent(content, of: pipeline.id)

@@ -129,7 +129,7 @@ extension LocalCache {
             let known = indexed.generations.first { $0.content == content }
             current = IndexedGeneration(
                 content: content, committedAt: known?.committedAt ?? WallTime(nanoseconds: identity.modified),
-                run: known?.run, identity: identity)
+                run: known?.run, identity: identity, truncated: known?.truncated ?? false)
         }
         var adopted: [IndexedGeneration] = []
         for content in plan.adopted {

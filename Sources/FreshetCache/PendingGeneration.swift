@@ -65,10 +65,11 @@ package final class PendingGeneration: Sendable {
     ///
     /// - Parameters:
     ///   - validators: what the origin said about the pages that went into the content.
+    ///   - truncated: the source had more than was asked for.
     ///   - run: the run's number.
     ///   - now: the time of the check.
     package func commit(
-        validators: [Validators] = [], run: Int64? = nil, at now: WallTime
+        validators: [Validators] = [], truncated: Bool = false, run: Int64? = nil, at now: WallTime
     ) throws(CacheError) -> CommitOutcome {
         // The writer is taken out: who comes second finds it finished.
         guard let taken = writer.withLock({ $0.take() }) else { throw .finished }
@@ -81,7 +82,8 @@ package final class PendingGeneration: Sendable {
             try? cache.fileSystem.unlink(path)
             throw error
         }
-        let candidate = Candidate(descriptor: descriptor, path: path, token: token, digest: digest, size: size)
+        let candidate = Candidate(
+            descriptor: descriptor, path: path, token: token, digest: digest, size: size, truncated: truncated)
         return try cache.commit(candidate, to: destination, validators: validators, run: run, at: now)
     }
 
@@ -128,4 +130,5 @@ struct Candidate: Sendable {
     var token: UInt64
     var digest: ContentDigest
     var size: Int64
+    var truncated = false
 }

@@ -35,7 +35,9 @@ extension PipelineDefinition {
 
 extension StageDefinition {
     fileprivate func programs(among names: [String]) -> [ProgramText] {
-        let own = [transform, each?.key].compactMap { $0.map { ProgramText($0, variables: names) } }
+        let own = ((pages?.programs ?? []) + [transform, each?.key].compactMap(\.self)).map {
+            ProgramText($0, variables: names)
+        }
         let joined =
             if case .joined(let sources) = source { sources.flatMap { $0.stage.programs(among: names) } } else {
                 [ProgramText]()
@@ -47,7 +49,8 @@ extension StageDefinition {
 
 extension ConfigurationLoader {
     /// The keys whose values are programs, wherever they stand.
-    private static let programKeys: Set<String> = ["transform", "combine", "jq", "key"]
+    private static let programKeys: Set<String> = Set(["transform", "combine", "jq", "key"]).union(
+        PagesDefinition.programKeys)
 
     /// The configuration without the pipelines whose programs have faults, and with a diagnostic for each fault.
     ///

@@ -31,13 +31,15 @@ package enum ControlInterface {
         type Outcome (changed, unchanged, failed, superseded, cancelled)
 
         # A committed copy. The file at path is readable with its own permissions; contents do not cross this socket.
+        # Truncated is true if the source had more pages than its limit allows.
         type Generation (
           number: int,
           size: int,
           digest: string,
           committedAt: int,
           path: string,
-          mediaType: ?string
+          mediaType: ?string,
+          truncated: ?bool
         )
 
         # One signal's share in a run: how often it fired, when first and last, and what for in words. Number is that of the
@@ -120,6 +122,7 @@ package enum ControlInterface {
           waitingFor: ?WaitingFor,
           waitingUntil: ?int,
           loadedBytes: ?int,
+          loadedPages: ?int,
           endedBranches: ?int,
           knownBranches: ?int,
           freshness: ?Freshness,

@@ -50,7 +50,7 @@ struct CacheStore: SnapshotStore {
                 try pending.write(snapshot.bytes)
                 let outcome = try pending.commit(
                     validators: [Validators(snapshot.validators, binding: snapshot.binding)].compactMap(\.self),
-                    at: WallTime(microseconds: WallClock.now))
+                    truncated: snapshot.truncated, at: WallTime(microseconds: WallClock.now))
                 // What is remembered only; the copy is what counts.
                 attempt(definition.name, else: ()) { () throws(CacheError) in
                     try remember(snapshot.binding, of: definition.name)
@@ -231,7 +231,7 @@ extension OfferedGeneration {
         self.init(
             number: UInt64(clamping: generation.number), size: UInt64(clamping: generation.size),
             digest: generation.digest.description, committedAt: generation.committedAt.microseconds,
-            path: generation.path)
+            path: generation.path, truncated: generation.truncated)
     }
 }
 

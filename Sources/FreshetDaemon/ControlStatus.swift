@@ -23,6 +23,7 @@ extension FreshetControl.PipelineStatus {
             state: PipelineState(status.activity), waitingFor: wait.map { WaitingReason($0.reason) },
             waitingUntil: wait?.until.map(WallClock.microseconds(at:)),
             loadedBytes: progress.map { Int64(clamping: $0.bytes) },
+            loadedPages: progress.flatMap { $0.pages > 0 ? Int64($0.pages) : nil },
             endedBranches: branches.map { Int64($0.endedBranches) }, knownBranches: branches.map { Int64($0.branches) },
             freshness: status.freshness.map(FreshetControl.Freshness.init),
             generation: status.generation.map(GenerationStatus.init), lastCheck: status.lastCheck,
@@ -76,7 +77,8 @@ extension GenerationStatus {
     init(_ generation: OfferedGeneration) {
         self.init(
             number: Int64(clamping: generation.number), size: Int64(clamping: generation.size),
-            digest: generation.digest, committedAt: generation.committedAt, path: generation.path)
+            digest: generation.digest, committedAt: generation.committedAt, path: generation.path,
+            truncated: generation.truncated ? true : nil)
     }
 }
 

@@ -20,6 +20,7 @@ enum JournalMessage: String, CaseIterable {
     case changed = "66f71c85b7f24bbaaa0c0a4d5d7ec04a"
     case unchanged = "533d72ca7a914d4f9b91600b7869027c"
     case failed = "257972dd68734f17ae756b6dc5ace42b"
+    case truncated = "e8bbb4b6729e4721b5561f27718ccfc3"
     case branchesFailed = "65eb441326b94b45a6a73beca22a34fe"
     case recovered = "f82d38fe28324e70bfd953fbd9ec25b2"
     case summary = "80e0832f01dd414d8552afb344a7acc2"
@@ -78,8 +79,8 @@ enum JournalMessage: String, CaseIterable {
             .proven:
             .info
         case .raised, .cacheMended, .logLevel, .socketMended, .logindMissing, .busUnheard, .unproven: .notice
-        case .failed, .branchesFailed, .notRun, .parametersDropped, .indexRebuilt, .networkUnknown, .fileUnwatched,
-            .more, .lost:
+        case .failed, .truncated, .branchesFailed, .notRun, .parametersDropped, .indexRebuilt, .networkUnknown,
+            .fileUnwatched, .more, .lost:
             .warning
         case .reloadRefused, .configurationFault, .faultyPipeline, .cacheTrouble, .socketLost: .error
         case .cannotStart, .controlFailed: .critical
@@ -102,6 +103,7 @@ enum JournalMessage: String, CaseIterable {
         case .changed: "changed"
         case .unchanged: "unchanged"
         case .failed: "failed, keeping the copy: {error}"
+        case .truncated: "the copy is truncated: the source has more pages than pages.max allows"
         case .branchesFailed: "a part of the copy is not new: {error}"
         case .recovered: "recovered"
         case .summary:

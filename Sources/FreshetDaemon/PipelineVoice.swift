@@ -38,7 +38,7 @@ struct PipelineVoice: Sendable {
             log.say(.runStarted, [.run: .stringConvertible(order.run), .causes: .string(order.causes.summary)])
             events.publish(.runStarted(RunStatus(order), of: name, at: WallClock.now))
         case .runEnded(let summary, let next):
-            ended(summary, next: next, hasCopy: generation != nil)
+            ended(summary, next: next, of: generation)
             events.publish(
                 .runEnded(
                     RunStatus(summary), of: name,
@@ -69,7 +69,7 @@ struct PipelineVoice: Sendable {
         return fields
     }
 
-    private mutating func ended(_ summary: RunSummary, next: PlannedRun?, hasCopy: Bool) {
+    private mutating func ended(_ summary: RunSummary, next: PlannedRun?, of generation: OfferedGeneration?) {
         func fields() -> [JournalField: Logger.MetadataValue] {
             var fields: [JournalField: Logger.MetadataValue] = [
                 .run: .stringConvertible(summary.run), .causes: .string(summary.causes.summary),
@@ -94,6 +94,11 @@ struct PipelineVoice: Sendable {
             } else {
                 log.say(.unchanged, fields())
             }
+            if hasChanged, let generation, generation.truncated, generation.number == summary.generation {
+                log.say(
+                    .truncated,
+                    [.run: .stringConvertible(summary.run), .generation: .stringConvertible(generation.number)])
+            }
             if summary.failure != nil {
                 let verdict = news.failed(at: summary.ended)
                 log.say(
@@ -104,7 +109,8 @@ struct PipelineVoice: Sendable {
             let verdict = news.failed(at: summary.ended)
             let tell = desk.ended(name, summary, NewsWaves.News(outcome: .failed, isNews: verdict != .passOver))
             log.say(
-                .failed, text: hasCopy ? nil : "failed, there is no copy yet: {error}", level: tell ? .warning : .debug,
+                .failed, text: generation != nil ? nil : "failed, there is no copy yet: {error}",
+                level: tell ? .warning : .debug,
                 fields().merging(following(verdict, next)) { $1 })
         case .failed:
             log.say(summary.failure?.kind == .absent ? .runCutShort : .networkSettling, fields())

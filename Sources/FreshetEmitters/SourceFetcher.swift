@@ -44,4 +44,12 @@ package struct SourceFetcher: Fetching {
             preconditionFailure("several sources are no one source")
         }
     }
+
+    package func resolve(_ reference: String, against base: String) -> WebAddress? {
+        guard let location = Location(base)?.resolving(reference) else { return nil }
+        let origin = location.origin
+        return WebAddress(
+            url: location.url, host: origin.hostForPeople,
+            origin: "\(origin.scheme)://\(origin.host):\(origin.port)")
+    }
 }

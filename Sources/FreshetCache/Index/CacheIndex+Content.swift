@@ -17,11 +17,13 @@ struct IndexedGeneration: Hashable, Sendable {
     var run: Int64?
     /// The reader's file as it was when this generation was committed or last verified.
     var identity: FileIdentity
+    /// The source had more than was asked for.
+    var truncated = false
 
     func generation(path: String) -> Generation {
         Generation(
             number: content.number, digest: content.digest, size: identity.size, committedAt: committedAt, run: run,
-            path: path)
+            path: path, truncated: truncated)
     }
 }
 
@@ -68,7 +70,7 @@ extension CacheIndex {
     mutating func generations(of pipeline: Int64) throws(SQLiteError) -> [IndexedGeneration] {
         try database.rows(
             """
-            SELECT number, digest, size, committed_at, run, inode, modified, changed FROM generations
+            SELECT number, digest, size, committed_at, run, inode, modified, changed, truncated FROM generations
             WHERE pipeline = ? ORDER BY number
             """, .integer(pipeline), read: Self.generation
         ).compactMap { $0 }
@@ -78,10 +80,10 @@ extension CacheIndex {
     mutating func generations() throws(SQLiteError) -> [Int64: [IndexedGeneration]] {
         let rows = try database.rows(
             """
-            SELECT number, digest, size, committed_at, run, inode, modified, changed, pipeline FROM generations
+            SELECT number, digest, size, committed_at, run, inode, modified, changed, truncated, pipeline FROM generations
             ORDER BY pipeline, number
             """
-        ) { (pipeline: $0.integer(8), generation: Self.generation($0)) }
+        ) { (pipeline: $0.integer(9), generation: Self.generation($0)) }
         var result: [Int64: [IndexedGeneration]] = [:]
         for (pipeline, generation) in rows {
             if let generation { result[pipeline, default: []].append(generation) }
@@ -92,7 +94,7 @@ extension CacheIndex {
     mutating func generation(_ number: Int64, of pipeline: Int64) throws(SQLiteError) -> IndexedGeneration? {
         try database.row(
             """
-            SELECT number, digest, size, committed_at, run, inode, modified, changed FROM generations
+            SELECT number, digest, size, committed_at, run, inode, modified, changed, truncated FROM generations
             WHERE pipeline = ? AND number = ?
             """, .integer(pipeline), .integer(number), read: Self.generation
         ) ?? nil
@@ -102,13 +104,14 @@ extension CacheIndex {
         try database.run(
             """
             INSERT OR REPLACE INTO generations
-                (pipeline, number, digest, size, committed_at, run, inode, modified, changed)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+                (pipeline, number, digest, size, committed_at, run, inode, modified, changed, truncated)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             .integer(pipeline), .integer(generation.content.number), .blob(generation.content.digest.bytes),
             .integer(generation.identity.size), .integer(generation.committedAt.nanoseconds),
             SQLiteValue(generation.run), .integer(Int64(bitPattern: generation.identity.inode)),
-            .integer(generation.identity.modified), .integer(generation.identity.changed))
+            .integer(generation.identity.modified), .integer(generation.identity.changed),
+            .integer(generation.truncated ? 1 : 0))
         try database.run(
             "UPDATE pipelines SET last_number = max(last_number, ?) WHERE id = ?",
             .integer(generation.content.number), .integer(pipeline))
@@ -149,6 +152,7 @@ extension CacheIndex {
             run: row.optionalInteger(4),
             identity: FileIdentity(
                 inode: UInt64(bitPattern: row.integer(5)), size: row.integer(2), modified: row.integer(6),
-                changed: row.integer(7)))
+                changed: row.integer(7)),
+            truncated: row.integer(8) != 0)
     }
 }

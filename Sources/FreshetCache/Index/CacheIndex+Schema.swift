@@ -89,6 +89,10 @@ extension CacheIndex {
             PRIMARY KEY (pipeline, name)
         ) STRICT, WITHOUT ROWID;
         """,
+        // 5. Whether the source had more than was asked for.
+        """
+        ALTER TABLE generations ADD COLUMN truncated INTEGER NOT NULL DEFAULT 0;
+        """,
     ]
 
     /// The newest format that this version knows.

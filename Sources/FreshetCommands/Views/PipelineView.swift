@@ -22,7 +22,8 @@ struct PipelineView {
             add(
                 "Copy",
                 "generation \(generation.number), \(SizeText.bytes(generation.size)), "
-                    + "since \(times.both(generation.committedAt))")
+                    + "since \(times.both(generation.committedAt))"
+                    + (generation.truncated == true ? ", truncated: there are more pages" : ""))
             add("File", generation.path)
         } else {
             add("Copy", "none yet")
@@ -72,6 +73,7 @@ struct PipelineView {
             text += pipeline.state == .waiting ? " for \(reason)" : ", waits for \(reason)"
         }
         if let until = pipeline.waitingUntil { text += ", \(times.relative(until))" }
+        if let pages = pipeline.loadedPages { text += ", \(Count.text(pages, "page"))" }
         if let known = pipeline.knownBranches, let ended = pipeline.endedBranches {
             text += ", \(ended) of \(known) branches"
         }
@@ -131,7 +133,7 @@ struct PipelineView {
         return [
             Table.Cell(pipeline.name),
             Table.Cell(state, style),
-            Table.Cell(pipeline.generation.map { String($0.number) } ?? "-"),
+            Table.Cell(pipeline.generation.map { "\($0.number)\($0.truncated == true ? " (truncated)" : "")" } ?? "-"),
             Table.Cell(pipeline.generation.map { SizeText.bytes($0.size) } ?? "-"),
             Table.Cell(pipeline.lastCheck.map(times.relative) ?? "-"),
             Table.Cell(pipeline.nextRun.map { times.relative($0.at) } ?? "-"),

@@ -69,9 +69,10 @@ extension DefinitionReader {
     /// - Parameter names: of the items around it.
     mutating func stage(_ section: Section, among names: [String]) -> StageDefinition? {
         let source = source(section, among: names)
+        let pages = pages(of: source, in: section)
         let transform = value("transform", in: section, .program)
         let each = each(in: section, among: names)
-        return source.map { StageDefinition($0, transform: transform, each: each) }
+        return source.map { StageDefinition($0, pages: pages, transform: transform, each: each) }
     }
 
     private mutating func source(_ section: Section, among names: [String]) -> SourceDefinition? {

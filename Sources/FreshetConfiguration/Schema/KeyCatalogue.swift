@@ -2,7 +2,7 @@
 package enum KeyCatalogue {
     /// A mapping of the format.
     package enum Section: String, CaseIterable, Hashable, Sendable {
-        case pipeline, source, each, credential, refresh, dbus, retry
+        case pipeline, source, pages, next, each, credential, refresh, dbus, retry
         case needsNetwork = "needs-network"
         case check, cache, daemon
         /// One parameter.
@@ -15,6 +15,8 @@ package enum KeyCatalogue {
             case .credential: "source.credential"
             case .dbus, .retry, .needsNetwork: "refresh.\(rawValue)"
             case .parameter: "parameters.NAME"
+            case .pages: "source.pages"
+            case .next: "source.pages.next"
             case .each: "source.each"
             case .source, .refresh, .check, .cache: rawValue
             }
@@ -83,12 +85,17 @@ package enum KeyCatalogue {
         .parameter: ["default", "choices", "pattern", "quiet"],
         .source: [
             "url", "file", "exec", "pipeline", "headers", "credential", "method", "body", "content-type", "unix-socket",
-            "client-certificate", "client-key", "certificate-authority", "transform", "each",
+            "client-certificate", "client-key", "certificate-authority", "pages", "transform", "each",
+        ],
+        .pages: ["next", "items", "key", "load", "max", "same-origin"],
+        .next: [
+            "url", "cursor", "offset", "page", "last-key", "parameter", "more", "first", "size", "size-parameter",
+            "total", "past-end",
         ],
         .each: [
             "as", "key", "concurrency", "on-error", "url", "file", "exec", "pipeline", "headers", "credential",
             "method", "body", "content-type", "unix-socket", "client-certificate", "client-key",
-            "certificate-authority", "transform", "each",
+            "certificate-authority", "pages", "transform", "each",
         ],
         .credential: ["name", "as", "header"],
         .refresh: [
@@ -105,8 +112,7 @@ package enum KeyCatalogue {
 
     private static let laterKeys: [Section: [String]] = [
         .pipeline: ["on-change"],
-        .source: ["pages"],
-        .each: ["pages"],
+        .pages: ["sync-token"],
         .refresh: ["honour-origin", "max-age"],
         .check: ["min-items", "shrink"],
         .cache: ["key", "files", "max-age"],

@@ -60,9 +60,12 @@ package struct GenerationStatus: Codable, Hashable, Sendable {
     /// The path that people read.
     package var path: String
     package var mediaType: String?
+    /// True if the source had more pages than its limit allows.
+    package var truncated: Bool?
 
     package init(
-        number: Int64, size: Int64, digest: String, committedAt: Int64, path: String, mediaType: String? = nil
+        number: Int64, size: Int64, digest: String, committedAt: Int64, path: String, mediaType: String? = nil,
+        truncated: Bool? = nil
     ) {
         self.number = number
         self.size = size
@@ -70,6 +73,7 @@ package struct GenerationStatus: Codable, Hashable, Sendable {
         self.committedAt = committedAt
         self.path = path
         self.mediaType = mediaType
+        self.truncated = truncated
     }
 }
 
@@ -206,6 +210,8 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
     package var waitingUntil: Int64?
     /// Bytes of the run under way so far.
     package var loadedBytes: Int64?
+    /// Pages of the run under way so far; nil if it has none.
+    package var loadedPages: Int64?
     /// Branches of the run under way that have ended, and those known so far; nil: it has none.
     package var endedBranches: Int64?
     package var knownBranches: Int64?
@@ -230,7 +236,7 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
     package init(
         name: String, description: String? = nil, source: String, state: PipelineState,
         waitingFor: WaitingReason? = nil, waitingUntil: Int64? = nil, loadedBytes: Int64? = nil,
-        endedBranches: Int64? = nil, knownBranches: Int64? = nil,
+        loadedPages: Int64? = nil, endedBranches: Int64? = nil, knownBranches: Int64? = nil,
         freshness: Freshness? = nil, generation: GenerationStatus? = nil, lastCheck: Int64? = nil,
         lastRun: RunStatus? = nil, lastCauses: [CauseStatus] = [], nextRun: NextRun? = nil,
         failure: FailureStatus? = nil, budget: BudgetStatus? = nil, branches: BranchesStatus? = nil,
@@ -243,6 +249,7 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
         self.waitingFor = waitingFor
         self.waitingUntil = waitingUntil
         self.loadedBytes = loadedBytes
+        self.loadedPages = loadedPages
         self.endedBranches = endedBranches
         self.knownBranches = knownBranches
         self.freshness = freshness

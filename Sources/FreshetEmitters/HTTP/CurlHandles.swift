@@ -104,6 +104,19 @@ final class EasyHandle {
         }
         return header?.pointee.value.map { String(cString: $0) }
     }
+
+    /// The header fields of that name in the last answer, in their order, the first so many.
+    func headers(_ name: String, atMost limit: Int) -> [String] {
+        var values: [String] = []
+        var header: UnsafeMutablePointer<curl_header>?
+        while values.count < limit,
+            curl_easy_header(raw, name, values.count, UInt32(CURLH_HEADER), -1, &header) == CURLHE_OK,
+            let value = header?.pointee.value
+        {
+            values.append(String(cString: value))
+        }
+        return values
+    }
 }
 
 /// The owner of a multi handle: the requests under way, their connections and the name-service answers that they share.

@@ -37,19 +37,20 @@ struct HTTPAnswer: Hashable, Sendable {
         let pause = retryAfter.flatMap { RetryAfter.parse($0, now: now) }
         switch status {
         case 202:
-            return .failure(RunFailure(.transient, "\(answered): it has no answer yet", retryAfter: pause))
+            return .failure(
+                RunFailure(.transient, "\(answered): it has no answer yet", retryAfter: pause, status: status))
         case 206:
-            return .failure(RunFailure(.content, "\(answered), but it was not asked for a part"))
+            return .failure(RunFailure(.content, "\(answered), but it was not asked for a part", status: status))
         case 200..<300:
             return .content
         case 304 where wasConditional:
             return .notModified
         case 304:
-            return .failure(RunFailure(.content, "\(answered) to a request that was not conditional"))
+            return .failure(RunFailure(.content, "\(answered) to a request that was not conditional", status: status))
         case 416 where wasForRest:
             // As a refusal it would silence the pipeline for an hour; the whole is still to be had.
             return .failure(
-                RunFailure(.transient, "\(answered) when asked for the rest of a body", retryAfter: pause))
+                RunFailure(.transient, "\(answered) when asked for the rest of a body", retryAfter: pause, status: status))
         case 401, 403:
             let remedy =
                 switch identity {
@@ -62,13 +63,13 @@ struct HTTPAnswer: Hashable, Sendable {
                         + "started; after a rotation, systemctl restart freshetd"
                 case .withheld: "the source redirects there, and its headers are sent to its own origin only"
                 }
-            return .failure(RunFailure(.refused, "\(answered): \(remedy)", retryAfter: pause))
+            return .failure(RunFailure(.refused, "\(answered): \(remedy)", retryAfter: pause, status: status))
         case 408, 425, 429:
-            return .failure(RunFailure(.transient, answered, retryAfter: pause))
+            return .failure(RunFailure(.transient, answered, retryAfter: pause, status: status))
         case 300..<500:
-            return .failure(RunFailure(.refused, answered, retryAfter: pause))
+            return .failure(RunFailure(.refused, answered, retryAfter: pause, status: status))
         default:
-            return .failure(RunFailure(.transient, answered, retryAfter: pause))
+            return .failure(RunFailure(.transient, answered, retryAfter: pause, status: status))
         }
     }
 

@@ -34,6 +34,8 @@ final class HTTPExchange {
     static let ignoredBodyLimit = 64 << 10
     /// So much of the body is read if the status is all that matters.
     static let statusBodyLimit = 4 << 10
+    /// So many `Link` fields are handed on: one says where the next page is, a few more what else there is.
+    static let linkLimit = 16
     /// The most memory that is set aside for a body because of what the origin announces.
     static let reserveLimit: UInt64 = 8 << 20
 
@@ -335,7 +337,10 @@ final class HTTPExchange {
     private func content(of answer: HTTPAnswer) -> Result<FetchResult, FetchError> {
         defer { body = [] }
         return .success(
-            .content(FetchedContent(bytes: body, mediaType: answer.mediaType, validators: answer.validators)))
+            .content(
+                FetchedContent(
+                    bytes: body, mediaType: answer.mediaType, validators: answer.validators,
+                    links: easy.headers("Link", atMost: Self.linkLimit), location: hop?.location.url)))
     }
 
     /// Whether the answer as far as it matters is there: wholly, or its body was not worth the while.

@@ -65,6 +65,7 @@ extension BindingNumber {
     /// A stage with all below it.
     mutating func add(_ stage: StageDefinition) {
         add(stage.source)
+        if let pages = stage.pages { add("pages:\(pages.summary)") }
         if let transform = stage.transform { add("of:\(transform)") }
         guard let each = stage.each else { return }
         add("each:\(each.name) \(each.onError)")

@@ -1,13 +1,19 @@
 /// A source and what is made of its answer: one node of a pipeline's tree. A pipeline of one request is one stage.
 package struct StageDefinition: Hashable, Sendable {
     package var source: SourceDefinition
+    /// How its pages are read; nil: it comes as one.
+    package var pages: PagesDefinition?
     /// A jq program for the source's data alone; nil leaves it as it is. What stands around it may be used as `$name`.
     package var transform: String?
     /// What is fetched for each item of the data.
     package var each: EachDefinition?
 
-    package init(_ source: SourceDefinition, transform: String? = nil, each: EachDefinition? = nil) {
+    package init(
+        _ source: SourceDefinition, pages: PagesDefinition? = nil, transform: String? = nil,
+        each: EachDefinition? = nil
+    ) {
         self.source = source
+        self.pages = pages
         self.transform = transform
         self.each = each
     }

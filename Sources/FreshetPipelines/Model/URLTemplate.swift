@@ -128,7 +128,8 @@ package struct URLTemplate: Hashable, Sendable {
         }
     }
 
-    private static func append(_ text: String, to url: inout [UInt8]) {
+    /// Percent-encodes all but the unreserved characters (RFC 3986, 2.3).
+    static func append(_ text: String, to url: inout [UInt8]) {
         let digits = Array("0123456789ABCDEF".utf8)
         for byte in text.utf8 {
             if isLetterOrDigit(byte) || "-._~".utf8.contains(byte) {

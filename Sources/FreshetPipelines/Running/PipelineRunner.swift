@@ -14,6 +14,7 @@ package final class PipelineRunner: Sendable {
     private let probes: ProbeDesk
     /// By the wall clock, for when that is stepped.
     private let remembered: RememberedState
+    private let seed: UInt64
 
     struct State {
         var machine: RefreshMachine
@@ -64,6 +65,7 @@ package final class PipelineRunner: Sendable {
         self.report = report
         self.mailbox = mailbox
         self.probes = probes
+        self.seed = seed
         timer = world.clock.makeTimer { mailbox.post(.timer) }
         let now = world.clock.now
         var known = remembered
@@ -222,7 +224,8 @@ package final class PipelineRunner: Sendable {
             return state.definition
         }
         let body = RunBody(
-            definition: definition, world: world, parameters: order.parameters, epoch: order.epoch, progress: progress)
+            definition: definition, world: world, parameters: order.parameters, epoch: order.epoch, progress: progress,
+            seed: seed &+ order.run)
         group.addTask { [self] in
             let result = await interruptible(by: interruption, otherwise: .cancelled) { await self.result(of: body) }
             mailbox.post(.ended(run: order.run, result, requests: progress.requests))

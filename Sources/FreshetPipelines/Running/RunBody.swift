@@ -8,6 +8,8 @@ struct RunBody: Sendable {
     let epoch: UInt64
     /// Told how far it has come.
     let progress: RunProgress
+    /// For what is left to chance.
+    let seed: UInt64
 
     /// A check that succeeded.
     struct Success: Hashable, Sendable {
@@ -18,18 +20,30 @@ struct RunBody: Sendable {
 
     /// Runs until it has an outcome. A commit that has begun is not cancelled.
     func run() async throws(FetchError) -> Success {
-        if definition.stage.isSingle { try await runOnOneAnswer() } else { try await runOnTree() }
+        guard definition.stage.isSingle else { return try await runOnTree() }
+        guard let pages = definition.stage.pages, case .http(let source) = try filledSource() else {
+            return try await runOnOneAnswer()
+        }
+        return try await runOnPages(pages, of: source)
     }
 
     /// The snapshot is put together from the answers to many requests. Each of them is conditional by itself; what they
     /// come to is compared when it is committed.
     private func runOnTree() async throws(FetchError) -> Success {
-        let stages = StageRun(definition, world, parameters, epoch: epoch, progress: progress)
+        let stages = StageRun(definition, world, parameters, epoch: epoch, progress: progress, seed: seed)
         let bytes = try await acceptable(try await stages.value())
         let success = try await commit(bytes, Validators())
         // Only what became a copy: a run that was refused asks for everything again.
         await stages.parts.close()
         return success
+    }
+
+    /// The snapshot is made of a set of pages. It has no validators as a whole: all of it is asked for, and compared when
+    /// it is committed.
+    private func runOnPages(_ pages: PagesDefinition, of source: HTTPSource) async throws(FetchError) -> Success {
+        let stages = StageRun(definition, world, parameters, epoch: epoch, progress: progress, seed: seed)
+        let set = try await stages.loadPages(pages, of: source, seed: seed)
+        return try await commit(try await acceptable(set.items), Validators())
     }
 
     /// The snapshot is made of one answer. If that is still the one before, nothing is made.
@@ -56,7 +70,8 @@ struct RunBody: Sendable {
     private func commit(_ bytes: [UInt8], _ validators: Validators) async throws(FetchError) -> Success {
         if Task.isCancelled { throw .cancelled }
         let snapshot = Snapshot(
-            bytes: bytes, validators: validators, binding: definition.validatorBinding(with: parameters))
+            bytes: bytes, validators: validators, binding: definition.validatorBinding(with: parameters),
+            truncated: progress.isTruncated)
         do {
             switch try await world.store.commit(snapshot, of: definition) {
             case .changed(let generation): return Success(changed: true, generation: generation)
@@ -69,16 +84,19 @@ struct RunBody: Sendable {
 
     private func fetch(_ validators: Validators?) async throws(FetchError) -> FetchResult {
         if Task.isCancelled { throw .cancelled }
-        let source: SourceDefinition
+        return try await world.fetcher.fetch(
+            FetchRequest(
+                source: try filledSource(), validators: validators, maxBytes: definition.check.maxBytes, epoch: epoch,
+                progress: progress.track(), asked: { [progress] in progress.countRequest() }))
+    }
+
+    /// The source with the parameters' values.
+    private func filledSource() throws(FetchError) -> SourceDefinition {
         do throws(RunFailure) {
-            source = try definition.source.filled(parameters.value)
+            return try definition.source.filled(parameters.value)
         } catch {
             throw .failed(error)
         }
-        return try await world.fetcher.fetch(
-            FetchRequest(
-                source: source, validators: validators, maxBytes: definition.check.maxBytes, epoch: epoch,
-                progress: progress.track(), asked: { [progress] in progress.countRequest() }))
     }
 
     /// The snapshot that the answer becomes, if it is acceptable.

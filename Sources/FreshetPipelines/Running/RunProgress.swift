@@ -6,6 +6,7 @@ final class RunProgress: Sendable {
         var loaded = LoadProgress()
         var requests = 0
         var failures: [BranchFailure] = []
+        var truncated = false
     }
 
     private let state = Lock(State())
@@ -16,6 +17,9 @@ final class RunProgress: Sendable {
     var requests: Int { state.withLock { $0.requests } }
     /// The branches that failed while the run did not.
     var failures: [BranchFailure] { state.withLock { $0.failures } }
+
+    /// Somewhere there are more pages than the limit on them allows.
+    var isTruncated: Bool { state.withLock { $0.truncated } }
 
     /// What is told of one request's bytes: so many so far.
     func track() -> @Sendable (UInt64) -> Void {
@@ -30,6 +34,20 @@ final class RunProgress: Sendable {
             if more > 0 { state.withLock { $0.loaded.bytes += more } }
         }
     }
+
+    /// What is told of one set's pages: so many so far, and fewer than before when it is begun anew.
+    func trackPages() -> @Sendable (Int) -> Void {
+        let box = Box(Lock<UInt64>(0))
+        return { [self] count in
+            let before = box.counted.withLock { counted in
+                defer { counted = UInt64(count) }
+                return Int(counted)
+            }
+            state.withLock { $0.loaded.pages += count - before }
+        }
+    }
+
+    func noteTruncation() { state.withLock { $0.truncated = true } }
 
     func countRequest() { state.withLock { $0.requests += 1 } }
 

@@ -11,6 +11,8 @@ struct StageRun: Sendable {
     /// The network epoch of the run.
     let epoch: UInt64
     let progress: RunProgress
+    /// For what is left to chance.
+    let seed: UInt64
     let parts: PartsDesk
     /// The copies of other pipelines that were read.
     private let copies = CopyLog()
@@ -26,13 +28,14 @@ struct StageRun: Sendable {
 
     init(
         _ definition: PipelineDefinition, _ world: PipelineWorld, _ parameters: ParameterValues, epoch: UInt64,
-        progress: RunProgress
+        progress: RunProgress, seed: UInt64
     ) {
         self.definition = definition
         self.world = world
         self.parameters = parameters
         self.epoch = epoch
         self.progress = progress
+        self.seed = seed
         parts = PartsDesk(of: definition, with: parameters, in: world.store)
     }
 
@@ -128,6 +131,14 @@ struct StageRun: Sendable {
         do throws(FetchError) {
             let source = try filled(stage.source, in: scope)
             let binding = binding(of: stage, asking: source, in: scope)
+            if let pages = stage.pages, case .http(let source) = source {
+                let set = try await loadPages(pages, of: source, with: scope.variables, seed: scope.seed(from: seed))
+                let part = StoredPart(
+                    binding: binding, validators: Validators(),
+                    value: try await evaluate(stage.transform ?? ".", over: set.items, in: scope))
+                parts.put(part, at: scope.path)
+                return Value(json: part.value)
+            }
             let known = before.flatMap { $0.binding == binding ? $0 : nil }
             switch try await fetch(source, known?.validators) {
             case .notModified(let newer):
@@ -177,6 +188,7 @@ struct StageRun: Sendable {
     private func binding(of stage: StageDefinition, asking source: SourceDefinition, in scope: StageScope) -> String {
         var binding = BindingNumber()
         binding.add(source)
+        binding.add(stage.pages?.summary ?? "")
         binding.add(stage.transform ?? "")
         binding.add(definition.check.types.joined(separator: " "))
         for variable in scope.variables {
@@ -217,6 +229,18 @@ struct StageRun: Sendable {
                 RunFailure(.content, "a part needs one JSON text, and there are \(values.count) (\(program))"))
         }
         return value
+    }
+
+    /// The pages of a stage that has some.
+    func loadPages(
+        _ pages: PagesDefinition, of source: HTTPSource, with variables: [JQVariable] = [], seed: UInt64
+    ) async throws(FetchError) -> PageSet {
+        let set = try await PageLoader(
+            pages: pages, source: source, variables: variables, world: world, check: definition.check,
+            retry: definition.refresh.retry, jitter: Jitter(seed: seed), epoch: epoch, progress: progress
+        ).load()
+        if set.truncated { progress.noteTruncation() }
+        return set
     }
 
     // MARK: Fan-out

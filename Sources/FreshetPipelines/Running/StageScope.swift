@@ -7,6 +7,11 @@ struct StageScope: Sendable {
     /// What fills the places of its URL. An item's place without a value has none here.
     var places: [URLTemplate.Place: String] = [:]
 
+    /// Another number for each branch, the same in each run of one seed.
+    func seed(from seed: UInt64) -> UInt64 {
+        path.joined(separator: "/").utf8.reduce(seed) { Jitter.mix($0 ^ UInt64($1)) }
+    }
+
     /// The scope of a branch.
     func entering(_ item: BranchItem, of each: EachDefinition) -> StageScope {
         var scope = self

@@ -50,12 +50,15 @@ package struct Wait: Hashable, Sendable {
 package struct LoadProgress: Hashable, Sendable {
     /// Bytes of the answers' bodies received so far.
     package var bytes: UInt64
+    /// Pages that are loaded; 0 also for sources without pages.
+    package var pages: Int
     /// Branches known so far, and those of them that have ended; 0: there are none.
     package var branches: Int
     package var endedBranches: Int
 
-    package init(bytes: UInt64 = 0, branches: Int = 0, endedBranches: Int = 0) {
+    package init(bytes: UInt64 = 0, pages: Int = 0, branches: Int = 0, endedBranches: Int = 0) {
         self.bytes = bytes
+        self.pages = pages
         self.branches = branches
         self.endedBranches = endedBranches
     }

@@ -28,11 +28,14 @@ package struct RunFailure: Error, Hashable, Sendable, CustomStringConvertible {
     package var message: String
     /// How long the origin asked not to be asked again (`Retry-After`), from the moment of the answer.
     package var retryAfter: Duration?
+    /// The status with which an origin answered over HTTP, if it is one that says that there is no content.
+    package var status: Int?
 
-    package init(_ kind: Kind, _ message: String, retryAfter: Duration? = nil) {
+    package init(_ kind: Kind, _ message: String, retryAfter: Duration? = nil, status: Int? = nil) {
         self.kind = kind
         self.message = message
         self.retryAfter = retryAfter
+        self.status = status
     }
 
     package var description: String { message }

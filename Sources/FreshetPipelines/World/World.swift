@@ -55,11 +55,21 @@ package struct FetchedContent: Sendable {
     /// The media type without parameters, in lower case, such as `application/json`; nil: none was said.
     package var mediaType: String?
     package var validators: Validators
+    /// The values of the `Link` fields of the answer, in their order, as they came (RFC 8288); an emitter hands on a
+    /// bounded number of them.
+    package var links: [String]
+    /// The URL that answered, after redirects, without user information and fragment; nil: it was no URL.
+    package var location: String?
 
-    package init(bytes: [UInt8], mediaType: String? = nil, validators: Validators = Validators()) {
+    package init(
+        bytes: [UInt8], mediaType: String? = nil, validators: Validators = Validators(), links: [String] = [],
+        location: String? = nil
+    ) {
         self.bytes = bytes
         self.mediaType = mediaType
         self.validators = validators
+        self.links = links
+        self.location = location
     }
 }
 
@@ -68,6 +78,24 @@ package struct FetchedContent: Sendable {
 /// Cancelling the task ends the request: when `fetch` has thrown, its socket is closed, its child process gone.
 package protocol Fetching: Sendable {
     func fetch(_ request: FetchRequest) async throws(FetchError) -> FetchResult
+    /// The URL that a reference means which was found at another URL (RFC 3986, 5.2), taken apart as those who ask for it
+    /// do; nil: it is none of HTTP. User information and fragment are left out.
+    func resolve(_ reference: String, against base: String) -> WebAddress?
+}
+
+/// An absolute URL of HTTP, as far as the engine has to know it.
+package struct WebAddress: Hashable, Sendable {
+    package var url: String
+    /// Without port and without the brackets of an IPv6 address.
+    package var host: String
+    /// Scheme, host and port as text, such as `https://example.com:443` (RFC 6454): equal for what is one origin.
+    package var origin: String
+
+    package init(url: String, host: String, origin: String) {
+        self.url = url
+        self.host = host
+        self.origin = origin
+    }
 }
 
 /// Why a fetch ended without a result.
@@ -88,8 +116,13 @@ package struct OfferedGeneration: Hashable, Sendable {
     package var committedAt: Int64
     /// The path that people read.
     package var path: String
+    /// The source had more than the limit on its pages allowed.
+    package var truncated: Bool
 
-    package init(number: UInt64, size: UInt64, digest: String, committedAt: Int64, path: String) {
+    package init(
+        number: UInt64, size: UInt64, digest: String, committedAt: Int64, path: String, truncated: Bool = false
+    ) {
+        self.truncated = truncated
         self.number = number
         self.size = size
         self.digest = digest
@@ -149,11 +182,14 @@ package struct Snapshot: Sendable {
     package var validators: Validators
     /// What the validators are bound to besides the content: the URL, and the transform that made the snapshot.
     package var binding: String
+    /// The source had more than the limit on its pages allowed.
+    package var truncated: Bool
 
-    package init(bytes: [UInt8], validators: Validators, binding: String) {
+    package init(bytes: [UInt8], validators: Validators, binding: String, truncated: Bool = false) {
         self.bytes = bytes
         self.validators = validators
         self.binding = binding
+        self.truncated = truncated
     }
 }
 

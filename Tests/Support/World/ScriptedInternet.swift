@@ -87,4 +87,7 @@ package final class ScriptedInternet: Fetching {
         }
         return result
     }
+    package func resolve(_ reference: String, against base: String) -> WebAddress? {
+        ScriptedURLs.resolve(reference, against: base)
+    }
 }

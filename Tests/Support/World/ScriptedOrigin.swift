@@ -82,6 +82,10 @@ package final class ScriptedOrigin: Fetching {
         return try await give(answer, request)
     }
 
+    package func resolve(_ reference: String, against base: String) -> WebAddress? {
+        ScriptedURLs.resolve(reference, against: base)
+    }
+
     private func give(_ answer: Answer, _ request: FetchRequest) async throws(FetchError) -> FetchResult {
         switch answer {
         case .content(let text, let type, let tag):

@@ -53,6 +53,21 @@ struct CommitTests {
         #expect(try fixture.cache.refreshState("jwks").lastSuccess == WallTime(seconds: 2000))
     }
 
+    @Test("remembers whether the source had more; the same content, whole now, is no longer truncated")
+    func truncated() throws {
+        let fixture = try CacheFixture()
+        #expect(try fixture.commit("one", truncated: true).generation.truncated)
+        #expect(try fixture.cache.current("jwks")?.truncated == true)
+        guard case .unchanged(let generation) = try fixture.commit("one") else {
+            Issue.record("it changed")
+            return
+        }
+        #expect(!generation.truncated)
+        #expect(try fixture.cache.current("jwks")?.truncated == false)
+        #expect(try fixture.commit("two", truncated: true).generation.truncated)
+        #expect(try !fixture.commit("three").generation.truncated)
+    }
+
     @Test("sets the mode that it is told, whatever the umask is")
     func mode() throws {
         let fixture = try CacheFixture()

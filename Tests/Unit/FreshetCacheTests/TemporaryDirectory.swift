@@ -96,11 +96,11 @@ struct CacheFixture {
     @discardableResult
     func commit(
         _ text: String, to destination: CacheDestination = .jwks, validators: [Validators] = [],
-        at seconds: Int64 = 1000
+        truncated: Bool = false, at seconds: Int64 = 1000
     ) throws -> CommitOutcome {
         let pending = try cache.begin(destination)
         try pending.write(Array(text.utf8))
-        return try pending.commit(validators: validators, run: 7, at: WallTime(seconds: seconds))
+        return try pending.commit(validators: validators, truncated: truncated, run: 7, at: WallTime(seconds: seconds))
     }
 
     func reader(_ file: String = "jwks.json") throws -> String {

@@ -56,6 +56,27 @@ private func service() -> ScriptedService {
         #expect(transcript.talk == talk, sourceLocation: sourceLocation)
     }
 
+    @Test("status and list tell of pages, and of a copy that is truncated")
+    func pages() async throws {
+        let service = service()
+        service.change { script in
+            script.pipelines["prices"] = nil
+            script.pipelines["jwks"]?.state = .loading
+            script.pipelines["jwks"]?.loadedBytes = 2_048
+            script.pipelines["jwks"]?.loadedPages = 2
+            script.pipelines["jwks"]?.generation?.truncated = true
+        }
+        try await withControlServer(service, rights: ownRights) { path in
+            let status = Transcript()
+            #expect(freshetctl("status jwks", status, socket: path) == .success)
+            #expect(status.output.contains("State: loading, 2 pages, 2 KiB so far (fresh)\n"), "\(status.output)")
+            #expect(status.output.contains("ago, truncated: there are more pages\n"), "\(status.output)")
+            let list = Transcript()
+            #expect(freshetctl("list", list, socket: path) == .success)
+            #expect(list.output.contains(" 3 (truncated) "), "\(list.output)")
+        }
+    }
+
     @Test("status shows the daemon and what each pipeline does, offers and needs")
     func status() async throws {
         try await check(

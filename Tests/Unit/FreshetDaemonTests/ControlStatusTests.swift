@@ -32,6 +32,18 @@ struct ControlStatusTests {
         #expect(activities.map { shown(status($0)).loadedBytes } == [nil, nil, 5, nil, nil, nil])
     }
 
+    @Test("pages are shown while there are some; a truncated copy is said to be one")
+    func pages() {
+        #expect(shown(status(.loading(LoadProgress(bytes: 5)))).loadedPages == nil)
+        #expect(shown(status(.loading(LoadProgress(bytes: 5, pages: 2)))).loadedPages == 2)
+        var status = status(.loaded)
+        for truncated in [false, true] {
+            status.generation = OfferedGeneration(
+                number: 1, size: 1, digest: "", committedAt: 0, path: "/x", truncated: truncated)
+            #expect(shown(status).generation?.truncated == (truncated ? true : nil))
+        }
+    }
+
     @Test("a failure is shown until a run succeeds, also while the next attempt waits or runs")
     func failing() {
         #expect(shown(status(.loaded)).failure == nil)

@@ -95,7 +95,24 @@ struct HTTPClientTests {
         #expect(failure.message.contains("the origin answered \(status.prefix(3))"))
         #expect(failure.message.contains("127.0.0.1"))
         #expect(!failure.message.contains("secret"))
+        #expect(status.hasPrefix("\(failure.status ?? 0)"))
         #expect(kind == .content || failure.retryAfter == .seconds(7))
+    }
+
+    @Test("content comes with its answer's links and the URL that answered, none of those of a redirect before it")
+    func links() async throws {
+        let origin = try ScriptedOrigin { request, connection in
+            guard request.target == "/to?a=1" else {
+                return connection.answer("302 Found", headers: ["Link: </no>; rel=\"next\"", "Location: /to?a=1#part"])
+            }
+            let many = (3...40).map { "Link: </\($0)>; rel=\"item\"" }
+            connection.answer(
+                "200 OK", headers: ["Link: </2>; rel=\"next\"", "X: y", "link: </1>; rel=\"first\""] + many, body: "[]")
+        }
+        let content = try #require(try await fetch(origin.url("/from")).content)
+        #expect(content.location == origin.url("/to?a=1"))
+        #expect(content.links.prefix(2) == ["</2>; rel=\"next\"", "</1>; rel=\"first\""])
+        #expect(content.links.count == HTTPExchange.linkLimit)
     }
 
     @Test("a compressed body arrives decoded")

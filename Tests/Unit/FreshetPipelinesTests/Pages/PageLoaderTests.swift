@@ -1,0 +1,290 @@
+import FreshetSignals
+import FreshetTestKit
+import Testing
+import WorldTestSupport
+
+@testable import FreshetPipelines
+
+/// An origin of pages: what each URL answers, one answer after the other, the last one for ever.
+private final class ScriptedPages: Fetching {
+    enum Answer: Sendable {
+        /// Its body is what the program puts out of it, a line each: see ``ScriptedProgram``.
+        case page(items: String, count: Int, next: String? = nil, links: [String] = [], type: String? = nil)
+        case fails(RunFailure)
+        case hangs
+    }
+
+    private struct State {
+        var answers: [String: [Answer]]
+        var asked: [String] = []
+        var open = 0
+    }
+    private let state: Lock<State>
+    private let clock: ScriptedClock
+
+    init(_ answers: [String: [Answer]], clock: ScriptedClock) {
+        state = Lock(State(answers: answers))
+        self.clock = clock
+    }
+
+    /// The paths that were asked for.
+    var asked: [String] { state.withLock { $0.asked } }
+    var open: Int { state.withLock { $0.open } }
+
+    func resolve(_ reference: String, against base: String) -> WebAddress? {
+        ScriptedURLs.resolve(reference, against: base)
+    }
+
+    func fetch(_ request: FetchRequest) async throws(FetchError) -> FetchResult {
+        guard case .http(let source) = request.source else { throw .failed(RunFailure(.local, "no URL")) }
+        request.asked()
+        let path = String(source.url.dropFirst("https://a.example".count))
+        let answer = state.withLock { state -> Answer? in
+            state.asked.append(path)
+            state.open += 1
+            let answer = state.answers[path]?.first
+            if let answers = state.answers[path], answers.count > 1 { state.answers[path]?.removeFirst() }
+            return answer
+        }
+        defer { state.withLock { $0.open -= 1 } }
+        switch answer {
+        case .page(let items, let count, let next, let links, let type):
+            let body = "\(count)\n\(items)\n\(next.map { "=" + $0 } ?? "-")\n-\n-"
+            request.progress(UInt64(body.utf8.count))
+            return .content(
+                FetchedContent(
+                    bytes: Array(body.utf8), mediaType: type, links: links.map { "<\($0)>; rel=next" },
+                    location: source.url))
+        case .fails(let failure): throw .failed(failure)
+        case .hangs:
+            try? await clock.manual.sleep(for: .seconds(1_000_000))
+            throw .cancelled
+        case nil: throw .failed(RunFailure(.refused, "the origin answered 404", status: 404))
+        }
+    }
+}
+
+/// A page's outputs are the lines of its body; a merge is shown in front of the items.
+private struct ScriptedProgram: Transforming {
+    func transform(_ input: [UInt8], by program: String, variables: [JQVariable]) async throws(FetchError) -> [UInt8] {
+        Array("merged:".utf8) + input
+    }
+
+    func values(of input: [UInt8], by program: String, variables: [JQVariable]) async throws(FetchError) -> [[UInt8]] {
+        input.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map(Array.init)
+    }
+
+    func holds(_ predicate: String, for input: [UInt8]) async throws(FetchError) -> Bool { true }
+}
+
+@Suite("Pages: loading a set")
+struct PageLoaderTests {
+    /// A set that is being loaded.
+    private final class Loading: Sendable {
+        let executor = SerialTestExecutor()
+        let clock: ScriptedClock
+        let origin: ScriptedPages
+        private let outcome = Lock<Result<PageSet, FetchError>?>(nil)
+        private let progress = RunProgress()
+        private let task = Lock<Task<Void, Never>?>(nil)
+
+        init(
+            _ answers: [String: [ScriptedPages.Answer]], _ pages: PagesDefinition = PagesDefinition(next: .link),
+            check: CheckRules = CheckRules(), retry: RetryPolicy = RetryPolicy()
+        ) throws {
+            clock = ScriptedClock(executor: executor)
+            origin = ScriptedPages(answers, clock: clock)
+            let world = PipelineWorld(
+                fetcher: origin, transformer: ScriptedProgram(), store: MemoryStore(clock: clock), clock: clock,
+                slots: RunSlots(limit: 1))
+            let loader = PageLoader(
+                pages: pages, source: HTTPSource(url: "https://a.example/1", host: "a.example"), world: world,
+                check: check, retry: retry, jitter: Jitter(seed: 3), epoch: 1, progress: progress)
+            task.withLock {
+                $0 = Task(executorPreference: executor) { [self] in
+                    let result: Result<PageSet, FetchError>
+                    do throws(FetchError) {
+                        result = .success(try await loader.load())
+                    } catch {
+                        result = .failure(error)
+                    }
+                    outcome.withLock { $0 = result }
+                }
+            }
+            try executor.runUntilIdle()
+        }
+
+        var result: Result<PageSet, FetchError>? { outcome.withLock { $0 } }
+        var pageSet: PageSet? { try? result?.get() }
+        var text: String? { pageSet.map { String(decoding: $0.items, as: UTF8.self) } }
+        var loaded: LoadProgress { progress.loaded }
+        var asked: Int { progress.requests }
+        var failure: RunFailure? {
+            guard case .failure(.failed(let failure)) = result else { return nil }
+            return failure
+        }
+
+        func advance(_ seconds: Int) throws { try clock.manual.advance(by: .seconds(seconds), draining: executor) }
+        func cancel() throws {
+            task.withLock { $0 }?.cancel()
+            try executor.runUntilIdle()
+        }
+    }
+
+    @Test("Pages are one array, an empty one in the middle too; each request counts, and progress goes on over all")
+    func set() throws {
+        let loading = try Loading([
+            "/1": [.page(items: "[1,2]", count: 2, links: ["/2"])],
+            "/2": [.page(items: "[]", count: 0, links: ["/3"])],
+            "/3": [.page(items: "[{\"a\":3}]", count: 1)],
+        ])
+        #expect(loading.text == "[1,2,{\"a\":3}]\n")
+        #expect(loading.pageSet?.pages == 3 && loading.pageSet?.truncated == false)
+        #expect(loading.asked == 3)
+        let bytes = UInt64("2\n[1,2]\n-\n-\n-0\n[]\n-\n-\n-1\n[{\"a\":3}]\n-\n-\n-".utf8.count)
+        #expect(loading.loaded == LoadProgress(bytes: bytes, pages: 3))
+    }
+
+    @Test("A set without items is an empty array")
+    func empty() throws {
+        let loading = try Loading(["/1": [.page(items: "[]", count: 0)]])
+        #expect(loading.text == "[]\n")
+    }
+
+    @Test("With a key all items are merged, once, at the end")
+    func key() throws {
+        let loading = try Loading(
+            ["/1": [.page(items: "[1]", count: 1, links: ["/2"])], "/2": [.page(items: "[2]", count: 1)]],
+            PagesDefinition(next: .link, key: ".id"))
+        #expect(loading.text == "merged:[1,2]\n")
+    }
+
+    @Test("A limit that was hit marks the set")
+    func truncated() throws {
+        let loading = try Loading(
+            [
+                "/1": [.page(items: "[1]", count: 1, links: ["/2"])],
+                "/2": [.page(items: "[2]", count: 1, links: ["/3"])],
+            ],
+            PagesDefinition(next: .link, max: 2))
+        #expect(loading.text == "[1,2]\n")
+        #expect(loading.pageSet?.truncated == true)
+    }
+
+    @Test("A page that fails for now is tried again by itself, and no other is asked for again")
+    func retries() throws {
+        let busy = RunFailure(.transient, "the origin answered 503", retryAfter: .seconds(20))
+        let loading = try Loading([
+            "/1": [.page(items: "[1]", count: 1, links: ["/2"])],
+            "/2": [.fails(busy), .fails(RunFailure(.connection, "reset")), .page(items: "[2]", count: 1)],
+        ])
+        #expect(loading.result == nil)
+        try loading.advance(19)
+        #expect(loading.origin.asked == ["/1", "/2"])
+        try loading.advance(1)
+        #expect(loading.origin.asked == ["/1", "/2", "/2"])
+        try loading.advance(2)
+        #expect(loading.text == "[1,2]\n")
+        #expect(loading.origin.asked == ["/1", "/2", "/2", "/2"])
+        #expect(loading.asked == 4)
+    }
+
+    @Test("A page that goes on failing fails the whole set, and the failure names it")
+    func givenUp() throws {
+        let loading = try Loading([
+            "/1": [.page(items: "[1]", count: 1, links: ["/2"])],
+            "/2": [.fails(RunFailure(.transient, "the origin answered 503", status: 503))],
+        ])
+        try loading.advance(20)
+        #expect(loading.failure == RunFailure(.transient, "page 2: the origin answered 503", status: 503))
+        #expect(loading.origin.asked == ["/1"] + Array(repeating: "/2", count: 1 + PageMachine.retryLimit))
+    }
+
+    @Test("The first page's failure is that of the source, and is not tried again here")
+    func firstFails() throws {
+        let failure = RunFailure(.transient, "the origin answered 503")
+        let loading = try Loading(["/1": [.fails(failure)]])
+        #expect(loading.failure == failure)
+        #expect(loading.asked == 1)
+    }
+
+    @Test("A page that is gone has the set begin anew, once")
+    func gone() throws {
+        let gone = RunFailure(.refused, "the origin answered 410 Gone", status: 410)
+        let once = try Loading([
+            "/1": [.page(items: "[1]", count: 1, links: ["/2"]), .page(items: "[3]", count: 1, links: ["/4"])],
+            "/2": [.fails(gone)], "/4": [.page(items: "[4]", count: 1)],
+        ])
+        #expect(once.text == "[3,4]\n")
+        #expect(once.loaded.pages == 2)
+        let twice = try Loading(["/1": [.page(items: "[1]", count: 1, links: ["/2"])], "/2": [.fails(gone)]])
+        #expect(twice.failure?.message == "page 2: the origin answered 410 Gone")
+        #expect(twice.origin.asked == ["/1", "/2", "/1", "/2"])
+    }
+
+    @Test("A set that leads back to itself is a failure")
+    func loop() throws {
+        let loading = try Loading([
+            "/1": [.page(items: "[1]", count: 1, links: ["/2"])], "/2": [.page(items: "[2]", count: 1, links: ["/1"])],
+        ])
+        #expect(loading.failure?.message.hasPrefix("page 2 leads back to page 1 by its link") == true)
+        #expect(loading.asked == 2)
+    }
+
+    @Test("The status of a page after the last one ends a counted set")
+    func pastEnd() throws {
+        let loading = try Loading(
+            [
+                "/1?p=1": [.page(items: "[1]", count: 1)],
+                "/1?p=2": [.fails(RunFailure(.refused, "the origin answered 400", status: 400))],
+            ], PagesDefinition(next: .page(parameter: "p", first: 1, PageSize(1, pastEnd: 400))))
+        #expect(loading.text == "[1]\n")
+        #expect(loading.pageSet?.pages == 1)
+    }
+
+    @Test("All items together have the size that an answer may have, and no more")
+    func size() throws {
+        // "[10,20]" and a newline are eight bytes.
+        let answers: [String: [ScriptedPages.Answer]] = [
+            "/1": [.page(items: "[10]", count: 1, links: ["/2"])], "/2": [.page(items: "[20]", count: 1)],
+        ]
+        #expect(try Loading(answers, check: CheckRules(maxBytes: 8)).text == "[10,20]\n")
+        let failure = try Loading(answers, check: CheckRules(maxBytes: 7)).failure
+        #expect(failure?.message == "the items of 2 pages have more bytes than check.max-bytes allows (7)")
+    }
+
+    @Test("Each page has to have the media type that is wanted")
+    func type() throws {
+        let loading = try Loading(
+            [
+                "/1": [.page(items: "[1]", count: 1, links: ["/2"], type: "application/json")],
+                "/2": [.page(items: "[2]", count: 1, type: "text/html")],
+            ], check: CheckRules(types: ["application/json"]))
+        #expect(loading.failure?.message.hasPrefix("page 2: the answer is text/html") == true)
+    }
+
+    @Test("Cancelled, it ends with its request, or its wait")
+    func cancelled() throws {
+        let hanging = try Loading(["/1": [.page(items: "[1]", count: 1, links: ["/2"])], "/2": [.hangs]])
+        #expect(hanging.origin.open == 1)
+        try hanging.cancel()
+        #expect(hanging.origin.open == 0)
+        #expect(hanging.result == .failure(.cancelled))
+        let waiting = try Loading([
+            "/1": [.page(items: "[1]", count: 1, links: ["/2"])],
+            "/2": [.fails(RunFailure(.transient, "503", retryAfter: .seconds(30)))],
+        ])
+        try waiting.cancel()
+        #expect(waiting.result == .failure(.cancelled))
+        #expect(waiting.clock.manual.sleeperCount == 0)
+    }
+
+    @Test("Thousands of pages are one set")
+    func many() throws {
+        var answers: [String: [ScriptedPages.Answer]] = [:]
+        for page in 1...3000 { answers["/\(page)"] = [.page(items: "[\(page)]", count: 1, links: ["/\(page + 1)"])] }
+        let loading = try Loading(answers, PagesDefinition(next: .link, max: 3000))
+        #expect(loading.text == "[" + (1...3000).map(String.init).joined(separator: ",") + "]\n")
+        #expect(loading.pageSet?.truncated == true)
+    }
+}
