@@ -83,7 +83,8 @@ package enum ControlInterface {
         )
 
         # A pipeline. Source has no secrets: user information and query are left out. Path says how the network leads to
-        # the source, or why it does not; it is null for a source that needs no network.
+        # the source, or why it does not; it is null for a source that needs no network. WaitingDetail
+        # says more of what it waits for, such as whose limit of requests at once.
         type Pipeline (
           name: string,
           description: ?string,
@@ -91,6 +92,7 @@ package enum ControlInterface {
           state: State,
           waitingFor: ?WaitingFor,
           waitingUntil: ?int,
+          waitingDetail: ?string,
           loadedBytes: ?int,
           freshness: ?Freshness,
           generation: ?Generation,

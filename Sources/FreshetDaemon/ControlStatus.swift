@@ -17,7 +17,8 @@ extension FreshetControl.PipelineStatus {
         self.init(
             name: status.name, description: definition.description, source: definition.source.text,
             state: PipelineState(status.activity), waitingFor: wait.map { WaitingReason($0.reason) },
-            waitingUntil: wait?.until.map(WallClock.microseconds(at:)), loadedBytes: loadedBytes,
+            waitingUntil: wait?.until.map(WallClock.microseconds(at:)), waitingDetail: wait?.detail,
+            loadedBytes: loadedBytes,
             freshness: status.freshness.map(FreshetControl.Freshness.init),
             generation: status.generation.map(GenerationStatus.init), lastCheck: status.lastCheck,
             lastRun: status.run.map(RunStatus.init) ?? status.lastRun.map(RunStatus.init),

@@ -117,9 +117,10 @@ struct PipelineVoice: Sendable {
 }
 
 extension Wait {
-    /// Such as `network`, or `back-off, 3.2 s more`.
+    /// Such as `network`, `back-off, 3.2 s more`, or `slot: 64 requests are under way`.
     var text: String {
-        until.map { "\(reason.rawValue), \(($0 - .now).rounded) more" } ?? reason.rawValue
+        (until.map { "\(reason.rawValue), \(($0 - .now).rounded) more" } ?? reason.rawValue)
+            + (detail.map { ": \($0)" } ?? "")
     }
 }
 

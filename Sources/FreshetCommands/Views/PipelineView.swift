@@ -61,6 +61,8 @@ struct PipelineView {
             text += pipeline.state == .waiting ? " for \(reason)" : ", waits for \(reason)"
         }
         if let until = pipeline.waitingUntil { text += ", \(times.relative(until))" }
+        // Of the network it has a line of its own.
+        if let detail = pipeline.waitingDetail, detail != pipeline.path { text += ": \(detail)" }
         if let bytes = pipeline.loadedBytes { text += ", \(SizeText.bytes(bytes)) so far" }
         if let freshness = pipeline.freshness { text += " (\(freshness.rawValue))" }
         return text

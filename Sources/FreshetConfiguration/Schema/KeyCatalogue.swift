@@ -77,7 +77,7 @@ package enum KeyCatalogue {
         .needsNetwork: ["probe", "status"],
         .check: ["jq", "min-bytes", "max-bytes", "type"],
         .cache: ["file", "mode", "group", "keep"],
-        .daemon: ["format", "splay", "concurrency", "network-target", "network-probe"],
+        .daemon: ["format", "splay", "concurrency", "origin-concurrency", "network-target", "network-probe"],
     ]
 
     private static let laterKeys: [Section: [String]] = [

@@ -173,6 +173,8 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
     package var waitingFor: WaitingReason?
     /// Until when it waits, if that is known.
     package var waitingUntil: Int64?
+    /// More of what it waits for, in words.
+    package var waitingDetail: String?
     /// Bytes of the run under way so far.
     package var loadedBytes: Int64?
     package var freshness: Freshness?
@@ -191,7 +193,8 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
 
     package init(
         name: String, description: String? = nil, source: String, state: PipelineState,
-        waitingFor: WaitingReason? = nil, waitingUntil: Int64? = nil, loadedBytes: Int64? = nil,
+        waitingFor: WaitingReason? = nil, waitingUntil: Int64? = nil, waitingDetail: String? = nil,
+        loadedBytes: Int64? = nil,
         freshness: Freshness? = nil, generation: GenerationStatus? = nil, lastCheck: Int64? = nil,
         lastRun: RunStatus? = nil, lastCauses: [CauseStatus] = [], nextRun: NextRun? = nil,
         failure: FailureStatus? = nil, budget: BudgetStatus? = nil, needsNetwork: Bool = false, path: String? = nil
@@ -202,6 +205,7 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
         self.state = state
         self.waitingFor = waitingFor
         self.waitingUntil = waitingUntil
+        self.waitingDetail = waitingDetail
         self.loadedBytes = loadedBytes
         self.freshness = freshness
         self.generation = generation

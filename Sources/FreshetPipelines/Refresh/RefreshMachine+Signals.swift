@@ -163,6 +163,11 @@ extension RefreshMachine {
                 admit(old.wanted, now)
             }
             interrupt(.configuration)
+            // It was asked for at the old source's origin.
+            if let slot = slotRequest {
+                slotRequest = nil
+                actions.append(.releaseSlot(slot))
+            }
         }
         guard run == nil, retry == nil else { return }
         // A check that is due by the new configuration leaves the signal `reload` the time to come first.

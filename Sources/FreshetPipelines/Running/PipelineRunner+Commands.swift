@@ -71,12 +71,15 @@ extension PipelineRunner {
         return state.withLock { state in
             let machine = state.machine
             var activity = machine.activity(at: now)
-            if case .loading = activity {
-                activity = .loading(LoadProgress(bytes: progress.load(ordering: .relaxed)))
+            let wait = machine.waitsFor(at: now).map { detailed($0, state.slot?.ticket) }
+            switch activity {
+            case .loading: activity = .loading(LoadProgress(bytes: progress.load(ordering: .relaxed)))
+            case .waiting: activity = wait.map(PipelineActivity.waiting) ?? activity
+            default: break
             }
             let order = machine.run?.order
             return PipelineStatus(
-                name: name, activity: activity, waitsFor: machine.waitsFor(at: now), generation: state.generation,
+                name: name, activity: activity, waitsFor: wait, generation: state.generation,
                 freshness: machine.freshness(at: now), lastCheck: state.lastCheck,
                 lastCauses: order?.causes ?? machine.lastRun?.causes ?? [], run: order, lastRun: machine.lastRun,
                 next: machine.nextRun(at: now), budget: machine.budgetUse(at: now),
