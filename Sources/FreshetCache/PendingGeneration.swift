@@ -67,8 +67,9 @@ package final class PendingGeneration: Sendable {
     ///   - validators: what the origin said about the pages that went into the content.
     ///   - run: the run's number.
     ///   - now: the time of the check.
+    ///   - expires: when the content stops being fresh by its origin's word; nil: not known.
     package func commit(
-        validators: [Validators] = [], run: Int64? = nil, at now: WallTime
+        validators: [Validators] = [], run: Int64? = nil, at now: WallTime, expires: WallTime? = nil
     ) throws(CacheError) -> CommitOutcome {
         // The writer is taken out: who comes second finds it finished.
         guard let taken = writer.withLock({ $0.take() }) else { throw .finished }
@@ -82,7 +83,7 @@ package final class PendingGeneration: Sendable {
             throw error
         }
         let candidate = Candidate(descriptor: descriptor, path: path, token: token, digest: digest, size: size)
-        return try cache.commit(candidate, to: destination, validators: validators, run: run, at: now)
+        return try cache.commit(candidate, to: destination, validators: validators, run: run, at: now, expires: expires)
     }
 
     /// Ends the candidate without a trace. A second call does nothing.

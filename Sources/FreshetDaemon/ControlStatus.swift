@@ -21,6 +21,8 @@ extension FreshetControl.PipelineStatus {
             loadedBytes: loadedBytes,
             freshness: status.freshness.map(FreshetControl.Freshness.init),
             generation: status.generation.map(GenerationStatus.init), lastCheck: status.lastCheck,
+            originExpires: status.originExpires.map(WallClock.microseconds(at:)),
+            expires: status.expires.map(WallClock.microseconds(at:)),
             lastRun: status.run.map(RunStatus.init) ?? status.lastRun.map(RunStatus.init),
             lastCauses: status.lastCauses.map(CauseStatus.init), nextRun: status.next.map(NextRun.init),
             failure: failure, budget: status.budget.map(BudgetStatus.init), needsNetwork: definition.needsNetwork,
@@ -62,6 +64,7 @@ extension FreshetControl.Freshness {
             switch freshness {
             case .fresh: .fresh
             case .stale: .stale
+            case .expired: .expired
             }
     }
 }

@@ -21,6 +21,8 @@ enum JournalMessage: String, CaseIterable {
     case unchanged = "533d72ca7a914d4f9b91600b7869027c"
     case failed = "257972dd68734f17ae756b6dc5ace42b"
     case recovered = "f82d38fe28324e70bfd953fbd9ec25b2"
+    case expired = "7b80ec59da2045af8f7cbcd11dd81c4d"
+    case expiredNoMore = "95cc2fdd1cce491b8f0b566fd3d5fd70"
     case summary = "80e0832f01dd414d8552afb344a7acc2"
     case notRun = "fa09bd3c13054552bed0016ce2fd6cb3"
     // Signals.
@@ -69,12 +71,12 @@ enum JournalMessage: String, CaseIterable {
             .retryPlanned,
             .unchanged:
             .debug
-        case .ready, .stopping, .terminalClosed, .changed, .recovered, .summary, .reloaded, .network,
+        case .ready, .stopping, .terminalClosed, .changed, .recovered, .expiredNoMore, .summary, .reloaded, .network,
             .firedMore, .noManager, .socketUnwatched, .resumed, .clockStepped, .logindFound,
             .proven:
             .info
         case .raised, .cacheMended, .logLevel, .socketMended, .logindMissing, .busUnheard, .unproven: .notice
-        case .failed, .notRun, .indexRebuilt, .networkUnknown, .fileUnwatched, .more, .lost: .warning
+        case .failed, .expired, .notRun, .indexRebuilt, .networkUnknown, .fileUnwatched, .more, .lost: .warning
         case .reloadRefused, .configurationFault, .faultyPipeline, .cacheTrouble, .socketLost: .error
         case .cannotStart, .controlFailed: .critical
         }
@@ -97,6 +99,8 @@ enum JournalMessage: String, CaseIterable {
         case .unchanged: "unchanged"
         case .failed: "failed, keeping the copy: {error}"
         case .recovered: "recovered"
+        case .expired: "the copy is older than max-age, and offered still"
+        case .expiredNoMore: "the copy is no longer past its max-age"
         case .summary:
             "{signal} woke {pipelines} pipelines: {changed} changed, {unchanged} unchanged, {failed} failed"
         case .notRun: "not run, the network is not there"
@@ -148,6 +152,7 @@ enum JournalField: String, CaseIterable {
     case repairs
     case movedTo = "moved-to"
     case message = "of"
+    case age
     case level, socket, slept, detail, match, probe
     case number, source
 }

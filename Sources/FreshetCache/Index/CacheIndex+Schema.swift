@@ -68,6 +68,10 @@ extension CacheIndex {
         ) STRICT;
         CREATE INDEX requests_by_pipeline ON requests(pipeline);
         """,
+        // 3. When the content of the last success stops being fresh by its origin's word.
+        """
+        ALTER TABLE pipelines ADD COLUMN expires INTEGER;
+        """,
     ]
 
     /// The newest format that this version knows.

@@ -28,6 +28,8 @@ struct PipelineView {
             add("Copy", "none yet")
         }
         if let check = pipeline.lastCheck { add("Checked", times.relative(check)) }
+        if let origin = pipeline.originExpires { add("Fresh", "until \(times.both(origin)), says the origin") }
+        if let expires = pipeline.expires { add("Expires", "\(times.relative(expires)) (max-age)") }
         if let run = pipeline.lastRun { add("Last run", Self.run(run, times)) }
         if let causes = Self.causes(pipeline.lastCauses, times) { add("Causes", causes) }
         if let next = pipeline.nextRun { add("Next run", "\(times.relative(next.at)) (\(next.reason))") }
@@ -48,7 +50,8 @@ struct PipelineView {
 
     private var style: Palette.Style {
         switch pipeline.state {
-        case .loaded: pipeline.freshness == .expired ? .bad : .good
+        case _ where pipeline.freshness == .expired: .bad
+        case .loaded: .good
         case .failed: .bad
         case .waiting, .loading: .busy
         case .idle, .held, .unknown: .plain

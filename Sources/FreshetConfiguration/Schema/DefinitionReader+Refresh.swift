@@ -85,7 +85,19 @@ extension DefinitionReader {
                 "'fresh-for' is not shorter than 'every', so that signals would never fetch anything",
                 remedy: "make it shorter than \(TimeSpan.text(every))", related: section["every"]?.location)
         }
+        policy.honoursOrigin = value("honour-origin", in: section, .boolean) ?? policy.honoursOrigin
         policy.freshFor = freshFor ?? policy.every.map { min(policy.freshFor, $0 / 2) } ?? policy.freshFor
+    }
+
+    /// Only HTTP has words for how long data is fresh.
+    mutating func checkHonour(of refresh: RefreshPolicy, in file: Section, source: SourceDefinition?) {
+        guard refresh.honoursOrigin, let source, source.origin == nil,
+            case .mapping(let entries)? = file["refresh"]?.value.content,
+            let entry = entries.first(where: { $0.key == "honour-origin" })
+        else { return }
+        warning(
+            entry.location, "refresh.honour-origin",
+            "'honour-origin' is about what a URL's answer says, and the source is no 'url'", remedy: "leave it out")
     }
 
     private mutating func retry(in section: Section) -> RetryPolicy {

@@ -33,7 +33,7 @@ package enum WaitingReason: String, OpenEnumeration, CaseIterable, Hashable, Sen
 /// How old the offered copy is.
 package enum Freshness: String, OpenEnumeration, CaseIterable, Hashable, Sendable {
     case fresh
-    /// Its next planned check has passed.
+    /// Its next planned check has passed, or its origin's word for how long it is fresh.
     case stale
     /// It is past its maximum age.
     case expired
@@ -182,6 +182,10 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
     package var generation: GenerationStatus?
     /// The last successful check, one that found nothing new included.
     package var lastCheck: Int64?
+    /// When the data stops being fresh by its origin's word.
+    package var originExpires: Int64?
+    /// When the copy is past its maximum age.
+    package var expires: Int64?
     package var lastRun: RunStatus?
     package var lastCauses: [CauseStatus]
     package var nextRun: NextRun?
@@ -196,6 +200,7 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
         waitingFor: WaitingReason? = nil, waitingUntil: Int64? = nil, waitingDetail: String? = nil,
         loadedBytes: Int64? = nil,
         freshness: Freshness? = nil, generation: GenerationStatus? = nil, lastCheck: Int64? = nil,
+        originExpires: Int64? = nil, expires: Int64? = nil,
         lastRun: RunStatus? = nil, lastCauses: [CauseStatus] = [], nextRun: NextRun? = nil,
         failure: FailureStatus? = nil, budget: BudgetStatus? = nil, needsNetwork: Bool = false, path: String? = nil
     ) {
@@ -210,6 +215,8 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
         self.freshness = freshness
         self.generation = generation
         self.lastCheck = lastCheck
+        self.originExpires = originExpires
+        self.expires = expires
         self.lastRun = lastRun
         self.lastCauses = lastCauses
         self.nextRun = nextRun

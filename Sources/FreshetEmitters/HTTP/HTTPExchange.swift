@@ -213,12 +213,24 @@ final class HTTPExchange {
         case .content:
             defer { body = [] }
             return .success(
-                .content(FetchedContent(bytes: body, mediaType: answer.mediaType, validators: answer.validators)))
+                .content(
+                    FetchedContent(
+                        bytes: body, mediaType: answer.mediaType, validators: answer.validators,
+                        freshFor: freshness(now: now))))
         case .notModified:
-            return .success(.notModified(answer.validators.isEmpty ? nil : answer.validators))
+            return .success(
+                .notModified(answer.validators.isEmpty ? nil : answer.validators, freshFor: freshness(now: now)))
         case .failure(let failure):
             return .failure(.failed(failure))
         }
+    }
+
+    /// How much longer the answer is fresh by its own word.
+    private func freshness(now: Int64) -> Duration? {
+        OriginFreshness(
+            cacheControl: easy.list("Cache-Control"), expires: easy.header("Expires"), date: easy.header("Date"),
+            age: easy.header("Age")
+        ).remaining(after: .microseconds(Int64(clamping: easy.offset(CURLINFO_TOTAL_TIME_T) ?? 0)), now: now)
     }
 
     /// Whether the answer as far as it matters is there: wholly, or its body was not worth the while.

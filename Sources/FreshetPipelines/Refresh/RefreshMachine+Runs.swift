@@ -150,7 +150,8 @@ extension RefreshMachine {
         case (_, .configuration?):
             // Even a success was one of the old configuration.
             supersede(run, .configuration, now)
-        case (.succeeded(let changed, let generation, let at), _):
+        case (.succeeded(let changed, let generation, let at, let expires), _):
+            self.originExpires = expires
             succeeded(run, changed: changed, generation: generation, at: at ?? now, now)
         case (_, .deadline?):
             let limit = settings.policy.deadline
@@ -171,6 +172,7 @@ extension RefreshMachine {
     ) {
         superseded = 0
         lastSuccess = success
+        confirmed = success
         memory = nil
         failing = nil
         hasGeneration = true
@@ -215,7 +217,11 @@ extension RefreshMachine {
     private mutating func failed(_ run: Run, _ failure: RunFailure, _ now: Instant) {
         superseded = 0
         if let asked = failure.retryAfter, asked > .zero {
-            let until = now.advanced(by: min(asked, BackOff.longestRetryAfter))
+            // To the second is when all come back who were sent away.
+            let wait = BackOff.spread(
+                over: min(asked, BackOff.longestRetryAfter), after: (failing?.attempts ?? 0) + 1,
+                policy: settings.policy.retry, &jitter)
+            let until = now.advanced(by: wait)
             retryAfter = until
             actions.append(.rememberRetryAfter(until))
         }

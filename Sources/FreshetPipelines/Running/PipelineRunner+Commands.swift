@@ -81,6 +81,8 @@ extension PipelineRunner {
             return PipelineStatus(
                 name: name, activity: activity, waitsFor: wait, generation: state.generation,
                 freshness: machine.freshness(at: now), lastCheck: state.lastCheck,
+                originExpires: machine.settings.policy.honoursOrigin ? machine.originExpires : nil,
+                expires: machine.expires,
                 lastCauses: order?.causes ?? machine.lastRun?.causes ?? [], run: order, lastRun: machine.lastRun,
                 next: machine.nextRun(at: now), budget: machine.budgetUse(at: now),
                 failing: machine.failing)

@@ -65,7 +65,9 @@ package final class PipelineRunner: Sendable {
         timer = world.clock.makeTimer { mailbox.post(.timer) }
         let now = world.clock.now
         var known = remembered
-        if let binding = remembered.binding, binding != definition.validatorBinding { known.lastCheck = nil }
+        if let binding = remembered.binding, binding != definition.validatorBinding {
+            known.isOfAnother = true
+        }
         self.remembered = known
         let memory = RefreshMemory(
             known, now: now, wallNow: world.clock.wallNow, tolerance: settings.policy.freshFor)
@@ -224,7 +226,8 @@ package final class PipelineRunner: Sendable {
                 state.lastCheck = wallNow
                 return state.generation?.number
             }
-            return .succeeded(changed: success.changed, generation: generation, at: world.clock.now)
+            return .succeeded(
+                changed: success.changed, generation: generation, at: world.clock.now, expires: success.expiry?.instant)
         } catch {
             switch error {
             case .cancelled: return .cancelled

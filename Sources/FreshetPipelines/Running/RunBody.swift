@@ -14,6 +14,7 @@ struct RunBody: Sendable {
         var changed: Bool
         /// What readers see now; nil: what they saw before.
         var generation: OfferedGeneration?
+        var expiry: DataExpiry?
     }
 
     /// Runs until it has an outcome. A commit that has begun is not cancelled.
@@ -22,9 +23,12 @@ struct RunBody: Sendable {
         let binding = definition.validatorBinding
         let validators = await store.validators(definition.name, binding: binding)
         var result = try await fetch(validators)
-        if case .notModified(let newer) = result, validators != nil {
-            if await store.recordUnchanged(definition.name, binding: binding, validators: newer) {
-                return Success(changed: false)
+        if case .notModified(let newer, let freshFor) = result, validators != nil {
+            let expiry = expiry(in: freshFor)
+            if await store.recordUnchanged(
+                definition.name, binding: binding, validators: newer, expires: expiry?.wall)
+            {
+                return Success(changed: false, expiry: expiry)
             }
             // Somebody removed the copy while the origin confirmed it.
             result = try await fetch(nil)
@@ -34,18 +38,26 @@ struct RunBody: Sendable {
             throw .failed(
                 RunFailure(.content, "the origin says that nothing changed (304), but was not asked whether"))
         case .content(let content):
+            let expiry = expiry(in: content.freshFor)
             let bytes = try await checked(content)
             if Task.isCancelled { throw .cancelled }
-            let snapshot = Snapshot(bytes: bytes, validators: content.validators, binding: binding)
+            let snapshot = Snapshot(
+                bytes: bytes, validators: content.validators, binding: binding, expires: expiry?.wall)
             do {
                 switch try await store.commit(snapshot, of: definition) {
-                case .changed(let generation): return Success(changed: true, generation: generation)
-                case .unchanged(let generation): return Success(changed: false, generation: generation)
+                case .changed(let generation): return Success(changed: true, generation: generation, expiry: expiry)
+                case .unchanged(let generation): return Success(changed: false, generation: generation, expiry: expiry)
                 }
             } catch {
                 throw .failed(error)
             }
         }
+    }
+
+    /// When the data stops being fresh by its origin's word, if the configuration listens to that.
+    private func expiry(in freshFor: Duration?) -> DataExpiry? {
+        guard definition.refresh.honoursOrigin, let freshFor else { return nil }
+        return DataExpiry(in: freshFor, world.clock)
     }
 
     private func fetch(_ validators: Validators?) async throws(FetchError) -> FetchResult {

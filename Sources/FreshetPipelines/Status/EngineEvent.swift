@@ -12,6 +12,12 @@ package enum EngineEvent: Hashable, Sendable {
     /// A failed run is tried again.
     case retryPlanned(at: ContinuousClock.Instant, failures: Int, after: RunFailure)
     case stateChanged(PipelineActivity)
+    /// The copy that is offered is older than its `max-age`.
+    ///
+    /// - Parameter checked: the last check that confirmed it.
+    case expired(checked: ContinuousClock.Instant)
+    /// A copy that was too old is not any more: it was checked, or may be older now.
+    case expiredNoMore
 }
 
 /// What came of a request to refresh.

@@ -57,8 +57,10 @@ package struct RunSummary: Hashable, Sendable {
 package enum RunResult: Hashable, Sendable {
     /// The source was asked and the copy is the present one, whether a new generation came of it or not.
     ///
-    /// `at`: when that was, if it is told later; what fired since is not answered by it.
-    case succeeded(changed: Bool, generation: UInt64?, at: ContinuousClock.Instant? = nil)
+    /// `at`: when that was, if it is told later; what fired since is not answered by it. `expires`: when the data stops
+    /// being fresh by its origin's word, if that is known and asked for.
+    case succeeded(
+        changed: Bool, generation: UInt64?, at: ContinuousClock.Instant? = nil, expires: ContinuousClock.Instant? = nil)
     case failed(RunFailure)
     case cancelled
 }

@@ -44,8 +44,9 @@ package struct FetchRequest: Sendable {
 
 /// What a source answered.
 package enum FetchResult: Sendable {
-    /// The copy at hand is the present one (304). Validators that came along replace the ones before.
-    case notModified(Validators?)
+    /// The copy at hand is the present one (304). Validators that came along replace the ones before, and so does what
+    /// it says of how much longer the data is fresh.
+    case notModified(Validators?, freshFor: Duration? = nil)
     case content(FetchedContent)
 }
 
@@ -55,11 +56,16 @@ package struct FetchedContent: Sendable {
     /// The media type without parameters, in lower case, such as `application/json`; nil: none was said.
     package var mediaType: String?
     package var validators: Validators
+    /// How much longer it is fresh by its origin's word, from now on; zero: not any more; nil: nothing was said.
+    package var freshFor: Duration?
 
-    package init(bytes: [UInt8], mediaType: String? = nil, validators: Validators = Validators()) {
+    package init(
+        bytes: [UInt8], mediaType: String? = nil, validators: Validators = Validators(), freshFor: Duration? = nil
+    ) {
         self.bytes = bytes
         self.mediaType = mediaType
         self.validators = validators
+        self.freshFor = freshFor
     }
 }
 
@@ -112,6 +118,9 @@ package struct RememberedState: Hashable, Sendable {
     package var generation: OfferedGeneration?
     /// The last check that succeeded, a 304 included: wall-clock microseconds since 1970.
     package var lastCheck: Int64?
+    /// When that which was checked stops being fresh by its origin's word: wall-clock microseconds since 1970; nil: not
+    /// known, or not asked for.
+    package var expires: Int64?
     /// Until when the origin asked to be left alone: wall-clock microseconds since 1970.
     package var retryAfter: Int64?
     /// The number of the last run.
@@ -121,13 +130,16 @@ package struct RememberedState: Hashable, Sendable {
     package var binding: String?
     /// What was spent of its budget.
     package var requests: [SpentRequests]
+    /// The checks were of another configuration: they say how old the copy is, and nothing of what is configured now.
+    package var isOfAnother = false
 
     package init(
-        generation: OfferedGeneration? = nil, lastCheck: Int64? = nil, retryAfter: Int64? = nil, lastRun: UInt64 = 0,
-        binding: String? = nil, requests: [SpentRequests] = []
+        generation: OfferedGeneration? = nil, lastCheck: Int64? = nil, expires: Int64? = nil, retryAfter: Int64? = nil,
+        lastRun: UInt64 = 0, binding: String? = nil, requests: [SpentRequests] = []
     ) {
         self.generation = generation
         self.lastCheck = lastCheck
+        self.expires = expires
         self.retryAfter = retryAfter
         self.lastRun = lastRun
         self.binding = binding
@@ -155,11 +167,15 @@ package struct Snapshot: Sendable {
     package var validators: Validators
     /// What the validators are bound to besides the content: the URL, and the transform that made the snapshot.
     package var binding: String
+    /// When it stops being fresh by its origin's word: wall-clock microseconds since 1970; nil: not known, or not asked
+    /// for.
+    package var expires: Int64?
 
-    package init(bytes: [UInt8], validators: Validators, binding: String) {
+    package init(bytes: [UInt8], validators: Validators, binding: String, expires: Int64? = nil) {
         self.bytes = bytes
         self.validators = validators
         self.binding = binding
+        self.expires = expires
     }
 }
 
@@ -209,8 +225,9 @@ package protocol SnapshotStore: Sendable {
     func commit(_ snapshot: Snapshot, of definition: PipelineDefinition) async throws(RunFailure) -> CommitResult
     /// Notes a successful check that brought nothing new, and validators, bound as before, if the origin sent newer ones.
     ///
+    /// - Parameter expires: as of a snapshot, instead of what was noted before.
     /// - Returns: false if the copy has gone since the request was made: then nothing is noted, and it has to be fetched.
-    func recordUnchanged(_ pipeline: String, binding: String, validators: Validators?) async -> Bool
+    func recordUnchanged(_ pipeline: String, binding: String, validators: Validators?, expires: Int64?) async -> Bool
     /// Remembers until when the origin wants to be left alone (nil: no longer). Wall-clock microseconds since 1970.
     func rememberRetryAfter(_ pipeline: String, until: Int64?) async
     /// Remembers what was spent of a pipeline's budget, instead of what was remembered before.

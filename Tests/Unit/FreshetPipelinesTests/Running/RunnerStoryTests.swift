@@ -195,7 +195,7 @@ struct RunnerStoryTests {
 
     @Test("Retry-After holds across a restart, refuses the operator, and is passed by force")
     func retryAfter() throws {
-        let stage = try Stage(always)
+        let stage = try Stage(RefreshPolicy(freshFor: .zero, retry: RetryPolicy(from: .zero, to: .zero)))
         stage.origin.answers(
             .fails(RunFailure(.transient, "429", retryAfter: .seconds(600))), .content("data"))
         try stage.start()
@@ -222,7 +222,7 @@ struct RunnerStoryTests {
 
     @Test("Retry-After passes by itself")
     func retryAfterPasses() throws {
-        let stage = try Stage(always)
+        let stage = try Stage(RefreshPolicy(freshFor: .zero, retry: RetryPolicy(from: .zero, to: .zero)))
         stage.origin.answers(
             .fails(RunFailure(.transient, "429", retryAfter: .seconds(600))), .content("data"))
         try stage.start()
