@@ -14,14 +14,40 @@ package struct ProgramFault: Hashable, Sendable {
     }
 }
 
+/// A jq program of a configuration.
+package struct ProgramText: Hashable, Sendable {
+    package var text: String
+    /// The names that it may use as `$name`.
+    package var variables: [String]
+
+    package init(_ text: String, variables: [String] = []) {
+        self.text = text
+        self.variables = variables
+    }
+}
+
 extension PipelineDefinition {
     /// Its jq programs.
-    package var programs: [String] { [transform, check.jq].compactMap(\.self) }
+    package var programs: [ProgramText] {
+        stage.programs(among: []) + [transform, check.jq].compactMap { $0.map { ProgramText($0) } }
+    }
+}
+
+extension StageDefinition {
+    fileprivate func programs(among names: [String]) -> [ProgramText] {
+        let own = [transform, each?.key].compactMap { $0.map { ProgramText($0, variables: names) } }
+        let joined =
+            if case .joined(let sources) = source { sources.flatMap { $0.stage.programs(among: names) } } else {
+                [ProgramText]()
+            }
+        guard let each else { return own + joined }
+        return own + joined + each.stage.programs(among: names + [JQVariable.name(each.name)])
+    }
 }
 
 extension ConfigurationLoader {
-    /// Where programs can stand.
-    private static let programKeys = [["transform"], ["source", "transform"], ["check", "jq"]]
+    /// The keys whose values are programs, wherever they stand.
+    private static let programKeys: Set<String> = ["transform", "combine", "jq", "key"]
 
     /// The configuration without the pipelines whose programs have faults, and with a diagnostic for each fault.
     ///
@@ -49,16 +75,18 @@ extension ConfigurationLoader {
     /// One for each place where the program stands.
     private func diagnostics(of fault: ProgramFault, files: [String]) -> [Diagnostic] {
         var diagnostics: [Diagnostic] = []
-        for keys in Self.programKeys {
-            guard let (node, sources) = node(at: keys, in: files), case .scalar(let scalar) = node.content,
-                scalar.text == fault.program
-            else { continue }
-            var diagnostic = Diagnostic(
-                at: node.location, keyPath: keys.joined(separator: "."),
-                message: "'\(keys.last ?? "")' is not a program that jq understands: \(fault.message)")
-            diagnostic.excerpt = sources[node.location.file]?.excerpt(
-                line: node.location.line, column: node.location.column)
-            diagnostics.append(diagnostic)
+        // The last file that has a key is the one that counts; one that another hides may have the fault too.
+        for file in files.reversed() where diagnostics.isEmpty {
+            let (root, sources) = tree(of: file)
+            for (keys, node) in root?.scalars(below: Self.programKeys) ?? [] {
+                guard case .scalar(let scalar) = node.content, scalar.text == fault.program else { continue }
+                var diagnostic = Diagnostic(
+                    at: node.location, keyPath: keys.joined(separator: "."),
+                    message: "'\(keys.last ?? "")' is not a program that jq understands: \(fault.message)")
+                diagnostic.excerpt = sources[node.location.file]?.excerpt(
+                    line: node.location.line, column: node.location.column)
+                diagnostics.append(diagnostic)
+            }
         }
         guard diagnostics.isEmpty else { return diagnostics }
         // The files have changed since they were read.
@@ -77,6 +105,16 @@ extension ConfigurationLoader {
 }
 
 extension Node {
+    /// The scalars that stand at one of these keys, at any depth, each with all keys that lead to it.
+    fileprivate func scalars(below names: Set<String>, path: [String] = []) -> [(keys: [String], node: Node)] {
+        guard case .mapping(let entries) = content else { return [] }
+        return entries.flatMap { entry -> [(keys: [String], node: Node)] in
+            let keys = path + [entry.key]
+            if case .scalar = entry.value.content { return names.contains(entry.key) ? [(keys, entry.value)] : [] }
+            return entry.value.scalars(below: names, path: keys)
+        }
+    }
+
     /// What stands below these keys; nil if nothing does.
     fileprivate func node(at keys: ArraySlice<String>) -> Node? {
         guard let key = keys.first else { return self }

@@ -70,6 +70,7 @@ package struct ConfigurationLoader: Sendable {
         configuration.faulty = byName.filter { $0.value.contains { $0.severity == .error } }
             .mapValues { $0.sorted(by: Diagnostic.areInReadingOrder) }
         configuration.pipelines.removeAll { configuration.faulty[$0.name] != nil }
+        configuration.connect(cacheFiles.compactMapValues { $0.count == 1 ? $0.first?.pipeline : nil })
         configuration.diagnostics = (configuration.daemonDiagnostics + byName.values.joined())
             .sorted(by: Diagnostic.areInReadingOrder)
         return configuration

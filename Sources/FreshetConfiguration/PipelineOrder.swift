@@ -1,7 +1,11 @@
-/// A pipeline that another one's `refresh.after` names, and where.
+/// A pipeline that another one runs after, because `refresh.after` or a source names it, and where.
 struct Predecessor: Hashable, Sendable {
     var name: String
     var location: Location
+    /// The keys at which it stands.
+    var keyPath = "refresh.after"
+
+    var key: String { keyPath.split(separator: ".").last.map(String.init) ?? keyPath }
 }
 
 /// Which pipelines run after which: whether all that are named exist, and that none runs after itself, by whatever way.
@@ -14,7 +18,6 @@ struct PipelineOrder {
     static let mostNamesShown = 8
     /// The most names for which one is looked for that was meant: each is compared with all that there are.
     static let mostSuggestions = 100
-    private static let keyPath = "refresh.after"
 
     /// Of those alone that have any: most have none, and cost nothing.
     private var predecessors: [String: [Predecessor]] = [:]
@@ -52,7 +55,8 @@ struct PipelineOrder {
 
     private static func ownName(_ predecessor: Predecessor) -> Diagnostic {
         Diagnostic(
-            at: predecessor.location, keyPath: keyPath, message: "\(predecessor.name.quoted) is this pipeline itself",
+            at: predecessor.location, keyPath: predecessor.keyPath,
+            message: "\(predecessor.name.quoted) is this pipeline itself",
             remedy: "leave it out")
     }
 
@@ -63,9 +67,11 @@ struct PipelineOrder {
 
     private static func unknown(_ predecessor: Predecessor, meant: String?) -> Diagnostic {
         Diagnostic(
-            at: predecessor.location, keyPath: keyPath,
+            at: predecessor.location, keyPath: predecessor.keyPath,
             message: "there is no pipeline \(predecessor.name.quoted)",
-            remedy: meant.map { "did you mean '\($0)'?" } ?? "'after' takes the names of other pipelines")
+            remedy: meant.map { "did you mean '\($0)'?" }
+                ?? "'\(predecessor.key)' takes the \(predecessor.key == "after" ? "names of other pipelines" : "name of another one")"
+        )
     }
 
     // MARK: Cycles
@@ -118,9 +124,11 @@ struct PipelineOrder {
         return (
             first,
             Diagnostic(
-                at: place.location, keyPath: Self.keyPath,
-                message: "'after' leads in a circle: " + (names + [first]).joined(separator: " → "),
-                remedy: "each has the one before it in its 'after': take one out")
+                at: place.location, keyPath: place.keyPath,
+                message: "'\(place.key)' leads in a circle: " + (names + [first]).joined(separator: " → "),
+                remedy: place.key == "after"
+                    ? "each has the one before it in its 'after': take one out"
+                    : "each is made of the one before it, or runs after it: take one out")
         )
     }
 }

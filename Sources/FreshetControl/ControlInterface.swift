@@ -83,6 +83,21 @@ package enum ControlInterface {
           used: int
         )
 
+        # A branch that fails: the keys that lead to it, why, since when, and in how many runs in a row.
+        type BranchFailure (
+          path: []string,
+          message: string,
+          since: int,
+          attempts: int
+        )
+
+        # The branches of a pipeline, if some of them fail: how many there are, how many of them fail, and the first that do.
+        type Branches (
+          total: int,
+          failed: int,
+          failing: []BranchFailure
+        )
+
         # A pipeline. Source has no secrets: user information and query are left out. Path says how the network leads to
         # the source, or why it does not; it is null for a source that needs no network. WaitingDetail
         # says more of what it waits for, such as whose limit of requests at once.
@@ -96,6 +111,8 @@ package enum ControlInterface {
           waitingUntil: ?int,
           waitingDetail: ?string,
           loadedBytes: ?int,
+          endedBranches: ?int,
+          knownBranches: ?int,
           freshness: ?Freshness,
           generation: ?Generation,
           lastCheck: ?int,
@@ -106,6 +123,7 @@ package enum ControlInterface {
           nextRun: ?NextRun,
           failure: ?Failure,
           budget: ?Budget,
+          branches: ?Branches,
           needsNetwork: bool,
           path: ?string
         )

@@ -84,7 +84,8 @@ struct CacheStore: SnapshotStore {
                 try cache.recordUnchanged(
                     pipeline,
                     validators: [validators.flatMap { Validators($0, binding: binding) }].compactMap(\.self),
-                    expires: expires.map(WallTime.init(microseconds:)), at: WallTime(microseconds: WallClock.now)) != nil
+                    expires: expires.map(WallTime.init(microseconds:)), at: WallTime(microseconds: WallClock.now))
+                    != nil
             }
         }
     }
@@ -116,6 +117,22 @@ struct CacheStore: SnapshotStore {
                         number: Int64(clamping: run.run), pipeline: run.pipeline, causes: run.causes,
                         started: WallTime(microseconds: run.started), finished: WallTime(microseconds: run.ended),
                         outcome: outcome, error: run.error, generation: run.generation.map(Int64.init(clamping:))))
+            }
+        }
+    }
+
+    func part(_ pipeline: String, _ name: String) async -> StoredPart? {
+        await workers.run("index") { [self] in
+            attempt(pipeline, else: nil) { () throws(CacheError) in
+                try cache.part(name, of: pipeline).map(StoredPart.init)
+            }
+        }
+    }
+
+    func keepParts(_ pipeline: String, _ new: [String: StoredPart], and kept: Set<String>) async {
+        await workers.run("index") { [self] in
+            attempt(pipeline, else: ()) { () throws(CacheError) in
+                try cache.keepParts(of: pipeline, new: new.mapValues(SnapshotPart.init), kept: kept)
             }
         }
     }
@@ -160,6 +177,23 @@ extension FreshetCache.Validators {
     init?(_ validators: FreshetPipelines.Validators, binding: String) {
         guard !validators.isEmpty else { return nil }
         self.init(url: binding, entityTag: validators.entityTag, lastModified: validators.lastModified)
+    }
+}
+
+extension StoredPart {
+    init(_ part: SnapshotPart) {
+        self.init(
+            binding: part.binding,
+            validators: FreshetPipelines.Validators(entityTag: part.entityTag, lastModified: part.lastModified),
+            value: part.value)
+    }
+}
+
+extension SnapshotPart {
+    init(_ part: StoredPart) {
+        self.init(
+            binding: part.binding, entityTag: part.validators.entityTag, lastModified: part.validators.lastModified,
+            value: part.value)
     }
 }
 

@@ -7,8 +7,9 @@ import FreshetSystemd
 extension FreshetControl.PipelineStatus {
     init(_ status: FreshetPipelines.PipelineStatus, of definition: PipelineDefinition, path: String?) {
         let wait = status.waitsFor
-        var loadedBytes: Int64?
-        if case .loading(let progress) = status.activity { loadedBytes = Int64(clamping: progress.bytes) }
+        var progress: LoadProgress?
+        if case .loading(let loaded) = status.activity { progress = loaded }
+        let branches = progress.flatMap { $0.branches > 0 ? $0 : nil }
         let failure = status.failing.map { failing in
             FailureStatus(
                 message: failing.failure.message, since: WallClock.microseconds(at: failing.since),
@@ -18,14 +19,16 @@ extension FreshetControl.PipelineStatus {
             name: status.name, description: definition.description, source: definition.source.text,
             state: PipelineState(status.activity), waitingFor: wait.map { WaitingReason($0.reason) },
             waitingUntil: wait?.until.map(WallClock.microseconds(at:)), waitingDetail: wait?.detail,
-            loadedBytes: loadedBytes,
+            loadedBytes: progress.map { Int64(clamping: $0.bytes) },
+            endedBranches: branches.map { Int64($0.endedBranches) }, knownBranches: branches.map { Int64($0.branches) },
             freshness: status.freshness.map(FreshetControl.Freshness.init),
             generation: status.generation.map(GenerationStatus.init), lastCheck: status.lastCheck,
             originExpires: status.originExpires.map(WallClock.microseconds(at:)),
             expires: status.expires.map(WallClock.microseconds(at:)),
             lastRun: status.run.map(RunStatus.init) ?? status.lastRun.map(RunStatus.init),
             lastCauses: status.lastCauses.map(CauseStatus.init), nextRun: status.next.map(NextRun.init),
-            failure: failure, budget: status.budget.map(BudgetStatus.init), needsNetwork: definition.needsNetwork,
+            failure: failure, budget: status.budget.map(BudgetStatus.init),
+            branches: status.branches.map(BranchesStatus.init), needsNetwork: definition.needsNetwork,
             path: path)
     }
 }
@@ -102,6 +105,18 @@ extension RunStatus {
     }
 }
 
+extension BranchesStatus {
+    init(_ report: BranchReport) {
+        self.init(
+            total: Int64(report.total), failed: Int64(report.failed),
+            failing: report.failing.map { branch in
+                BranchFailureStatus(
+                    path: branch.path, message: branch.failure.message, since: WallClock.microseconds(at: branch.since),
+                    attempts: Int64(branch.attempts))
+            })
+    }
+}
+
 extension BudgetStatus {
     init(_ use: BudgetUse) {
         self.init(
@@ -128,6 +143,8 @@ extension SourceDefinition {
         case .http(let source): Redaction.url(source.url)
         case .command(let arguments): Redaction.text(arguments.joined(separator: " "))
         case .file(let path): path
+        case .copy(let pipeline, _): "pipeline \(pipeline)"
+        case .joined(let sources): sources.map { "\($0.name): \($0.stage.source.text)" }.joined(separator: ", ")
         }
     }
 }

@@ -40,14 +40,14 @@ package enum DaemonEntry {
     package static func check(_ options: DaemonOptions, json: Bool) -> DaemonExit {
         let loader = Supervisor.loader(options)
         var configuration = loader.load()
-        var verdicts: [String: String?] = [:]
+        var verdicts: [ProgramText: String?] = [:]
         var faults: [ProgramFault] = []
         for definition in configuration.pipelines {
-            for program in Set(definition.programs).sorted() {
-                let verdict = verdicts[program] ?? JQSyntax.fault(in: program)
+            for program in Set(definition.programs).sorted(by: { $0.text < $1.text }) {
+                let verdict = verdicts[program] ?? JQSyntax.fault(in: program.text, variables: program.variables)
                 verdicts[program] = .some(verdict)
                 guard let verdict else { continue }
-                faults.append(ProgramFault(pipeline: definition.name, program: program, message: verdict))
+                faults.append(ProgramFault(pipeline: definition.name, program: program.text, message: verdict))
             }
         }
         configuration = loader.refusing(faults, in: configuration)

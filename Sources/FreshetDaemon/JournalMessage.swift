@@ -20,6 +20,7 @@ enum JournalMessage: String, CaseIterable {
     case changed = "66f71c85b7f24bbaaa0c0a4d5d7ec04a"
     case unchanged = "533d72ca7a914d4f9b91600b7869027c"
     case failed = "257972dd68734f17ae756b6dc5ace42b"
+    case branchesFailed = "65eb441326b94b45a6a73beca22a34fe"
     case recovered = "f82d38fe28324e70bfd953fbd9ec25b2"
     case expired = "7b80ec59da2045af8f7cbcd11dd81c4d"
     case expiredNoMore = "95cc2fdd1cce491b8f0b566fd3d5fd70"
@@ -76,7 +77,8 @@ enum JournalMessage: String, CaseIterable {
             .proven:
             .info
         case .raised, .cacheMended, .logLevel, .socketMended, .logindMissing, .busUnheard, .unproven: .notice
-        case .failed, .expired, .notRun, .indexRebuilt, .networkUnknown, .fileUnwatched, .more, .lost: .warning
+        case .failed, .branchesFailed, .expired, .notRun, .indexRebuilt, .networkUnknown, .fileUnwatched, .more, .lost:
+            .warning
         case .reloadRefused, .configurationFault, .faultyPipeline, .cacheTrouble, .socketLost: .error
         case .cannotStart, .controlFailed: .critical
         }
@@ -98,6 +100,7 @@ enum JournalMessage: String, CaseIterable {
         case .changed: "changed"
         case .unchanged: "unchanged"
         case .failed: "failed, keeping the copy: {error}"
+        case .branchesFailed: "a part of the copy is not new: {error}"
         case .recovered: "recovered"
         case .expired: "the copy is older than max-age, and offered still"
         case .expiredNoMore: "the copy is no longer past its max-age"

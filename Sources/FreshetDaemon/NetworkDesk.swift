@@ -34,7 +34,9 @@ extension NetworkTarget {
     init(_ definition: PipelineDefinition, daemonTarget: String?) {
         var candidates: [String?] = []
         if case .address(let text) = definition.refresh.needsNetwork { candidates.append(text) }
-        if case .http(let source) = definition.source, !source.isLocal { candidates.append(source.host) }
+        candidates += definition.sources.map { source in
+            if case .http(let source) = source, !source.isLocal { source.host } else { nil }
+        }
         candidates.append(daemonTarget)
         let address = candidates.lazy.compactMap { $0.flatMap(IPAddress.init(_:)) }.first
         self = address.map(NetworkTarget.address) ?? .elsewhere

@@ -94,7 +94,7 @@ struct PipelineVoice: Sendable {
         switch summary.outcome {
         case .changed, .unchanged:
             let hasChanged = summary.outcome == .changed
-            let isRecovery = news.succeeded()
+            let isRecovery = summary.failure == nil && news.succeeded()
             let tell = desk.ended(
                 name, summary,
                 NewsWaves.News(
@@ -106,6 +106,12 @@ struct PipelineVoice: Sendable {
             } else {
                 log.say(.unchanged, fields())
             }
+            if summary.failure != nil {
+                let verdict = news.failed(at: summary.ended)
+                log.say(
+                    .branchesFailed, level: verdict != .passOver ? .warning : .debug,
+                    fields().merging(following(verdict, next)) { $1 })
+            }
         case .failed where summary.counts:
             let verdict = news.failed(at: summary.ended)
             let tell = desk.ended(name, summary, NewsWaves.News(outcome: .failed, isNews: verdict != .passOver))
@@ -113,7 +119,7 @@ struct PipelineVoice: Sendable {
                 .failed, text: hasCopy ? nil : "failed, there is no copy yet: {error}", level: tell ? .warning : .debug,
                 fields().merging(following(verdict, next)) { $1 })
         case .failed:
-            log.say(.networkSettling, fields())
+            log.say(summary.failure?.kind == .absent ? .runCutShort : .networkSettling, fields())
         case .superseded, .cancelled:
             log.say(.runCutShort, fields())
         }

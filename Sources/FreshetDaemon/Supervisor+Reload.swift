@@ -110,16 +110,16 @@ extension Supervisor {
     private func refusingProgramFaults(of new: Configuration) async -> Configuration {
         let inForce = Set(configuration.pipelines.flatMap(\.programs))
         let transformer = JQTransformer(loop, workers: workers)
-        var verdicts: [String: String?] = [:]
+        var verdicts: [ProgramText: String?] = [:]
         var faults: [ProgramFault] = []
         for definition in new.pipelines {
-            for program in Set(definition.programs).subtracting(inForce).sorted() {
+            for program in Set(definition.programs).subtracting(inForce).sorted(by: { $0.text < $1.text }) {
                 var verdict: String?
                 if let known = verdicts[program] {
                     verdict = known
                 } else {
                     do throws(FetchError) {
-                        verdict = try await transformer.fault(in: program)
+                        verdict = try await transformer.fault(in: program.text, variables: program.variables)
                     } catch {
                         // A program that ends the helper is at fault; a helper that cannot be started is not its.
                         if case .failed(let failure) = error, failure.kind == .content { verdict = failure.message }
@@ -127,7 +127,7 @@ extension Supervisor {
                     verdicts[program] = .some(verdict)
                 }
                 guard let verdict else { continue }
-                faults.append(ProgramFault(pipeline: definition.name, program: program, message: verdict))
+                faults.append(ProgramFault(pipeline: definition.name, program: program.text, message: verdict))
             }
         }
         guard !faults.isEmpty else { return new }

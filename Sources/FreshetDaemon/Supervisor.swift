@@ -244,7 +244,8 @@ actor Supervisor {
         let slots = RequestSlots(configuration.daemon.requestLimits)
         let world = PipelineWorld(
             fetcher: SourceFetcher(
-                http: http, commands: CommandRunner(loop, workers: workers), files: FileReader(workers: workers)),
+                http: http, commands: CommandRunner(loop, workers: workers), files: FileReader(workers: workers),
+                copies: directories.cache + "/current"),
             transformer: JQTransformer(loop, workers: workers), store: store, clock: clock,
             slots: slots, prober: http, redact: { [redactor] in redactor.text($0) })
         let engine = PipelineEngine(world) { [log] in log.say($0) }

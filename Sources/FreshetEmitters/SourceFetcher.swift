@@ -1,12 +1,17 @@
+import FreshetEventLoop
 package import FreshetPipelines
+import Glibc
 
 /// The engine's ``Fetching`` made real: HTTP, commands, files.
 package struct SourceFetcher: Fetching {
     private let http: HTTPClient
     private let commands: CommandRunner
     private let files: FileReader
+    /// The directory in which pipelines keep their copies.
+    private let copies: String
 
-    package init(http: HTTPClient, commands: CommandRunner, files: FileReader) {
+    package init(http: HTTPClient, commands: CommandRunner, files: FileReader, copies: String) {
+        self.copies = copies
         self.http = http
         self.commands = commands
         self.files = files
@@ -25,6 +30,18 @@ package struct SourceFetcher: Fetching {
             request.asked()
             return try await files.read(
                 path, validators: request.validators, maxBytes: request.maxBytes, progress: request.progress)
+        case .copy(let pipeline, let file):
+            let path = "\(copies)/\(file)"
+            let isThere = await files.workers.run { !file.isEmpty && access(path, F_OK) == 0 }
+            guard isThere else {
+                throw .failed(RunFailure(.absent, "pipeline '\(pipeline)', of which this is made, has no copy yet"))
+            }
+            request.asked()
+            return try await files.read(
+                path, validators: request.validators, maxBytes: request.maxBytes, progress: request.progress)
+        case .joined:
+            // safe: the engine takes them apart, and asks for each by itself.
+            preconditionFailure("several sources are no one source")
         }
     }
 }

@@ -39,8 +39,9 @@ package enum JQHelper {
             if limitsProcessorTime { allowProcessorTime() }
             let reply: JQReply
             do throws(JQProgram.Invalid) {
-                reply = try cache.program(request.program)
-                    .run(request.purpose, over: request.input, maxOutput: request.maxOutput)
+                let variables = JQVariables(request.variables)
+                reply = try cache.program(request.program, variables: variables.names)
+                    .run(request.purpose, over: request.input, with: variables, maxOutput: request.maxOutput)
             } catch {
                 reply = .message(.invalidProgram, error.message)
             }
@@ -83,10 +84,11 @@ package enum JQHelper {
 
     private static func receive(from input: Int32) -> JQRequest? {
         guard let head = read(JQRequest.Header.size, from: input), let header = JQRequest.Header(head),
-            let program = read(header.program, from: input), let body = read(header.input, from: input)
+            let program = read(header.program, from: input), let variables = read(header.variables, from: input),
+            let body = read(header.input, from: input)
         else { return nil }
         return JQRequest(
-            header.purpose, program: String(decoding: program, as: UTF8.self), input: body,
+            header.purpose, program: String(decoding: program, as: UTF8.self), variables: variables, input: body,
             maxOutput: header.maxOutput)
     }
 

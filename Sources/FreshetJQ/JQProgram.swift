@@ -13,7 +13,10 @@ final class JQProgram {
     /// Compiles a program, about 13 ms, most of it jq's own library.
     ///
     /// Modules are refused: `import`, `include` and `module` would read files wherever the program says.
-    init(_ text: String) throws(Invalid) {
+    ///
+    /// - Parameter variables: names that it finds as `$name`. Their values come with each run, so that a program is
+    ///   compiled once for all.
+    init(_ text: String, variables: [String] = []) throws(Invalid) {
         guard !text.utf8.contains(0) else { throw Invalid(message: "it has a NUL character") }
         if let word = Self.moduleDirective(text) {
             throw Invalid(message: "'\(word)' is not available: programs stand alone and read no files")
@@ -31,7 +34,8 @@ final class JQProgram {
                 // The program owns its log, and libjq calls while it compiles or runs only.
                 Unmanaged<ErrorLog>.fromOpaque(log).takeUnretainedValue().add(JQValue(jq_format_error(message)).words)
             }, Unmanaged.passUnretained(errors).toOpaque())
-        guard jq_compile_args(state, text, jv_object()) != 0 else { throw Invalid(message: errors.summary) }
+        let bound = JQVariables.binding(variables) + text
+        guard jq_compile_args(state, bound, jv_object()) != 0 else { throw Invalid(message: errors.summary) }
     }
 
     deinit {
@@ -41,7 +45,10 @@ final class JQProgram {
 
     /// Runs the program over each JSON text of the input, in order.
     /// For what happens to large numbers see ``JQHelper``.
-    func run(_ purpose: JQRequest.Purpose, over input: [UInt8], maxOutput: UInt64) -> JQReply {
+    func run(
+        _ purpose: JQRequest.Purpose, over input: [UInt8], with variables: borrowing JQVariables = JQVariables(),
+        maxOutput: UInt64
+    ) -> JQReply {
         guard let parser = jv_parser_new(0) else { return .message(.failed, "memory has run out") }
         defer { jv_parser_free(parser) }
         return input.withUnsafeBufferPointer { buffer in
@@ -52,7 +59,7 @@ final class JQProgram {
                     let value = JQValue(jv_parser_next(parser))
                     if let error = value.error { return .message(.invalidInput, error) }
                     guard value.isValid else { return outputs.reply }
-                    jq_start(state, value.consumed, 0)
+                    jq_start(state, variables.bound(to: value), 0)
                     switch takeOutputs(&outputs) {
                     case .next: break
                     case .halted: return outputs.reply
@@ -75,6 +82,7 @@ final class JQProgram {
             switch purpose {
             case .outputs: return value.dump(to: &bytes, limit: limit)
             case .verdict: return true
+            case .values: return value.content(to: &bytes, limit: limit)
             }
         }
 
@@ -156,19 +164,19 @@ struct ProgramCache: ~Copyable {
     static let limit = 16
 
     /// The one used last comes last.
-    private var entries: [(text: String, program: JQProgram)] = []
+    private var entries: [(text: String, variables: [String], program: JQProgram)] = []
 
     var count: Int { entries.count }
 
-    mutating func program(_ text: String) throws(JQProgram.Invalid) -> JQProgram {
-        if let index = entries.firstIndex(where: { $0.text == text }) {
+    mutating func program(_ text: String, variables: [String] = []) throws(JQProgram.Invalid) -> JQProgram {
+        if let index = entries.firstIndex(where: { $0.text == text && $0.variables == variables }) {
             let entry = entries.remove(at: index)
             entries.append(entry)
             return entry.program
         }
-        let program = try JQProgram(text)
+        let program = try JQProgram(text, variables: variables)
         if entries.count == Self.limit { entries.removeFirst() }
-        entries.append((text, program))
+        entries.append((text, variables, program))
         return program
     }
 }

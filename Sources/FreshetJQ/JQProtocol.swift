@@ -1,8 +1,8 @@
 /// What a client asks of a jq helper: one program over one input.
 ///
 /// On the wire (all numbers little-endian): the four bytes `FJQ` and the version, one byte of ``Purpose``, three zero
-/// bytes, the program's length (4 bytes), four zero bytes, the input's length and the output's limit (8 bytes each);
-/// then the program and the input.
+/// bytes, the lengths of the program and of the variables (4 bytes each), the input's length and the output's limit
+/// (8 bytes each); then the program, the variables and the input.
 package struct JQRequest: Hashable, Sendable {
     /// What the client wants to know.
     package enum Purpose: UInt8, Sendable {
@@ -10,36 +10,46 @@ package struct JQRequest: Hashable, Sendable {
         case outputs = 0
         /// Whether the last output is neither `false` nor `null`.
         case verdict = 1
+        /// All outputs, each by itself: see ``JQReply/values``.
+        case values = 2
     }
 
     /// The longest program, in bytes: far more than a person writes.
     package static let maxProgram = 64 << 10
     /// The longest input, in bytes: more would not fit into the helper's memory once parsed.
     package static let maxInput = 256 << 20
+    /// The longest variables, in bytes: single items of a list, not lists.
+    package static let maxVariables = 16 << 20
 
     package var purpose: Purpose
     package var program: String
+    /// What the program finds as `$name`: one JSON object with a member for each, or nothing. The names are jq's: letters,
+    /// digits and `_`, no digit first.
+    package var variables: [UInt8]
     /// JSON texts, one or more.
     package var input: [UInt8]
     /// The most bytes of output.
     package var maxOutput: UInt64
 
-    package init(_ purpose: Purpose, program: String, input: [UInt8], maxOutput: UInt64) {
+    package init(
+        _ purpose: Purpose, program: String, variables: [UInt8] = [], input: [UInt8], maxOutput: UInt64
+    ) {
         self.purpose = purpose
         self.program = program
+        self.variables = variables
         self.input = input
         self.maxOutput = maxOutput
     }
 
-    /// Header and program on the wire; the input follows as it is, uncopied.
+    /// Header, program and variables on the wire; the input follows as it is, uncopied.
     package var head: [UInt8] {
         let program = Array(program.utf8)
         var bytes = JQFrame.requestMagic + [purpose.rawValue, 0, 0, 0]
         bytes.appendNumber(UInt32(truncatingIfNeeded: program.count))
-        bytes.appendNumber(UInt32(0))
+        bytes.appendNumber(UInt32(truncatingIfNeeded: variables.count))
         bytes.appendNumber(UInt64(input.count))
         bytes.appendNumber(maxOutput)
-        return bytes + program
+        return bytes + program + variables
     }
 
     /// A request's header, taken apart and within its limits.
@@ -47,6 +57,7 @@ package struct JQRequest: Hashable, Sendable {
         static let size = 32
         var purpose: Purpose
         var program: Int
+        var variables: Int
         var input: Int
         var maxOutput: UInt64
 
@@ -56,10 +67,13 @@ package struct JQRequest: Hashable, Sendable {
                 let purpose = Purpose(rawValue: bytes[4])
             else { return nil }
             let program = bytes.number(at: 8, bytes: 4)
+            let variables = bytes.number(at: 12, bytes: 4)
             let input = bytes.number(at: 16, bytes: 8)
-            guard program <= JQRequest.maxProgram, input <= JQRequest.maxInput else { return nil }
+            guard program <= JQRequest.maxProgram, variables <= JQRequest.maxVariables, input <= JQRequest.maxInput
+            else { return nil }
             self.purpose = purpose
             self.program = Int(program)
+            self.variables = Int(variables)
             self.input = Int(input)
             maxOutput = bytes.number(at: 24, bytes: 8)
         }
@@ -92,6 +106,23 @@ package struct JQReply: Hashable, Sendable {
     /// Whether there was an output and the last one was neither `false` nor `null`.
     package var verdict: Bool
     package var bytes: [UInt8]
+
+    /// The outputs where they were asked for by themselves (``JQRequest/Purpose/values``): a string's content, anything
+    /// else as compact JSON. Nil if the bytes are not so. On the wire each has its length before it (4 bytes,
+    /// little-endian).
+    package var values: [[UInt8]]? {
+        var values: [[UInt8]] = []
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            guard rest.count >= 4 else { return nil }
+            let length = Int(Array(rest.prefix(4)).number(at: 0, bytes: 4))
+            rest = rest.dropFirst(4)
+            guard rest.count >= length else { return nil }
+            values.append(Array(rest.prefix(length)))
+            rest = rest.dropFirst(length)
+        }
+        return values
+    }
 
     package init(_ status: Status, verdict: Bool = false, bytes: [UInt8] = []) {
         self.status = status

@@ -40,6 +40,19 @@ struct JQValue: ~Copyable {
         return true
     }
 
+    /// Appends a string's content, or anything else as compact JSON, with its length before it (4 bytes,
+    /// little-endian); false, and nothing appended, if that passes the limit.
+    func content(to output: inout [UInt8], limit: UInt64) -> Bool {
+        let text = JQValue(kind == JV_KIND_STRING ? consumed : jv_dump_string(consumed, 0))
+        let length = Int(jv_string_length_bytes(text.consumed))
+        guard UInt64(output.count) + UInt64(length) + 4 <= limit, let size = UInt32(exactly: length) else {
+            return false
+        }
+        output.appendNumber(size)
+        output.append(contentsOf: UnsafeRawBufferPointer(start: jv_string_value(text.raw), count: length))
+        return true
+    }
+
     /// The content of what is a string.
     private var string: String { String(cString: jv_string_value(raw)) }
 }

@@ -48,6 +48,16 @@ final class Life: SnapshotStore {
 
     func remembered(_ pipeline: String) async -> RememberedState { await disk.remembered(pipeline) }
 
+    func part(_ pipeline: String, _ name: String) async -> StoredPart? {
+        guard await hasTurned() else { return nil }
+        return await disk.part(pipeline, name)
+    }
+
+    func keepParts(_ pipeline: String, _ new: [String: StoredPart], and kept: Set<String>) async {
+        guard await hasTurned() else { return }
+        await disk.keepParts(pipeline, new, and: kept)
+    }
+
     func validators(_ pipeline: String, binding: String) async -> Validators? {
         guard await hasTurned() else { return nil }
         return await disk.validators(pipeline, binding: binding)

@@ -68,7 +68,19 @@ extension CacheIndex {
         ) STRICT;
         CREATE INDEX requests_by_pipeline ON requests(pipeline);
         """,
-        // 3. When the content of the last success stops being fresh by its origin's word.
+        // 3. Parts of the snapshots of pipelines that are put together from many answers.
+        """
+        CREATE TABLE parts (
+            pipeline INTEGER NOT NULL REFERENCES pipelines(id) ON DELETE CASCADE,
+            name TEXT NOT NULL,
+            binding TEXT NOT NULL,
+            entity_tag TEXT,
+            last_modified TEXT,
+            value BLOB NOT NULL,
+            PRIMARY KEY (pipeline, name)
+        ) STRICT;
+        """,
+        // 4. When the content of the last success stops being fresh by its origin's word.
         """
         ALTER TABLE pipelines ADD COLUMN expires INTEGER;
         """,

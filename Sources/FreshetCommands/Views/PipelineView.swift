@@ -35,6 +35,14 @@ struct PipelineView {
         if let next = pipeline.nextRun { add("Next run", "\(times.relative(next.at)) (\(next.reason))") }
         if let budget = pipeline.budget { add("Budget", Self.budget(budget)) }
         if pipeline.needsNetwork, let path = pipeline.path { add("Network", path) }
+        if let branches = pipeline.branches { add("Branches", "\(branches.failed) of \(branches.total) fail", .bad) }
+        for branch in pipeline.branches?.failing ?? [] {
+            let attempts = Count.text(branch.attempts, "attempt")
+            add(
+                "",
+                "\(branch.path.joined(separator: "/")): \(branch.message) (\(attempts), \(times.relative(branch.since)))"
+            )
+        }
         if let failure = pipeline.failure {
             add("Error", failure.message, .bad)
             add("Since", "\(times.both(failure.since)), \(Count.text(failure.attempts, "attempt"))")
@@ -66,6 +74,9 @@ struct PipelineView {
         if let until = pipeline.waitingUntil { text += ", \(times.relative(until))" }
         // Of the network it has a line of its own.
         if let detail = pipeline.waitingDetail, detail != pipeline.path { text += ": \(detail)" }
+        if let known = pipeline.knownBranches, let ended = pipeline.endedBranches {
+            text += ", \(ended) of \(known) branches"
+        }
         if let bytes = pipeline.loadedBytes { text += ", \(SizeText.bytes(bytes)) so far" }
         if let freshness = pipeline.freshness { text += " (\(freshness.rawValue))" }
         return text

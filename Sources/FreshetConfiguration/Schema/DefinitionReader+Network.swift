@@ -23,6 +23,9 @@ extension DefinitionReader {
 extension ValueKind where Value == NetworkProbe {
     /// The URL of a probe. It carries no credentials, whoever would wish it to.
     static let probe = ValueKind(name: "a URL such as https://example.com/204") { scalar throws(ValueFault) in
+        guard !scalar.text.contains(where: { "{}".contains($0) }) else {
+            throw ValueFault("holds a brace", remedy: "a probe has no places for values; a literal brace is %7B or %7D")
+        }
         do throws(ValueFault) {
             return NetworkProbe(url: scalar.text, host: try URLText.host(of: scalar.text))
         } catch {

@@ -17,38 +17,48 @@ extension DefinitionReader {
     ) -> (definition: PipelineDefinition?, cacheFile: (name: String, location: Location)?) {
         guard let file = self.root(.pipeline, root) else { return (nil, nil) }
         let description = value("description", in: file, .line)
-        let source = source(in: file)
-        let sourceTransform = self.section(.source, silently: "source", in: file).flatMap { section in
-            value("transform", in: section, .program).map { ($0, section["transform"]) }
-        }
-        let transform = value("transform", in: file, .program)
-        if transform != nil, let (_, entry) = sourceTransform, let entry {
-            error(
-                entry.location, "source.transform", "two transforms, here and at the top of the file",
-                remedy: "join the programs with '|' and keep one", related: file["transform"]?.location)
-        }
-        let refresh = refresh(in: file)
+        let stage = stage(in: file)
+        let transform = transform(in: file, of: stage)
+        var refresh = refresh(in: file)
+        refresh.after = predecessorNames
         let (cache, cacheLocation) = cache(in: file)
         checkMaxAge(of: cache, refresh, in: file)
-        checkHonour(of: refresh, in: file, source: source)
-        let check = check(in: file, source: source)
+        checkHonour(of: refresh, in: file, stage)
+        let check = check(in: file, sources: stage?.all.map(\.source))
         let cacheFile = cache.flatMap { cache in cacheLocation.map { (cache.file, $0) } }
-        guard let source, let cache else { return (nil, cacheFile) }
+        guard var stage, let cache else { return (nil, cacheFile) }
+        // Of one answer there is one transform, wherever it stands.
+        if stage.each == nil, file["sources"] == nil { stage.transform = nil }
         let definition = PipelineDefinition(
-            name: name, description: description, source: source, transform: transform ?? sourceTransform?.0,
-            refresh: refresh, check: check, cache: cache)
+            name: name, description: description, stage: stage, transform: transform, refresh: refresh, check: check,
+            cache: cache)
         return (definition, cacheFile)
     }
 
-    /// A section that was checked before: its faults are not reported again.
-    private func section(_ name: KeyCatalogue.Section, silently key: String, in parent: Section) -> Section? {
-        guard let entry = parent[key], case .mapping(let entries) = entry.value.content else { return nil }
-        return Section(name: name, location: entry.value.location, entries: entries)
+    /// The program for the whole. One that stands beside the only source is the same.
+    private mutating func transform(in file: Section, of stage: StageDefinition?) -> String? {
+        let transform = value("transform", in: file, .program)
+        guard let stage, stage.each == nil, file["sources"] == nil else { return transform }
+        if let first = file["transform"], stage.transform != nil,
+            case .mapping(let entries)? = file["source"]?.value.content,
+            let second = entries.first(where: { $0.key == "transform" })
+        {
+            error(
+                second.location, "source.transform", "two transforms, here and at the top of the file",
+                remedy: "join the programs with '|' and keep one", related: first.location)
+        }
+        return transform ?? stage.transform
     }
 
     // MARK: source
 
-    private mutating func source(in file: Section) -> SourceDefinition? {
+    private mutating func stage(in file: Section) -> StageDefinition? {
+        if file["sources"] != nil { return joinedStage(in: file) }
+        if let entry = file["combine"] {
+            error(
+                entry.location, "combine", "'combine' belongs to 'sources', and there is one source",
+                remedy: "call it 'transform'")
+        }
         guard file["source"] != nil else {
             missing(
                 file.location, "source", "'source' is missing",
@@ -56,10 +66,23 @@ extension DefinitionReader {
             return nil
         }
         guard let section = section(.source, "source", in: file) else { return nil }
-        let kinds = ["url", "file", "exec"].compactMap { section[$0] }
+        return stage(section, among: [])
+    }
+
+    /// - Parameter names: of the items around it.
+    mutating func stage(_ section: Section, among names: [String]) -> StageDefinition? {
+        let source = source(section, among: names)
+        let transform = value("transform", in: section, .program)
+        let each = each(in: section, among: names)
+        return source.map { StageDefinition($0, transform: transform, each: each) }
+    }
+
+    private mutating func source(_ section: Section, among names: [String]) -> SourceDefinition? {
+        let kinds = ["url", "file", "exec", "pipeline"].compactMap { section[$0] }
         guard let kind = kinds.first else {
             missing(
-                section.location, "source", "'source' has none of 'url', 'file' and 'exec'",
+                section.location, section.keyPath,
+                "'\(section.name.rawValue)' has none of 'url', 'file', 'exec' and 'pipeline'",
                 remedy: "say where the data comes from: url: https://…")
             return nil
         }
@@ -73,17 +96,19 @@ extension DefinitionReader {
             for (key, verb, them) in [("headers", "belong", "them"), ("credential", "belongs", "it")] {
                 guard let entry = section[key] else { continue }
                 error(
-                    entry.location, "source.\(key)",
+                    entry.location, section.path(key),
                     "'\(key)' \(verb) to a 'url', and the source is '\(kind.key)'", remedy: "leave \(them) out")
             }
         }
         switch kind.key {
         case "url":
             return value("url", in: section, .url).map { url in
+                checkPlaces(of: url.url, kind, in: section, among: names)
                 let source = HTTPSource(url: url.url, headers: headers, host: url.host)
                 if source.headers.contains(where: { $0.credential != nil }), !source.mayCarryCredentials {
                     error(
-                        kind.value.location, "source.url", "a credential would be sent to '\(url.host)' unencrypted",
+                        kind.value.location, section.path("url"),
+                        "a credential would be sent to '\(url.host)' unencrypted",
                         remedy:
                             "begin the URL with https://; http:// is for this machine itself (localhost, 127.0.0.1)",
                         related: section["credential"]?.location)
@@ -92,6 +117,8 @@ extension DefinitionReader {
             }
         case "file":
             return value("file", in: section, .absolutePath).map { .file($0) }
+        case "pipeline":
+            return upstream(in: section)
         default:
             return command(in: section).map { .command($0) }
         }
@@ -101,16 +128,20 @@ extension DefinitionReader {
         guard let entry = section["exec"] else { return nil }
         guard case .sequence(let nodes) = entry.value.content else {
             error(
-                entry.value.location, "source.exec", "'exec' has to be a list, not \(entry.value.kind)",
+                entry.value.location, section.path("exec"), "'exec' has to be a list, not \(entry.value.kind)",
                 remedy: "write [/usr/bin/program, argument]; there is no shell that would divide a line into words")
             return nil
         }
         guard let program = nodes.first else {
-            error(entry.value.location, "source.exec", "'exec' is an empty list", remedy: "name a program by its path")
+            error(
+                entry.value.location, section.path("exec"), "'exec' is an empty list",
+                remedy: "name a program by its path")
             return nil
         }
-        let path = value(of: program, key: "exec", keyPath: "source.exec", .absolutePath)
-        let arguments = nodes.dropFirst().map { value(of: $0, key: "exec", keyPath: "source.exec", .argument) }
+        let path = value(of: program, key: "exec", keyPath: section.path("exec"), .absolutePath)
+        let arguments = nodes.dropFirst().map {
+            value(of: $0, key: "exec", keyPath: section.path("exec"), .argument)
+        }
         guard let path else { return nil }
         return [path] + arguments.compactMap { $0 }
     }
@@ -122,7 +153,7 @@ extension DefinitionReader {
             let own = HTTPHeader.bearer(name)
             if headers.contains(where: { $0.name.lowercased() == own.name.lowercased() }) {
                 error(
-                    entry.location, "source.credential",
+                    entry.location, section.path("credential"),
                     "'credential' makes the header 'Authorization', which stands in "
                         + "'headers' too", remedy: "keep one of them", related: section["headers"]?.location)
             }
@@ -136,20 +167,20 @@ extension DefinitionReader {
         guard case .mapping(let entries) = entry.value.content else {
             if case .refused = entry.value.content { return [] }
             error(
-                entry.value.location, "source.headers",
+                entry.value.location, section.path("headers"),
                 "'headers' has to hold names with values, not \(entry.value.kind)",
                 remedy: "write headers: {Accept: application/json}")
             return []
         }
         guard entries.count <= Self.maximumHeaders else {
-            error(entry.location, "source.headers", "there are more than \(Self.maximumHeaders) headers")
+            error(entry.location, section.path("headers"), "there are more than \(Self.maximumHeaders) headers")
             return []
         }
         var places: [String: Location] = [:]
         var headers: [HTTPHeader] = []
         for entry in entries {
             if case .removed = entry.value.content { continue }
-            let keyPath = "source.headers.\(entry.key)"
+            let keyPath = "\(section.path("headers")).\(entry.key)"
             do throws(ValueFault) {
                 try HTTPText.checkHeaderName(entry.key)
             } catch {
@@ -185,7 +216,7 @@ extension DefinitionReader {
 
     // MARK: check
 
-    private mutating func check(in file: Section, source: SourceDefinition?) -> CheckRules {
+    private mutating func check(in file: Section, sources: [SourceDefinition]?) -> CheckRules {
         guard let section = section(.check, "check", in: file) else { return CheckRules() }
         let defaults = CheckRules()
         let minBytes = value("min-bytes", in: section, .size(0...ByteSize.largest))
@@ -198,13 +229,12 @@ extension DefinitionReader {
                 related: section["max-bytes"]?.location)
         }
         let types = list("type", in: section, .mediaType)
-        if let entry = section["type"], let source {
+        if let entry = section["type"], let sources {
             if types?.isEmpty == true, case .sequence(let nodes) = entry.value.content, nodes.isEmpty {
                 error(
                     entry.value.location, "check.type", "'type' is an empty list", remedy: "to allow any, leave it out")
             }
-            if case .http = source {
-            } else {
+            if !sources.contains(where: { if case .http = $0 { true } else { false } }) {
                 error(
                     entry.location, "check.type", "'type' belongs to a 'url': a file or a program states none",
                     remedy: "leave it out, or check the content by 'jq'")
@@ -220,7 +250,7 @@ extension DefinitionReader {
     /// A copy that expires before it is checked again would be told to have expired again and again.
     private mutating func checkMaxAge(of cache: CacheRules?, _ refresh: RefreshPolicy, in file: Section) {
         guard let maxAge = cache?.maxAge, let every = refresh.every, maxAge <= every + refresh.randomDelay,
-            let entry = section(.cache, silently: "cache", in: file)?["max-age"]
+            let entry = entry("max-age", below: "cache", in: file)
         else { return }
         let delay = refresh.randomDelay > .zero ? " and 'random-delay'" : ""
         warning(

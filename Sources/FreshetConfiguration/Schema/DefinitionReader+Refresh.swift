@@ -24,7 +24,7 @@ extension DefinitionReader {
         policy.budget = value("budget", in: section, .budget)
         policy.needsNetwork = networkNeed(in: section) ?? policy.needsNetwork
         policy.files = files(in: section)
-        policy.after = after(in: section)
+        after(in: section)
         readStorm(in: section, into: &policy)
         readFreshness(in: section, into: &policy)
         if let retry = self.section(.retry, "retry", in: section) { policy.retry = self.retry(in: retry) }
@@ -89,15 +89,21 @@ extension DefinitionReader {
         policy.freshFor = freshFor ?? policy.every.map { min(policy.freshFor, $0 / 2) } ?? policy.freshFor
     }
 
-    /// Only HTTP has words for how long data is fresh.
-    mutating func checkHonour(of refresh: RefreshPolicy, in file: Section, source: SourceDefinition?) {
-        guard refresh.honoursOrigin, let source, source.origin == nil,
-            case .mapping(let entries)? = file["refresh"]?.value.content,
-            let entry = entries.first(where: { $0.key == "honour-origin" })
+    /// A key of a mapping that was read before: its faults are not reported again.
+    func entry(_ key: String, below parent: String, in file: Section) -> Node.Entry? {
+        guard case .mapping(let entries)? = file[parent]?.value.content else { return nil }
+        return entries.first { $0.key == key }
+    }
+
+    /// Only HTTP has words for how long data is fresh, and one answer for all of it.
+    mutating func checkHonour(of refresh: RefreshPolicy, in file: Section, _ stage: StageDefinition?) {
+        guard refresh.honoursOrigin, let stage, stage.source.origin == nil || stage.each != nil,
+            let entry = entry("honour-origin", below: "refresh", in: file)
         else { return }
         warning(
             entry.location, "refresh.honour-origin",
-            "'honour-origin' is about what a URL's answer says, and the source is no 'url'", remedy: "leave it out")
+            "'honour-origin' is about what one URL's answer says, and there is not one, or not one alone",
+            remedy: "leave it out")
     }
 
     private mutating func retry(in section: Section) -> RetryPolicy {

@@ -18,6 +18,8 @@ struct DefinitionReader {
         let name: KeyCatalogue.Section
         let location: Location
         let entries: [Node.Entry]
+        /// The keys that lead to it, such as `source.each`; empty for a whole file.
+        let keyPath: String
 
         /// The entry of a key, unless a drop-in removed it.
         subscript(key: String) -> Node.Entry? {
@@ -27,7 +29,7 @@ struct DefinitionReader {
         }
 
         func path(_ key: String) -> String {
-            name.path.isEmpty ? key : "\(name.path).\(key)"
+            keyPath.isEmpty ? key : "\(keyPath).\(key)"
         }
     }
 
@@ -59,7 +61,7 @@ struct DefinitionReader {
     ) -> Section? {
         switch node.content {
         case .mapping(let entries):
-            let section = Section(name: name, location: node.location, entries: entries)
+            let section = Section(name: name, location: node.location, entries: entries, keyPath: keyPath ?? "")
             for entry in entries where !name.keys.contains(entry.key) {
                 let fault = name.fault(forKey: entry.key)
                 error(entry.location, section.path(entry.key), fault.message, remedy: fault.remedy)

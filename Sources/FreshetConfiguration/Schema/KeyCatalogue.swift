@@ -2,7 +2,7 @@
 package enum KeyCatalogue {
     /// A mapping of the format.
     package enum Section: String, CaseIterable, Hashable, Sendable {
-        case pipeline, source, refresh, dbus, retry
+        case pipeline, source, each, refresh, dbus, retry
         case needsNetwork = "needs-network"
         case check, cache, daemon
 
@@ -11,12 +11,18 @@ package enum KeyCatalogue {
             switch self {
             case .pipeline, .daemon: ""
             case .dbus, .retry, .needsNetwork: "refresh.\(rawValue)"
+            case .each: "source.each"
             case .source, .refresh, .check, .cache: rawValue
             }
         }
 
         /// The keys that this version reads, in the manual's order.
         package var keys: [String] { KeyCatalogue.keys[self] ?? [] }
+
+        /// The keys that are its own: below `each` stands a source like the one around it, with four keys more.
+        package var ownKeys: [String] {
+            self == .each ? keys.filter { !Section.source.keys.contains($0) } : keys
+        }
 
         /// The format's keys that this version does not read yet. They are errors all the same: a configuration that
         /// counts on them would not do what it says.
@@ -45,7 +51,7 @@ package enum KeyCatalogue {
             let others =
                 Section.allCases.filter { $0 != self && $0.isOfPipelines == isOfPipelines }
                 + Section.allCases.filter { $0.isOfPipelines != isOfPipelines }
-            let homes = others.filter { $0.keys.contains(key) && key != "format" }
+            let homes = others.filter { $0.ownKeys.contains(key) && key != "format" }
             if !homes.isEmpty {
                 let places = homes.map { $0.place(seenFrom: self) }.joined(separator: " or ")
                 return ValueFault("\(key.quoted) belongs \(places)", remedy: "move it there")
@@ -66,8 +72,12 @@ package enum KeyCatalogue {
     }
 
     private static let keys: [Section: [String]] = [
-        .pipeline: ["format", "description", "source", "transform", "refresh", "check", "cache"],
-        .source: ["url", "file", "exec", "headers", "credential", "transform"],
+        .pipeline: ["format", "description", "source", "sources", "combine", "transform", "refresh", "check", "cache"],
+        .source: ["url", "file", "exec", "pipeline", "headers", "credential", "transform", "each"],
+        .each: [
+            "as", "key", "concurrency", "on-error", "url", "file", "exec", "pipeline", "headers", "credential",
+            "transform", "each",
+        ],
         .refresh: [
             "on", "files", "dbus", "after", "every", "random-delay", "quiet", "at-most", "min-interval", "when-running",
             "fresh-for", "honour-origin", "deadline", "retry", "budget", "needs-network",
@@ -82,7 +92,8 @@ package enum KeyCatalogue {
 
     private static let laterKeys: [Section: [String]] = [
         .pipeline: ["parameters", "on-change"],
-        .source: ["pipeline", "each", "pages"],
+        .source: ["pages"],
+        .each: ["pages"],
         .check: ["min-items", "shrink"],
         .cache: ["key", "files"],
         .daemon: ["cache"],

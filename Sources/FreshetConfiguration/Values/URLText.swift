@@ -37,10 +37,9 @@ enum URLText {
                     "holds a space, a control character or one that is not ASCII",
                     remedy:
                         "percent-encode it (a space is %20; a host that is not ASCII has a form that begins with xn--)")
+            // A place for a value; which ones there may be is seen when all of the file is read.
             case UInt8(ascii: "{"), UInt8(ascii: "}"):
-                throw ValueFault(
-                    "holds a brace",
-                    remedy: "parameters are not supported by this version; a literal brace is %7B or %7D")
+                break
             case UInt8(ascii: "\""), UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "\\"), UInt8(ascii: "^"),
                 UInt8(ascii: "`"), UInt8(ascii: "|"):
                 throw ValueFault(

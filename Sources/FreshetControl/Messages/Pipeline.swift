@@ -150,6 +150,37 @@ package struct FailureStatus: Codable, Hashable, Sendable {
     }
 }
 
+/// The branches of a pipeline of which some fail.
+package struct BranchesStatus: Codable, Hashable, Sendable {
+    package var total: Int64
+    package var failed: Int64
+    /// The first of those that fail.
+    package var failing: [BranchFailureStatus]
+
+    package init(total: Int64, failed: Int64, failing: [BranchFailureStatus]) {
+        self.total = total
+        self.failed = failed
+        self.failing = failing
+    }
+}
+
+/// A branch that fails.
+package struct BranchFailureStatus: Codable, Hashable, Sendable {
+    /// The keys that lead to it.
+    package var path: [String]
+    package var message: String
+    package var since: Int64
+    /// In how many runs in a row.
+    package var attempts: Int64
+
+    package init(path: [String], message: String, since: Int64, attempts: Int64) {
+        self.path = path
+        self.message = message
+        self.since = since
+        self.attempts = attempts
+    }
+}
+
 /// A budget of requests, and what was spent of it in the last period.
 package struct BudgetStatus: Codable, Hashable, Sendable {
     package var limit: Int64
@@ -177,6 +208,9 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
     package var waitingDetail: String?
     /// Bytes of the run under way so far.
     package var loadedBytes: Int64?
+    /// Branches of the run under way that have ended, and those known so far; nil: it has none.
+    package var endedBranches: Int64?
+    package var knownBranches: Int64?
     package var freshness: Freshness?
     /// What it offers to readers.
     package var generation: GenerationStatus?
@@ -191,6 +225,8 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
     package var nextRun: NextRun?
     package var failure: FailureStatus?
     package var budget: BudgetStatus?
+    /// Nil unless branches fail.
+    package var branches: BranchesStatus?
     package var needsNetwork: Bool
     /// How the network leads to the source, or why it does not.
     package var path: String?
@@ -198,11 +234,12 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
     package init(
         name: String, description: String? = nil, source: String, state: PipelineState,
         waitingFor: WaitingReason? = nil, waitingUntil: Int64? = nil, waitingDetail: String? = nil,
-        loadedBytes: Int64? = nil,
+        loadedBytes: Int64? = nil, endedBranches: Int64? = nil, knownBranches: Int64? = nil,
         freshness: Freshness? = nil, generation: GenerationStatus? = nil, lastCheck: Int64? = nil,
         originExpires: Int64? = nil, expires: Int64? = nil,
         lastRun: RunStatus? = nil, lastCauses: [CauseStatus] = [], nextRun: NextRun? = nil,
-        failure: FailureStatus? = nil, budget: BudgetStatus? = nil, needsNetwork: Bool = false, path: String? = nil
+        failure: FailureStatus? = nil, budget: BudgetStatus? = nil, branches: BranchesStatus? = nil,
+        needsNetwork: Bool = false, path: String? = nil
     ) {
         self.name = name
         self.description = description
@@ -212,6 +249,8 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
         self.waitingUntil = waitingUntil
         self.waitingDetail = waitingDetail
         self.loadedBytes = loadedBytes
+        self.endedBranches = endedBranches
+        self.knownBranches = knownBranches
         self.freshness = freshness
         self.generation = generation
         self.lastCheck = lastCheck
@@ -222,6 +261,7 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
         self.nextRun = nextRun
         self.failure = failure
         self.budget = budget
+        self.branches = branches
         self.needsNetwork = needsNetwork
         self.path = path
     }

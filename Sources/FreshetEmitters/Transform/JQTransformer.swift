@@ -52,8 +52,26 @@ package actor JQTransformer: Transforming {
         ChildProcess.Command(path: path, arguments: [JQHelper.argument], environment: JQHelper.environment)
     }
 
-    package func transform(_ input: [UInt8], by program: String) async throws(FetchError) -> [UInt8] {
-        try await ask(JQRequest(.outputs, program: program, input: input, maxOutput: maxOutput)).bytes
+    package func transform(
+        _ input: [UInt8], by program: String, variables: [JQVariable]
+    ) async throws(FetchError) -> [UInt8] {
+        try await ask(request(.outputs, program, variables, input)).bytes
+    }
+
+    package func values(
+        of input: [UInt8], by program: String, variables: [JQVariable]
+    ) async throws(FetchError) -> [[UInt8]] {
+        guard let values = try await ask(request(.values, program, variables, input)).values else {
+            throw .failed(RunFailure(.local, "the jq helper's answer cannot be read"))
+        }
+        return values
+    }
+
+    private func request(
+        _ purpose: JQRequest.Purpose, _ program: String, _ variables: [JQVariable], _ input: [UInt8]
+    ) -> JQRequest {
+        JQRequest(
+            purpose, program: program, variables: JQVariable.object(variables), input: input, maxOutput: maxOutput)
     }
 
     package func holds(_ predicate: String, for input: [UInt8]) async throws(FetchError) -> Bool {
@@ -62,10 +80,13 @@ package actor JQTransformer: Transforming {
 
     /// What is wrong with a program, in jq's words; nil if it compiles.
     ///
+    /// - Parameter variables: the names of those that it may use.
     /// - Throws: what kept the helper from looking at it.
-    package func fault(in program: String) async throws(FetchError) -> String? {
+    package func fault(in program: String, variables: [String] = []) async throws(FetchError) -> String? {
+        let variables = JQVariable.object(variables.map { JQVariable($0, json: Array("null".utf8)) })
         // Without input a program is compiled and never runs.
-        let reply = try await exchange(JQRequest(.verdict, program: program, input: [], maxOutput: 0))
+        let reply = try await exchange(
+            JQRequest(.verdict, program: program, variables: variables, input: [], maxOutput: 0))
         return reply.status == .invalidProgram ? Text.escaped(reply.bytes) : nil
     }
 
@@ -91,6 +112,9 @@ package actor JQTransformer: Transforming {
         guard !Task.isCancelled else { throw .cancelled }
         guard request.program.utf8.count <= JQRequest.maxProgram else {
             throw .failed(Self.tooLong("the jq program", JQRequest.maxProgram))
+        }
+        guard request.variables.count <= JQRequest.maxVariables else {
+            throw .failed(Self.tooLong("the variables of the jq program", JQRequest.maxVariables))
         }
         guard request.input.count <= JQRequest.maxInput else {
             throw .failed(Self.tooLong("the input of the jq program", JQRequest.maxInput))

@@ -34,11 +34,11 @@ package struct HTTPOrigin: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension SourceDefinition {
-    /// Whom its requests go to first; nil for what asks nobody.
+    /// Whom its requests go to; nil for what asks nobody, or several.
     package var origin: HTTPOrigin? {
         switch self {
         case .http(let source): HTTPOrigin(of: source.url)
-        case .command, .file: nil
+        case .command, .file, .copy, .joined: nil
         }
     }
 }

@@ -13,30 +13,51 @@ extension PipelineDefinition {
     /// The permission bits of its copies: what is configured, else 0644, or 0640 if the source is asked with a secret.
     package var cacheMode: UInt32 {
         if let mode = cache.mode { return mode }
-        if case .http(let source) = source, source.isPrivate { return 0o640 }
-        return 0o644
+        return httpSources.contains(where: \.isPrivate) ? 0o640 : 0o644
     }
 
     /// The credentials that its source needs, each with the keys that lead to its name.
     package var credentials: [(name: String, keys: [String])] {
-        guard case .http(let source) = source else { return [] }
-        return source.headers.compactMap { header in
-            guard case .credential(let name, let scheme) = header.value else { return nil }
-            return (name, scheme == nil ? ["source", "headers", header.name, "credential"] : ["source", "credential"])
-        }
+        stage.credentials(at: ["source"])
+    }
+
+    private var httpSources: [HTTPSource] {
+        sources.compactMap { if case .http(let source) = $0 { source } else { nil } }
     }
 
     /// What its configuration holds of secrets in plain text: values of header fields and of the URL's parameters, as
     /// far as their names say so. What an origin sends back of them must not be shown either.
     package var plainSecrets: [String] {
-        guard case .http(let source) = source else { return [] }
+        httpSources.flatMap(\.plainSecrets)
+    }
+}
+
+extension StageDefinition {
+    fileprivate func credentials(at keys: [String]) -> [(name: String, keys: [String])] {
+        var credentials: [(name: String, keys: [String])] = []
+        switch source {
+        case .http(let source):
+            credentials += source.headers.compactMap { header in
+                guard case .credential(let name, let scheme) = header.value else { return nil }
+                return (name, keys + (scheme == nil ? ["headers", header.name, "credential"] : ["credential"]))
+            }
+        case .joined(let sources):
+            for source in sources { credentials += source.stage.credentials(at: ["sources", source.name]) }
+        case .command, .file, .copy: break
+        }
+        return credentials + (each?.stage.credentials(at: keys + ["each"]) ?? [])
+    }
+}
+
+extension HTTPSource {
+    fileprivate var plainSecrets: [String] {
         var secrets: [String] = []
-        for header in source.headers where header.isSecret {
+        for header in headers where header.isSecret {
             guard case .text(let value) = header.value else { continue }
             // Of `Bearer abc` the last word is the secret.
             secrets += [value] + (value.split(separator: " ").dropFirst().last.map { [String($0)] } ?? [])
         }
-        let query = source.url.split(separator: "?", maxSplits: 1).dropFirst().first ?? ""
+        let query = url.split(separator: "?", maxSplits: 1).dropFirst().first ?? ""
         for parameter in query.split(separator: "&") {
             let parts = parameter.split(separator: "=", maxSplits: 1)
             if parts.count == 2, SecretName.matches(parts[0]) { secrets.append(String(parts[1])) }

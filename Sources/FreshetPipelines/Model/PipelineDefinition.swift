@@ -5,8 +5,9 @@ package struct PipelineDefinition: Hashable, Sendable {
     package var name: String
     /// One line for people.
     package var description: String?
-    package var source: SourceDefinition
-    /// A jq program that makes the snapshot from the source's data; nil leaves it as it is.
+    /// Where its data comes from: a source, and what is fetched for each item of it.
+    package var stage: StageDefinition
+    /// A jq program that makes the snapshot from the data; nil leaves it as it is.
     package var transform: String?
     package var refresh: RefreshPolicy
     package var check: CheckRules
@@ -16,14 +17,32 @@ package struct PipelineDefinition: Hashable, Sendable {
         name: String, description: String? = nil, source: SourceDefinition, transform: String? = nil,
         refresh: RefreshPolicy = RefreshPolicy(), check: CheckRules = CheckRules(), cache: CacheRules
     ) {
+        self.init(
+            name: name, description: description, stage: StageDefinition(source), transform: transform,
+            refresh: refresh, check: check, cache: cache)
+    }
+
+    package init(
+        name: String, description: String? = nil, stage: StageDefinition, transform: String? = nil,
+        refresh: RefreshPolicy = RefreshPolicy(), check: CheckRules = CheckRules(), cache: CacheRules
+    ) {
         self.name = name
         self.description = description
-        self.source = source
+        self.stage = stage
         self.transform = transform
         self.refresh = refresh
         self.check = check
         self.cache = cache
     }
+
+    /// Its first source, the only one if nothing is fetched for each of its items.
+    package var source: SourceDefinition {
+        get { stage.source }
+        set { stage.source = newValue }
+    }
+
+    /// All its sources, the first one first.
+    package var sources: [SourceDefinition] { stage.all.map(\.source) }
 }
 
 /// Where a pipeline's data comes from.
@@ -34,14 +53,31 @@ package enum SourceDefinition: Hashable, Sendable {
     case command([String])
     /// A file of this machine, by its absolute path.
     case file(String)
+    /// The copy that another pipeline keeps, by the name of its file.
+    case copy(of: String, file: String)
+    /// Several, which are asked together and make one JSON object.
+    indirect case joined([JoinedSource])
 
     /// Whether data from here needs the network, unless the configuration says otherwise: a URL does whose host is not
     /// this machine.
     package var needsNetworkByDefault: Bool {
         switch self {
         case .http(let source): !source.isLocal
-        case .command, .file: false
+        case .command, .file, .copy: false
+        case .joined(let sources): sources.contains { $0.stage.all.contains(where: \.source.needsNetworkByDefault) }
         }
+    }
+}
+
+/// One of several sources that are joined.
+package struct JoinedSource: Hashable, Sendable {
+    /// The member of the object that its data becomes.
+    package var name: String
+    package var stage: StageDefinition
+
+    package init(_ name: String, _ stage: StageDefinition) {
+        self.name = name
+        self.stage = stage
     }
 }
 

@@ -14,6 +14,14 @@ package struct URLTemplate: Hashable, Sendable {
             self.path = path
         }
 
+        /// What stands between braces; nil: that is not names with dots.
+        package init?(named text: Substring) {
+            let names = text.split(separator: ".", omittingEmptySubsequences: false)
+            guard let first = names.first, names.allSatisfy(URLTemplate.isName) else { return nil }
+            name = String(first)
+            path = names.dropFirst().map(String.init)
+        }
+
         /// Without the braces.
         package var description: String { ([name] + path).joined(separator: ".") }
     }
@@ -61,13 +69,12 @@ package struct URLTemplate: Hashable, Sendable {
     }
 
     private static func place(_ text: Substring) throws(Fault) -> Place {
-        let names = text.split(separator: ".", omittingEmptySubsequences: false)
-        guard let first = names.first, names.allSatisfy(isName) else { throw .notAName(String(text)) }
-        return Place(String(first), path: names.dropFirst().map(String.init))
+        guard let place = Place(named: text) else { throw .notAName(String(text)) }
+        return place
     }
 
-    /// Letters, digits, `-` and `_`, and no digit or `-` first.
-    private static func isName(_ text: Substring) -> Bool {
+    /// Letters, digits, `-` and `_`, and no digit or `-` first: what a place, and a parameter, may be called.
+    package static func isName(_ text: Substring) -> Bool {
         guard let first = text.utf8.first, !(48...57).contains(first), first != UInt8(ascii: "-") else { return false }
         return text.utf8.allSatisfy { isLetterOrDigit($0) || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_") }
     }

@@ -150,8 +150,11 @@ extension RefreshMachine {
         case (_, .configuration?):
             // Even a success was one of the old configuration.
             supersede(run, .configuration, now)
-        case (.succeeded(let changed, let generation, let at, let expires), _):
-            self.originExpires = expires
+        case (.succeeded(let changed, let generation, _, let flaw?, _), _):
+            hasGeneration = true
+            failed(run, flaw, partial: (changed ? .changed : .unchanged, generation), now)
+        case (.succeeded(let changed, let generation, let at, nil, let expires), _):
+            originExpires = expires
             succeeded(run, changed: changed, generation: generation, at: at ?? now, now)
         case (_, .deadline?):
             let limit = settings.policy.deadline
@@ -214,7 +217,10 @@ extension RefreshMachine {
         finish(run, .superseded, now)
     }
 
-    private mutating func failed(_ run: Run, _ failure: RunFailure, _ now: Instant) {
+    /// - Parameter partial: what the run made in spite of it.
+    private mutating func failed(
+        _ run: Run, _ failure: RunFailure, partial: (outcome: RunOutcome, generation: UInt64?)? = nil, _ now: Instant
+    ) {
         superseded = 0
         if let asked = failure.retryAfter, asked > .zero {
             // To the second is when all come back who were sent away.
@@ -225,8 +231,10 @@ extension RefreshMachine {
             retryAfter = until
             actions.append(.rememberRetryAfter(until))
         }
+        // No attempt helps before the other pipeline has a copy, and then its signal comes.
+        if failure.kind == .absent { return finish(run, .failed, failure: failure, counts: false, now) }
         let wanted = Wanted(causes: run.wanted.causes)
-        if failure.kind == .connection, settings.needsNetwork {
+        if failure.kind == .connection, settings.needsNetwork, partial == nil {
             if !network.state.reachable {
                 // Offline is a state, not a failure.
                 ready.merge(wanted)
@@ -241,7 +249,8 @@ extension RefreshMachine {
             }
         }
         let attempts = (failing?.attempts ?? 0) + 1
-        failing = OngoingFailure(failure: failure, since: failing?.since ?? now, attempts: attempts)
+        failing = OngoingFailure(
+            failure: failure, since: failing?.since ?? now, attempts: attempts, isPartial: partial != nil)
         let delay = BackOff.delay(after: attempts, failure.kind, policy: settings.policy, jitter: &jitter)
         var due = max(now.advanced(by: delay), run.order.started.advanced(by: settings.policy.minInterval))
         if let retryAfter { due = max(due, retryAfter) }
@@ -250,7 +259,7 @@ extension RefreshMachine {
             // Passed the gate while the run was under way, and cuts the wait as if it came now.
             retry?.isCut = true
         }
-        finish(run, .failed, failure: failure, now)
+        finish(run, partial?.outcome ?? .failed, generation: partial?.generation, failure: failure, now)
         report(.retryPlanned(at: due, failures: attempts, after: failure))
     }
 
@@ -267,7 +276,7 @@ extension RefreshMachine {
         switch outcome {
         case .changed, .unchanged:
             answer(run.requests, .ended(summary))
-        case .failed where counts || run.wanted.urgency == .forced:
+        case .failed where counts || run.wanted.urgency == .forced || failure?.kind == .absent:
             // Who forced a run wants to know what came of it, not to wait for the network.
             answer(run.requests, .ended(summary))
         case .cancelled:

@@ -12,7 +12,9 @@ extension RefreshMachine {
             case .quiet, .interval, .backOff, .retryAfter, .budget: if failing == nil { return .waiting(wait) }
             }
         }
-        if let failing { return .failed(failing.failure, since: failing.since, attempts: failing.attempts) }
+        if let failing, !failing.isPartial {
+            return .failed(failing.failure, since: failing.since, attempts: failing.attempts)
+        }
         return hasGeneration ? .loaded : .idle
     }
 

@@ -34,7 +34,7 @@ extension PipelineDefinition {
     /// Whether a run waits for the network.
     package var needsNetwork: Bool {
         switch refresh.needsNetwork {
-        case .bySource: source.needsNetworkByDefault
+        case .bySource: sources.contains(where: \.needsNetworkByDefault)
         case .no: false
         case .yes, .address, .probe: true
         }
@@ -43,7 +43,7 @@ extension PipelineDefinition {
     /// Whether runs of the two make the same snapshot in the same place: if not, a run of the one is of no use to the
     /// other.
     package func makesTheSame(as other: PipelineDefinition) -> Bool {
-        source == other.source && transform == other.transform && check == other.check
+        stage == other.stage && transform == other.transform && check == other.check
             && cache.keepsTheSame(as: other.cache)
     }
 
@@ -56,38 +56,13 @@ extension PipelineDefinition {
     /// and values may be secrets: FNV-1a with 128 bits, as hexadecimal digits.
     package var validatorBinding: String {
         var binding = BindingNumber()
-        switch source {
-        case .http(let source):
-            binding.add("url:\(source.url)")
-            for header in source.headers {
-                binding.add(header.name.lowercased())
-                switch header.value {
-                case .text(let value): binding.add("text:\(value)")
-                case .credential(let name, let scheme): binding.add("credential:\(scheme ?? "") \(name)")
-                }
-            }
-        case .command(let arguments): binding.add("command:\(arguments)")
-        case .file(let path): binding.add("file:\(path)")
-        }
+        binding.add(stage)
         binding.add("transform:\(transform ?? "")")
         binding.add("jq:\(check.jq ?? "")")
         binding.add("\(check.minBytes)-\(check.maxBytes) \(check.types.joined(separator: " "))")
         binding.add("mode:\(String(cacheMode, radix: 8)) \(cache.group ?? "")")
-        return String(binding.hash, radix: 16)
+        return binding.text
     }
-}
-
-/// FNV-1a over texts, each with an end that no text has. Not for what an adversary may choose.
-private struct BindingNumber {
-    private(set) var hash: UInt128 = 0x6C62_272E_07BB_0142_62B8_2175_6295_C58D
-    private static let prime: UInt128 = 1 << 88 | 0x13B
-
-    mutating func add(_ text: String) {
-        for byte in text.utf8 { add(byte) }
-        add(0xFF)  // UTF-8 has no such byte
-    }
-
-    private mutating func add(_ byte: UInt8) { hash = (hash ^ UInt128(byte)) &* Self.prime }
 }
 
 /// What the machine goes on from after a restart of the daemon, on its own clock.

@@ -1,5 +1,4 @@
 internal import FreshetSignals
-internal import Synchronization
 
 /// What the daemon says to a pipeline, and what it can ask. From any thread.
 extension PipelineRunner {
@@ -73,7 +72,7 @@ extension PipelineRunner {
             var activity = machine.activity(at: now)
             let wait = machine.waitsFor(at: now).map { detailed($0, state.slot?.ticket) }
             switch activity {
-            case .loading: activity = .loading(LoadProgress(bytes: progress.load(ordering: .relaxed)))
+            case .loading: activity = .loading(state.progress.loaded)
             case .waiting: activity = wait.map(PipelineActivity.waiting) ?? activity
             default: break
             }
@@ -85,7 +84,7 @@ extension PipelineRunner {
                 expires: machine.expires,
                 lastCauses: order?.causes ?? machine.lastRun?.causes ?? [], run: order, lastRun: machine.lastRun,
                 next: machine.nextRun(at: now), budget: machine.budgetUse(at: now),
-                failing: machine.failing)
+                failing: machine.failing, branches: state.branches.report)
         }
     }
 }

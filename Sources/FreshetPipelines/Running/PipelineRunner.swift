@@ -1,5 +1,4 @@
 internal import FreshetSignals
-internal import Synchronization
 
 /// One pipeline at work: its refresh machine, and what performs what the machine says.
 ///
@@ -10,11 +9,6 @@ package final class PipelineRunner: Sendable {
     let world: PipelineWorld
     let mailbox: Mailbox<RefreshMachine.Event>
     let state: Lock<State>
-    /// Bytes that the run under way has received.
-    let progress = Atomic<UInt64>(0)
-    /// Requests that it has made.
-    private let asked = Atomic<Int>(0)
-
     private let timer: any EngineTimer
     private let report: @Sendable (EngineEvent) -> Void
     private let probes: ProbeDesk
@@ -32,6 +26,10 @@ package final class PipelineRunner: Sendable {
         var slot: (number: UInt64, ticket: RequestSlots.Ticket)?
         /// Set to end the run under way.
         var interruption: CurrentValue<Bool>?
+        /// How far the run under way has come, or the last one came.
+        var progress = RunProgress()
+        /// What is the matter with its branches.
+        var branches = BranchBook()
 
         var lastRequest: UInt64 = 0
         var waiters: [UInt64: CheckedContinuation<RefreshAnswer, Never>] = [:]
@@ -200,20 +198,16 @@ package final class PipelineRunner: Sendable {
 
     private func start(_ order: RunOrder, in group: inout DiscardingTaskGroup) {
         let interruption = CurrentValue(false)
-        progress.store(0, ordering: .relaxed)
-        asked.store(0, ordering: .relaxed)
+        let progress = RunProgress()
         let definition = state.withLock { state in
             state.interruption = interruption
+            state.progress = progress
             return state.definition
         }
-        let body = RunBody(definition: definition, world: world, epoch: order.epoch) { [self] bytes in
-            progress.store(bytes, ordering: .relaxed)
-        } asked: { [self] in
-            asked.add(1, ordering: .relaxed)
-        }
+        let body = RunBody(definition: definition, world: world, epoch: order.epoch, progress: progress)
         group.addTask { [self] in
             let result = await interruptible(by: interruption, otherwise: .cancelled) { await self.result(of: body) }
-            mailbox.post(.ended(run: order.run, result, requests: asked.load(ordering: .relaxed)))
+            mailbox.post(.ended(run: order.run, result, requests: progress.requests))
         }
     }
 
@@ -221,13 +215,17 @@ package final class PipelineRunner: Sendable {
         do throws(FetchError) {
             let success = try await body.run()
             let wallNow = world.clock.wallNow
-            let generation = state.withLock { state in
+            let now = world.clock.now
+            let failures = body.progress.failures.map(redacted)
+            let (generation, flaw) = state.withLock { state in
                 if let generation = success.generation { state.generation = generation }
-                state.lastCheck = wallNow
-                return state.generation?.number
+                state.branches.note(failures, of: body.progress.loaded.branches, at: now)
+                let flaw = state.branches.flaw
+                if flaw == nil { state.lastCheck = wallNow }
+                return (state.generation?.number, flaw)
             }
             return .succeeded(
-                changed: success.changed, generation: generation, at: world.clock.now, expires: success.expiry?.instant)
+                changed: success.changed, generation: generation, at: now, flaw: flaw, expires: success.expiry?.instant)
         } catch {
             switch error {
             case .cancelled: return .cancelled
@@ -236,6 +234,12 @@ package final class PipelineRunner: Sendable {
                 return .failed(failure)
             }
         }
+    }
+
+    private func redacted(_ branch: BranchFailure) -> BranchFailure {
+        var branch = branch
+        branch.failure.message = world.redact(branch.failure.message)
+        return branch
     }
 
     // MARK: Slots

@@ -1,13 +1,11 @@
-/// What a run does: ask the source, transform, check, commit.
+/// What a run does: ask the sources, transform, check, commit.
 struct RunBody: Sendable {
     let definition: PipelineDefinition
     let world: PipelineWorld
     /// The network epoch of the run.
     let epoch: UInt64
-    /// Told of the bytes that were received so far.
-    let progress: @Sendable (UInt64) -> Void
-    /// Told of each request.
-    let asked: @Sendable () -> Void
+    /// Told how far it has come.
+    let progress: RunProgress
 
     /// A check that succeeded.
     struct Success: Hashable, Sendable {
@@ -19,6 +17,22 @@ struct RunBody: Sendable {
 
     /// Runs until it has an outcome. A commit that has begun is not cancelled.
     func run() async throws(FetchError) -> Success {
+        if definition.stage.isSingle { try await runOnOneAnswer() } else { try await runOnTree() }
+    }
+
+    /// The snapshot is put together from the answers to many requests. Each of them is conditional by itself; what they
+    /// come to is compared when it is committed.
+    private func runOnTree() async throws(FetchError) -> Success {
+        let stages = StageRun(definition, world, epoch: epoch, progress: progress)
+        let bytes = try await acceptable(try await stages.value())
+        let success = try await commit(bytes, Validators())
+        // Only what became a copy: a run that was refused asks for everything again.
+        await stages.parts.close()
+        return success
+    }
+
+    /// The snapshot is made of one answer. If that is still the one before, nothing is made.
+    private func runOnOneAnswer() async throws(FetchError) -> Success {
         let store = world.store
         let binding = definition.validatorBinding
         let validators = await store.validators(definition.name, binding: binding)
@@ -35,22 +49,26 @@ struct RunBody: Sendable {
         }
         switch result {
         case .notModified:
-            throw .failed(
-                RunFailure(.content, "the origin says that nothing changed (304), but was not asked whether"))
+            throw .failed(.unaskedNotModified)
         case .content(let content):
             let expiry = expiry(in: content.freshFor)
-            let bytes = try await checked(content)
-            if Task.isCancelled { throw .cancelled }
-            let snapshot = Snapshot(
-                bytes: bytes, validators: content.validators, binding: binding, expires: expiry?.wall)
-            do {
-                switch try await store.commit(snapshot, of: definition) {
-                case .changed(let generation): return Success(changed: true, generation: generation, expiry: expiry)
-                case .unchanged(let generation): return Success(changed: false, generation: generation, expiry: expiry)
-                }
-            } catch {
-                throw .failed(error)
+            return try await commit(try await checked(content), content.validators, expiry)
+        }
+    }
+
+    private func commit(
+        _ bytes: [UInt8], _ validators: Validators, _ expiry: DataExpiry? = nil
+    ) async throws(FetchError) -> Success {
+        if Task.isCancelled { throw .cancelled }
+        let snapshot = Snapshot(
+            bytes: bytes, validators: validators, binding: definition.validatorBinding, expires: expiry?.wall)
+        do {
+            switch try await world.store.commit(snapshot, of: definition) {
+            case .changed(let generation): return Success(changed: true, generation: generation, expiry: expiry)
+            case .unchanged(let generation): return Success(changed: false, generation: generation, expiry: expiry)
             }
+        } catch {
+            throw .failed(error)
         }
     }
 
@@ -65,7 +83,7 @@ struct RunBody: Sendable {
         return try await world.fetcher.fetch(
             FetchRequest(
                 source: definition.source, validators: validators, maxBytes: definition.check.maxBytes, epoch: epoch,
-                progress: progress, asked: asked))
+                progress: progress.track(), asked: { [progress] in progress.countRequest() }))
     }
 
     /// The snapshot that the answer becomes, if it is acceptable.
@@ -74,7 +92,13 @@ struct RunBody: Sendable {
         if let refusal = rules.refusal(ofType: content.mediaType) ?? rules.refusal(ofAnswer: content.bytes.count) {
             throw .failed(refusal)
         }
-        var bytes = content.bytes
+        return try await acceptable(content.bytes)
+    }
+
+    /// The snapshot that the data becomes, if it is acceptable.
+    private func acceptable(_ data: [UInt8]) async throws(FetchError) -> [UInt8] {
+        let rules = definition.check
+        var bytes = data
         if let program = definition.transform {
             bytes = try await world.transformer.transform(bytes, by: program)
         }
@@ -84,4 +108,10 @@ struct RunBody: Sendable {
         }
         return bytes
     }
+}
+
+extension RunFailure {
+    /// An answer that makes no sense without the question.
+    static let unaskedNotModified = RunFailure(
+        .content, "the origin says that nothing changed (304), but was not asked whether")
 }

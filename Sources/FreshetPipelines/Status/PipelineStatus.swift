@@ -48,11 +48,16 @@ package struct Wait: Hashable, Sendable {
 
 /// How far a run has come.
 package struct LoadProgress: Hashable, Sendable {
-    /// Bytes of the answer's body received so far.
+    /// Bytes of the answers' bodies received so far.
     package var bytes: UInt64
+    /// Branches known so far, and those of them that have ended; 0: there are none.
+    package var branches: Int
+    package var endedBranches: Int
 
-    package init(bytes: UInt64 = 0) {
+    package init(bytes: UInt64 = 0, branches: Int = 0, endedBranches: Int = 0) {
         self.bytes = bytes
+        self.branches = branches
+        self.endedBranches = endedBranches
     }
 }
 
@@ -106,6 +111,8 @@ package struct PipelineStatus: Hashable, Sendable {
     package var budget: BudgetUse?
     /// Why it fails, also while the next attempt runs or waits; nil: its last run that counts did not fail.
     package var failing: OngoingFailure?
+    /// What is the matter with its branches; nil: it has none, or nothing.
+    package var branches: BranchReport?
 }
 
 /// A budget of requests, and what was spent of it within the last period.
@@ -121,10 +128,13 @@ package struct OngoingFailure: Hashable, Sendable {
     /// When the first one was.
     package var since: ContinuousClock.Instant
     package var attempts: Int
+    /// The last run made a copy, of which only a part is not new.
+    package var isPartial: Bool
 
-    package init(failure: RunFailure, since: ContinuousClock.Instant, attempts: Int) {
+    package init(failure: RunFailure, since: ContinuousClock.Instant, attempts: Int, isPartial: Bool = false) {
         self.failure = failure
         self.since = since
         self.attempts = attempts
+        self.isPartial = isPartial
     }
 }

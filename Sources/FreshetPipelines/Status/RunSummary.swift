@@ -43,7 +43,7 @@ package struct RunSummary: Hashable, Sendable {
     package var started: ContinuousClock.Instant
     package var ended: ContinuousClock.Instant
     package var outcome: RunOutcome
-    /// Why it failed, or what ended it before its time.
+    /// Why it failed, or what ended it before its time; of one that succeeded, why not all of the copy is new.
     package var failure: RunFailure?
     /// Whether the failure counts: one to connect does not while the network is away or settles.
     package var counts: Bool
@@ -57,10 +57,13 @@ package struct RunSummary: Hashable, Sendable {
 package enum RunResult: Hashable, Sendable {
     /// The source was asked and the copy is the present one, whether a new generation came of it or not.
     ///
-    /// `at`: when that was, if it is told later; what fired since is not answered by it. `expires`: when the data stops
-    /// being fresh by its origin's word, if that is known and asked for.
+    /// - `at`: when that was, if it is told later; what fired since is not answered by it.
+    /// - `flaw`: why not all of the copy is new: branches failed, and show what they showed before. The run is tried
+    ///   again like one that failed.
+    /// - `expires`: when the data stops being fresh by its origin's word, if that is known and asked for.
     case succeeded(
-        changed: Bool, generation: UInt64?, at: ContinuousClock.Instant? = nil, expires: ContinuousClock.Instant? = nil)
+        changed: Bool, generation: UInt64?, at: ContinuousClock.Instant? = nil, flaw: RunFailure? = nil,
+        expires: ContinuousClock.Instant? = nil)
     case failed(RunFailure)
     case cancelled
 }

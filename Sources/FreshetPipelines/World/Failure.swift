@@ -16,6 +16,8 @@ package struct RunFailure: Error, Hashable, Sendable, CustomStringConvertible {
         case content
         /// Something on this machine failed: a command, a file, the cache.
         case local
+        /// What it is made of is not there yet: it runs when it is.
+        case absent
         /// The run's deadline passed.
         case deadline
     }

@@ -82,15 +82,6 @@ package enum FetchError: Error, Hashable, Sendable {
     case failed(RunFailure)
 }
 
-/// Runs jq programs over untrusted data, in a process of its own.
-package protocol Transforming: Sendable {
-    /// The outputs of a program, one after the other, each as JSON text followed by a newline.
-    ///
-    func transform(_ input: [UInt8], by program: String) async throws(FetchError) -> [UInt8]
-    /// Whether the program's last output is neither `false` nor `null`.
-    func holds(_ predicate: String, for input: [UInt8]) async throws(FetchError) -> Bool
-}
-
 /// A generation as readers see it.
 package struct OfferedGeneration: Hashable, Sendable {
     /// Numbered per pipeline from 1.
@@ -233,4 +224,9 @@ package protocol SnapshotStore: Sendable {
     /// Remembers what was spent of a pipeline's budget, instead of what was remembered before.
     func rememberRequests(_ pipeline: String, _ requests: [SpentRequests]) async
     func record(_ run: RunRecord) async
+    /// A part of the snapshots of a pipeline that is put together from many; nil: there is none.
+    func part(_ pipeline: String, _ name: String) async -> StoredPart?
+    /// Remembers parts of the snapshot that was committed last, and of those that are remembered the ones with these
+    /// names. All others are forgotten.
+    func keepParts(_ pipeline: String, _ new: [String: StoredPart], and kept: Set<String>) async
 }

@@ -13,6 +13,7 @@ package final class MemoryStore: SnapshotStore {
         package var refusesCommits = false
         /// The copy goes away while the origin is being asked.
         package var isRemoved = false
+        package var parts: [String: StoredPart] = [:]
     }
 
     package let state = Lock(State())
@@ -89,6 +90,14 @@ package final class MemoryStore: SnapshotStore {
             state.remembered.lastRun = run.run
         }
     }
+
+    package func part(_ pipeline: String, _ name: String) async -> StoredPart? { state.withLock { $0.parts[name] } }
+
+    package func keepParts(_ pipeline: String, _ new: [String: StoredPart], and kept: Set<String>) async {
+        state.withLock { state in
+            state.parts = state.parts.filter { kept.contains($0.key) }.merging(new) { _, new in new }
+        }
+    }
 }
 
 /// A cache directory in memory: a store for each pipeline.
@@ -116,6 +125,14 @@ package final class MemoryDisk: SnapshotStore {
     /// From now on commits succeed, or none does.
     package func isFull(_ full: Bool) {
         for store in stores.withLock({ Array($0.values) }) { store.state.withLock { $0.refusesCommits = full } }
+    }
+
+    package func part(_ pipeline: String, _ name: String) async -> StoredPart? {
+        await self[pipeline].part(pipeline, name)
+    }
+
+    package func keepParts(_ pipeline: String, _ new: [String: StoredPart], and kept: Set<String>) async {
+        await self[pipeline].keepParts(pipeline, new, and: kept)
     }
 
     package func remembered(_ pipeline: String) async -> RememberedState {

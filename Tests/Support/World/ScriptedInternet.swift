@@ -63,7 +63,8 @@ package final class ScriptedInternet: Fetching {
             switch request.source {
             case .http(let source): (!source.isLocal, source.url)
             case .command(let words): (false, words.joined(separator: " "))
-            case .file(let path): (false, path)
+            case .file(let path), .copy(_, let path): (false, path)
+            case .joined: (false, "")
             }
         let label = String(name.drop { $0 != "/" }.drop { $0 == "/" }.prefix { $0 != "." })
         let (isUp, breaks) = state.withLock { state in

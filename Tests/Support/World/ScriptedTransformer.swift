@@ -4,9 +4,17 @@ package import FreshetPipelines
 package struct ScriptedTransformer: Transforming {
     package init() {}
 
-    package func transform(_ input: [UInt8], by program: String) async throws(FetchError) -> [UInt8] {
+    package func transform(
+        _ input: [UInt8], by program: String, variables: [JQVariable]
+    ) async throws(FetchError) -> [UInt8] {
         guard program == "upper" else { throw .failed(RunFailure(.content, "no such program")) }
         return Array(String(decoding: input, as: UTF8.self).uppercased().utf8)
+    }
+
+    package func values(
+        of input: [UInt8], by program: String, variables: [JQVariable]
+    ) async throws(FetchError) -> [[UInt8]] {
+        throw .failed(RunFailure(.content, "no such program"))
     }
 
     package func holds(_ predicate: String, for input: [UInt8]) async throws(FetchError) -> Bool { predicate == "true" }

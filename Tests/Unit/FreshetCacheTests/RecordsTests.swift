@@ -265,4 +265,24 @@ struct PartsTests {
         #expect(WallTime(seconds: .max).nanoseconds == .max)
         #expect(WallTime(seconds: .min).nanoseconds == .min)
     }
+
+    @Test("parts of a snapshot are kept until another one does without them, each pipeline's by itself")
+    func parts() throws {
+        let fixture = try CacheFixture()
+        func part(_ text: String, tag: String? = nil) -> SnapshotPart {
+            SnapshotPart(binding: "b", entityTag: tag, value: Array(text.utf8))
+        }
+        try fixture.cache.keepParts(of: "home", new: ["x": part("1", tag: "\"a\""), "y": part("")], kept: [])
+        try fixture.cache.keepParts(of: "other", new: ["x": part("other")], kept: [])
+        #expect(try fixture.cache.part("x", of: "home") == part("1", tag: "\"a\""))
+        #expect(try fixture.cache.part("y", of: "home") == part(""))
+        #expect(try fixture.cache.part("z", of: "home") == nil)
+        try fixture.cache.keepParts(of: "home", new: ["z": part("3")], kept: ["x", "nothing"])
+        #expect(try fixture.cache.part("x", of: "home") == part("1", tag: "\"a\""))
+        #expect(try fixture.cache.part("y", of: "home") == nil)
+        #expect(try fixture.cache.part("z", of: "home") == part("3"))
+        try fixture.cache.keepParts(of: "home", new: ["x": part("2")], kept: ["x"])
+        #expect(try fixture.cache.part("x", of: "home") == part("2"))
+        #expect(try fixture.cache.part("x", of: "other") == part("other"))
+    }
 }

@@ -11,7 +11,8 @@ struct PipelineViewTests {
 
     private func view(_ pipeline: PipelineStatus) -> PipelineView {
         PipelineView(
-            pipeline: pipeline, times: Times(now: now, timeZone: { _ in (0, "UTC") }), palette: Palette(isColourful: false))
+            pipeline: pipeline, times: Times(now: now, timeZone: { _ in (0, "UTC") }),
+            palette: Palette(isColourful: false))
     }
 
     @Test("a wait for its turn says whose limit it is, and one for the network leaves that to the network's line")

@@ -244,7 +244,7 @@ struct PipelineFileTests {
     @Test(
         "Sources that cannot be meant are refused",
         arguments: [
-            ("{}", "'source' has none of 'url', 'file' and 'exec'"),
+            ("{}", "'source' has none of 'url', 'file', 'exec' and 'pipeline'"),
             ("{url: https://a.example/, file: /x}", "'file' and 'url' exclude each other"),
             ("{file: x}", "'file' has to be an absolute path, not 'x'"),
             ("{file: /x/}", "'file' names a directory"),
@@ -277,7 +277,7 @@ struct PipelineFileTests {
             ("https://joe:secret@a.example/", "names a user or a password"),
             ("https://a.example/a b", "holds a space, a control character or one that is not ASCII"),
             ("https://bücher.example/", "holds a space, a control character or one that is not ASCII"),
-            ("https://a.example/{lang}", "holds a brace"),
+            ("https://a.example/{lang}", "has a place for 'lang', and nothing is called so"),
             ("https://a.example/\\", "holds the character '\\'"),
             ("https://a.example/%zz", "has a '%' without two hexadecimal digits"),
             ("https://a.example/#part", "has a fragment, which is never sent"),

@@ -39,8 +39,8 @@ struct RelationTests {
                 "jwks.yaml:3:26: error: 'honour-origin' has to be true or false") == true)
         #expect(
             faults(pipeline("refresh: {honour-origin: true}", source: "{exec: [/bin/date]}")) == [
-                "jwks.yaml:3:11: warning: 'honour-origin' is about what a URL's answer says, and the source is no "
-                    + "'url'; leave it out"
+                "jwks.yaml:3:11: warning: 'honour-origin' is about what one URL's answer says, and there is not one, "
+                    + "or not one alone; leave it out"
             ])
         #expect(faults(pipeline("refresh: {honour-origin: false}", source: "{file: /etc/hosts}")) == [])
     }

@@ -111,12 +111,12 @@ struct CommitTests {
             for side in ["b", "c"] { #expect(try client.refresh(side).failure != nil) }
             _ = try client.refresh("a")
             #expect(comesTrue { home.copy("d") == "oneone" })
-            let before = try #require(client.status("d").lastRun?.number)
             try home.write("two", to: "input")
             _ = try client.refresh("a")
             #expect(comesTrue { home.copy("d") == "twotwo" })
             #expect(comesTrue { (try? client.status("d"))?.nextRun == nil })
-            #expect(try #require(client.status("d").lastRun?.number) <= before + 2)
+            // Two for each of the two times: those of the first may well end after its result could be seen.
+            #expect(try #require(client.status("d").lastRun?.number) <= 4)
         }
     }
 

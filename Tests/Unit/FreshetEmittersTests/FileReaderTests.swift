@@ -103,13 +103,22 @@ struct SourceFetcherTests {
     func dispatch() async throws {
         let running = try RunningLoop()
         let workers = WorkerPool()
+        let directory = try TemporaryDirectory()
         let fetcher = SourceFetcher(
             http: HTTPClient(running.loop), commands: CommandRunner(running.loop, workers: workers),
-            files: FileReader(workers: workers))
-        let directory = try TemporaryDirectory()
+            files: FileReader(workers: workers), copies: directory.path)
         let file = try directory.write("a", "file")
         let origin = try ScriptedOrigin { _, connection in connection.answer("200 OK", body: "origin") }
         #expect(try await fetcher.fetch(FetchRequest(source: .file(file))).text == "file")
+        #expect(try await fetcher.fetch(FetchRequest(source: .copy(of: "other", file: "a"))).text == "file")
+        for missing in ["b", ""] {
+            await #expect {
+                try await fetcher.fetch(FetchRequest(source: .copy(of: "other", file: missing)))
+            } throws: { error in
+                guard case .failed(let failure)? = error as? FetchError else { return false }
+                return failure.kind == .absent && failure.message.contains("'other'")
+            }
+        }
         #expect(try await fetcher.fetch(FetchRequest(source: .command(["/bin/echo", "command"]))).text == "command\n")
         let source = HTTPSource(url: origin.url(), host: "127.0.0.1")
         #expect(try await fetcher.fetch(FetchRequest(source: .http(source))).text == "origin")

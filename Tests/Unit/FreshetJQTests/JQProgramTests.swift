@@ -43,6 +43,48 @@ struct JQProgramTests {
         }
     }
 
+    func variables(_ object: String) -> JQVariables { JQVariables(Array(object.utf8)) }
+
+    @Test("variables stand beside the input, and come anew with each run of a program that was compiled once")
+    func namedValues() throws {
+        let program = try JQProgram("[$topic.id, $q, .]", variables: ["q", "topic"])
+        for number in 0..<3 {
+            let given = variables("{\"topic\":{\"id\":\(number)},\"q\":\"jazz\"}")
+            #expect(given.names == ["q", "topic"])
+            #expect(
+                program.run(.outputs, over: Array("1 2".utf8), with: given, maxOutput: 100).bytes
+                    == Array("[\(number),\"jazz\",1]\n[\(number),\"jazz\",2]\n".utf8))
+        }
+        #expect(throws: JQProgram.Invalid.self) { try JQProgram("$other", variables: ["topic"]) }
+        // What a program defines, comments on or pipes is its own.
+        let longer = try JQProgram("def f: $q; f | . # a comment", variables: ["q"])
+        #expect(
+            longer.run(.outputs, over: Array("1".utf8), with: variables("{\"q\":2}"), maxOutput: 9).bytes == [50, 10])
+    }
+
+    @Test("what is no object has no variables", arguments: ["", "[1]", "{", "null"])
+    func noVariables(_ text: String) throws {
+        #expect(variables(text).names == [])
+        let reply = try JQProgram(".").run(.outputs, over: Array("1".utf8), with: variables(text), maxOutput: 9)
+        #expect(reply.bytes == [49, 10])
+    }
+
+    @Test("values are apart from each other: strings as they are, anything else as JSON")
+    func values() throws {
+        let reply = try run(".[]", #"["a\nb\u0000", "", {"c": [1]}, null]"#, purpose: .values)
+        #expect(reply.values == [Array("a\nb\0".utf8), [], Array(#"{"c":[1]}"#.utf8), Array("null".utf8)])
+        #expect(try run("empty", "1", purpose: .values).values == [])
+        #expect(try run(".", "\"abc\"", purpose: .values, maxOutput: 7).values == [Array("abc".utf8)])
+        #expect(try run(".", "\"abc\"", purpose: .values, maxOutput: 6).status == .outputTooLarge)
+    }
+
+    @Test(
+        "bytes that are no values are not taken for some",
+        arguments: [[1], [1, 0, 0, 0], [2, 0, 0, 0, 9], [255, 255, 255, 255, 0]])
+    func noValues(_ bytes: [UInt8]) {
+        #expect(JQReply(.done, bytes: bytes).values == nil)
+    }
+
     @Test(
         "a verdict is that of the last output",
         arguments: [

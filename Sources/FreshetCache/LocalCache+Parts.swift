@@ -1,0 +1,40 @@
+/// A part of a snapshot that is put together from many answers: what one of them became.
+package struct SnapshotPart: Hashable, Sendable {
+    /// What the value depends on, besides the answer.
+    package var binding: String
+    /// The answer's `ETag` field as it came.
+    package var entityTag: String?
+    /// The answer's `Last-Modified` field as it came.
+    package var lastModified: String?
+    package var value: [UInt8]
+
+    package init(binding: String, entityTag: String? = nil, lastModified: String? = nil, value: [UInt8]) {
+        self.binding = binding
+        self.entityTag = entityTag
+        self.lastModified = lastModified
+        self.value = value
+    }
+}
+
+/// Parts of snapshots, so that the next run asks for each conditionally. They are no copies that anybody reads: what is
+/// lost of them is fetched again.
+extension LocalCache {
+    /// A part of a pipeline's last snapshot; nil: none has this name.
+    package func part(_ name: String, of pipeline: String) throws(CacheError) -> SnapshotPart? {
+        try withIndex { (index) throws(SQLiteError) in try index.part(name, of: pipeline) }
+    }
+
+    /// Remembers new parts and, of those that are remembered, the ones with the names `kept`; forgets all others.
+    package func keepParts(
+        of pipeline: String, new: [String: SnapshotPart], kept: Set<String>
+    ) throws(CacheError) {
+        try CacheName.check(pipeline)
+        try transaction { (index) throws(SQLiteError) in
+            let row = try index.ensurePipeline(pipeline).id
+            for name in try index.partNames(of: row) where !kept.contains(name) && new[name] == nil {
+                try index.forgetPart(name, of: row)
+            }
+            for (name, part) in new { try index.put(part, as: name, of: row) }
+        }
+    }
+}

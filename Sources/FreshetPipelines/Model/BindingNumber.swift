@@ -1,0 +1,55 @@
+/// A number for what decides what an answer becomes: FNV-1a with 128 bits over texts, each with an end that no text has.
+/// Not for what an adversary may choose.
+struct BindingNumber {
+    private var hash: UInt128 = 0x6C62_272E_07BB_0142_62B8_2175_6295_C58D
+    private static let prime: UInt128 = 1 << 88 | 0x13B
+
+    /// As hexadecimal digits.
+    var text: String { String(hash, radix: 16) }
+
+    mutating func add(_ text: String) { add(text.utf8) }
+
+    /// Bytes that are UTF-8.
+    mutating func add(_ bytes: some Sequence<UInt8>) {
+        for byte in bytes { add(byte) }
+        add(0xFF)  // UTF-8 has no such byte
+    }
+
+    private mutating func add(_ byte: UInt8) { hash = (hash ^ UInt128(byte)) &* Self.prime }
+}
+
+extension BindingNumber {
+    /// Header fields are in it too, since `Accept` and its like choose the representation (RFC 9110, 12.5.5); of a
+    /// credential its name, so that a new token for the same account asks for nothing twice.
+    mutating func add(_ source: SourceDefinition) {
+        switch source {
+        case .http(let source):
+            add("url:\(source.url)")
+            for header in source.headers {
+                add(header.name.lowercased())
+                switch header.value {
+                case .text(let value): add("text:\(value)")
+                case .credential(let name, let scheme): add("credential:\(scheme ?? "") \(name)")
+                }
+            }
+        case .command(let arguments): add("command:\(arguments)")
+        case .file(let path): add("file:\(path)")
+        case .copy(let pipeline, let file): add("copy:\(pipeline) \(file)")
+        case .joined(let sources):
+            for source in sources {
+                add("joined:\(source.name)")
+                add(source.stage)
+            }
+        }
+    }
+
+    /// A stage with all below it.
+    mutating func add(_ stage: StageDefinition) {
+        add(stage.source)
+        if let transform = stage.transform { add("of:\(transform)") }
+        guard let each = stage.each else { return }
+        add("each:\(each.name) \(each.onError)")
+        add(each.key)
+        add(each.stage)
+    }
+}

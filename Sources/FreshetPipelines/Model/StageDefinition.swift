@@ -1,0 +1,98 @@
+/// A source and what is made of its answer: one node of a pipeline's tree. A pipeline of one request is one stage.
+package struct StageDefinition: Hashable, Sendable {
+    package var source: SourceDefinition
+    /// A jq program for the source's data alone; nil leaves it as it is. What stands around it may be used as `$name`.
+    package var transform: String?
+    /// What is fetched for each item of the data.
+    package var each: EachDefinition?
+
+    package init(_ source: SourceDefinition, transform: String? = nil, each: EachDefinition? = nil) {
+        self.source = source
+        self.transform = transform
+        self.each = each
+    }
+
+    /// This stage and those below it, outermost first.
+    package var all: [StageDefinition] {
+        var stages = [self]
+        if case .joined(let sources) = source { stages += sources.flatMap(\.stage.all) }
+        return stages + (each?.stage.all ?? [])
+    }
+
+    /// The pipelines whose copies it reads, none twice.
+    package var upstreams: [String] {
+        var known: Set<String> = []
+        return all.compactMap {
+            if case .copy(let pipeline, _) = $0.source, known.insert(pipeline).inserted { pipeline } else { nil }
+        }
+    }
+
+    /// One source that is asked once, whose answer may be anything.
+    var isSingle: Bool {
+        if case .joined = source { false } else { each == nil }
+    }
+}
+
+/// A fan-out: one branch for each item of a list, whose results take the items' places.
+package struct EachDefinition: Hashable, Sendable {
+    /// What a failing branch shows.
+    package enum OnError: String, CaseIterable, Hashable, Sendable {
+        /// What it delivered last; `null` if that is nothing.
+        case previous
+        case null
+        /// Nothing: the list is shorter.
+        case omit
+        /// The run fails.
+        case fail
+    }
+
+    /// An item's name in what stands below: `{topic.id}` in a URL, `$topic` in a program.
+    package var name: String
+    /// A jq program that tells the items apart: a branch is known by its key, wherever its item stands.
+    package var key: String
+    /// How many branches run at once, at least one.
+    package var concurrency: Int
+    package var onError: OnError
+    /// What each branch does.
+    package var stage: StageDefinition {
+        get {
+            switch box {
+            case .stage(let stage): stage
+            }
+        }
+        set { box = .stage(newValue) }
+    }
+    private var box: Box
+
+    /// A stage may hold a fan-out, and a fan-out holds a stage.
+    private indirect enum Box: Hashable, Sendable {
+        case stage(StageDefinition)
+    }
+
+    /// The item itself, if nothing is configured: good for texts and numbers.
+    package static let defaultKey = "."
+    package static let defaultConcurrency = 8
+    /// More branches at once than any origin likes.
+    package static let maximumConcurrency = 64
+    /// The most items of a list: each is a request.
+    package static let maximumItems = 10_000
+    /// How deep fan-outs may stand within each other: the numbers of their requests multiply.
+    package static let maximumDepth = 3
+
+    package init(
+        as name: String, key: String = EachDefinition.defaultKey, concurrency: Int = EachDefinition.defaultConcurrency,
+        onError: OnError = .previous, _ stage: StageDefinition
+    ) {
+        self.name = name
+        self.key = key
+        self.concurrency = concurrency
+        self.onError = onError
+        box = .stage(stage)
+    }
+
+    /// The places in the branches' URLs and arguments that an item fills, none twice.
+    package var places: [URLTemplate.Place] {
+        var known: Set<URLTemplate.Place> = []
+        return stage.all.flatMap(\.source.places).filter { $0.name == name && known.insert($0).inserted }
+    }
+}

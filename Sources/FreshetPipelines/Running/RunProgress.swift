@@ -1,0 +1,63 @@
+internal import FreshetSignals
+
+/// How far a run has come. Told by whatever works for the run, from any thread.
+final class RunProgress: Sendable {
+    private struct State {
+        var loaded = LoadProgress()
+        var requests = 0
+        var failures: [BranchFailure] = []
+    }
+
+    private let state = Lock(State())
+
+    /// What people are shown.
+    var loaded: LoadProgress { state.withLock { $0.loaded } }
+    /// How many requests were made.
+    var requests: Int { state.withLock { $0.requests } }
+    /// The branches that failed while the run did not.
+    var failures: [BranchFailure] { state.withLock { $0.failures } }
+
+    /// What is told of one request's bytes: so many so far.
+    func track() -> @Sendable (UInt64) -> Void {
+        let counted = Lock<UInt64>(0)
+        let box = Box(counted)
+        return { [self] bytes in
+            // A redirect begins anew.
+            let more = box.counted.withLock { counted in
+                defer { counted = bytes }
+                return bytes > counted ? bytes - counted : 0
+            }
+            if more > 0 { state.withLock { $0.loaded.bytes += more } }
+        }
+    }
+
+    func countRequest() { state.withLock { $0.requests += 1 } }
+
+    func expect(branches: Int) { state.withLock { $0.loaded.branches += branches } }
+    func endBranch() { state.withLock { $0.loaded.endedBranches += 1 } }
+    func note(_ failures: [BranchFailure]) { state.withLock { $0.failures += failures } }
+
+    /// A lock that a closure can hold.
+    private final class Box: Sendable {
+        let counted: Lock<UInt64>
+        init(_ counted: consuming Lock<UInt64>) { self.counted = counted }
+    }
+}
+
+/// A branch that failed in a run that did not.
+package struct BranchFailure: Hashable, Sendable {
+    /// The keys that lead to it.
+    package var path: [String]
+    package var failure: RunFailure
+    /// The configuration says what stands in its place, and another attempt at once would change nothing.
+    package var isAccepted: Bool
+
+    package init(path: [String], failure: RunFailure, isAccepted: Bool = false) {
+        self.path = path
+        self.failure = failure
+        self.isAccepted = isAccepted
+    }
+
+    /// A branch for people.
+    package static func text(_ path: [String]) -> String { path.joined(separator: "/") }
+}

@@ -1,0 +1,349 @@
+internal import FreshetSignals
+
+/// Evaluates the tree of a pipeline's stages: asks the source of each, once for every item of the fan-outs around it,
+/// and puts the answers together as one JSON text.
+///
+/// Bodies are untrusted and stay bytes here; what has to be known of them the jq helper says.
+struct StageRun: Sendable {
+    let definition: PipelineDefinition
+    let world: PipelineWorld
+    /// The network epoch of the run.
+    let epoch: UInt64
+    let progress: RunProgress
+    let parts: PartsDesk
+    /// The copies of other pipelines that were read.
+    private let copies = CopyLog()
+
+    private struct CopyRead {
+        var source: SourceDefinition
+        var validators: Validators
+    }
+
+    private final class CopyLog: Sendable {
+        let read = Lock<[CopyRead]>([])
+    }
+
+    init(_ definition: PipelineDefinition, _ world: PipelineWorld, epoch: UInt64, progress: RunProgress) {
+        self.definition = definition
+        self.world = world
+        self.epoch = epoch
+        self.progress = progress
+        parts = PartsDesk(of: definition, in: world.store)
+    }
+
+    /// The value of the whole tree: one JSON text.
+    func value() async throws(FetchError) -> [UInt8] {
+        try await value(of: definition.stage, in: StageScope()).json
+    }
+
+    /// A stage's value, and why it is not all new.
+    struct Value: Hashable, Sendable {
+        var json: [UInt8]
+        /// The value is from before, since the source failed.
+        var staleness: RunFailure?
+    }
+
+    private func value(
+        of stage: StageDefinition, in scope: StageScope, onError: EachDefinition.OnError = .fail
+    ) async throws(FetchError) -> Value {
+        var value: Value
+        if case .joined(let sources) = stage.source {
+            value = try await joined(sources, by: stage.transform, in: scope)
+        } else {
+            value = try await data(of: stage, in: scope, onError: onError)
+        }
+        guard let each = stage.each else { return value }
+        let items = try await each.items(of: value.json, by: world.transformer, with: scope.variables)
+        value.json = try await branches(items, of: each, in: scope)
+        return value
+    }
+
+    // MARK: Several sources
+
+    /// So often sources are read again because a copy among them was replaced meanwhile.
+    private static let readings = 5
+
+    /// The data of sources that are asked together. The copies of other pipelines among them are those of one moment: none
+    /// was replaced while another one was read.
+    private func joined(
+        _ sources: [JoinedSource], by program: String?, in scope: StageScope
+    ) async throws(FetchError) -> Value {
+        for _ in 0..<Self.readings {
+            copies.read.withLock { $0 = [] }
+            let value = try await joinedOnce(sources, by: program, in: scope)
+            let read = copies.read.withLock { $0 }
+            if read.count < 2 { return value }
+            if try await areUnchanged(read) { return value }
+        }
+        throw .failed(RunFailure(.local, "the copies that are joined change faster than they can be read"))
+    }
+
+    private func areUnchanged(_ read: [CopyRead]) async throws(FetchError) -> Bool {
+        for copy in read {
+            guard case .notModified = try await fetch(copy.source, copy.validators) else { return false }
+        }
+        return true
+    }
+
+    /// An object with a member for each.
+    private func joinedOnce(
+        _ sources: [JoinedSource], by program: String?, in scope: StageScope
+    ) async throws(FetchError) -> Value {
+        let members = sources.map { source in
+            Emitter<[UInt8], FetchError>.once { () throws(FetchError) in
+                var inner = scope
+                inner.path.append(source.name)
+                do throws(FetchError) {
+                    return try await self.value(of: source.stage, in: inner).json
+                } catch {
+                    throw error.of("source '\(source.name)'")
+                }
+            }
+        }
+        var values: [[UInt8]]?
+        for try await row in accumulateLatestMany(members) { values = row }
+        guard let values, values.count == sources.count, !Task.isCancelled else { throw .cancelled }
+        var object = Array("{".utf8)
+        for (source, value) in zip(sources, values) {
+            if object.count > 1 { object.append(UInt8(ascii: ",")) }
+            object += Array("\"\(source.name)\":".utf8) + value
+        }
+        object.append(UInt8(ascii: "}"))
+        guard let program else { return Value(json: object) }
+        return Value(json: try await evaluate(program, over: object, in: scope))
+    }
+
+    // MARK: One source
+
+    /// What a stage's source delivers, after its transform.
+    private func data(
+        of stage: StageDefinition, in scope: StageScope, onError: EachDefinition.OnError
+    ) async throws(FetchError) -> Value {
+        let before = await parts.part(at: scope.path)
+        do throws(FetchError) {
+            let source = try filled(stage.source, in: scope)
+            let binding = binding(of: stage, asking: source, in: scope)
+            let known = before.flatMap { $0.binding == binding ? $0 : nil }
+            switch try await fetch(source, known?.validators) {
+            case .notModified(let newer, _):
+                guard var part = known else { throw .failed(RunFailure.unaskedNotModified) }
+                if let newer, newer != part.validators {
+                    part.validators = newer
+                    parts.put(part, at: scope.path)
+                } else {
+                    parts.keep(at: scope.path)
+                }
+                note(source, part.validators)
+                return Value(json: part.value)
+            case .content(let content):
+                note(source, content.validators)
+                let part = StoredPart(
+                    binding: binding, validators: content.validators,
+                    value: try await json(of: content, by: stage, in: scope))
+                parts.put(part, at: scope.path)
+                return Value(json: part.value)
+            }
+        } catch {
+            guard case .failed(let failure) = error, onError == .previous, failure.isOfOneBranch, let before else {
+                throw error
+            }
+            parts.keep(at: scope.path)
+            return Value(json: before.value, staleness: failure)
+        }
+    }
+
+    private func note(_ source: SourceDefinition, _ validators: Validators) {
+        guard case .copy = source else { return }
+        copies.read.withLock { $0.append(CopyRead(source: source, validators: validators)) }
+    }
+
+    private func filled(_ source: SourceDefinition, in scope: StageScope) throws(FetchError) -> SourceDefinition {
+        let names = Set(scope.variables.map(\.name))
+        for place in source.places where scope.places[place] == nil && names.contains(JQVariable.name(place.name)) {
+            throw .failed(RunFailure(.content, "the item has no text or number at '\(place)'"))
+        }
+        do throws(RunFailure) {
+            return try source.filled { scope.places[$0] }
+        } catch {
+            throw .failed(error)
+        }
+    }
+
+    private func binding(of stage: StageDefinition, asking source: SourceDefinition, in scope: StageScope) -> String {
+        var binding = BindingNumber()
+        binding.add(source)
+        binding.add(stage.transform ?? "")
+        binding.add(definition.check.types.joined(separator: " "))
+        for variable in scope.variables {
+            binding.add(variable.name)
+            binding.add(variable.json)
+        }
+        return binding.text
+    }
+
+    private func fetch(
+        _ source: SourceDefinition, _ validators: Validators?
+    ) async throws(FetchError) -> FetchResult {
+        if Task.isCancelled { throw .cancelled }
+        return try await world.fetcher.fetch(
+            FetchRequest(
+                source: source, validators: validators, maxBytes: definition.check.maxBytes, epoch: epoch,
+                progress: progress.track(), asked: { [progress] in progress.countRequest() }))
+    }
+
+    private func json(
+        of content: FetchedContent, by stage: StageDefinition, in scope: StageScope
+    ) async throws(FetchError) -> [UInt8] {
+        let rules = definition.check
+        if let refusal = rules.refusal(ofType: content.mediaType) ?? rules.refusal(ofAnswer: content.bytes.count) {
+            throw .failed(refusal)
+        }
+        return try await evaluate(stage.transform ?? ".", over: content.bytes, in: scope)
+    }
+
+    /// The one JSON text that a program makes.
+    private func evaluate(
+        _ program: String, over input: [UInt8], in scope: StageScope
+    ) async throws(FetchError) -> [UInt8] {
+        let values = try await world.transformer.values(
+            of: input, by: "(\(program)\n) | tojson", variables: scope.variables)
+        guard let value = values.first, values.count == 1 else {
+            throw .failed(
+                RunFailure(.content, "a part needs one JSON text, and there are \(values.count) (\(program))"))
+        }
+        return value
+    }
+
+    // MARK: Fan-out
+
+    /// What came of a branch.
+    fileprivate enum Outcome: Sendable {
+        case value([UInt8])
+        case previous([UInt8], RunFailure)
+        case failed(RunFailure)
+    }
+
+    /// The branches' values in the order of their items, as one JSON text.
+    private func branches(
+        _ items: [BranchItem], of each: EachDefinition, in scope: StageScope
+    ) async throws(FetchError) -> [UInt8] {
+        progress.expect(branches: items.count)
+        let turnstile = Turnstile(limit: each.concurrency)
+        let room = MemoryRoom(definition.check.maxBytes)
+        let branches = items.map { item in
+            Emitter<Outcome, FetchError>.once { () throws(FetchError) in
+                try await turnstile.pass { () throws(FetchError) in
+                    let outcome = try await self.outcome(of: each, in: scope.entering(item, of: each))
+                    try room.take(outcome.json?.count ?? 0)
+                    progress.endBranch()
+                    return outcome
+                }
+            }
+        }
+        var outcomes: [Outcome]?
+        for try await row in accumulateLatestMany(branches) { outcomes = row }
+        // A branch that was cancelled ends without a row.
+        guard let outcomes, outcomes.count == items.count, !Task.isCancelled else { throw .cancelled }
+        let failures = zip(items, outcomes).compactMap { item, outcome in
+            outcome.failure.map {
+                BranchFailure(path: scope.path + [item.key], failure: $0, isAccepted: each.onError.accepts($0))
+            }
+        }
+        if let first = failures.first, failures.count == items.count {
+            // Nothing is new: that is a run that failed, whatever its copy would look like.
+            throw .failed(first.failure.ofAll(items.count, first: first.path))
+        }
+        progress.note(failures)
+        return join(outcomes, each.onError)
+    }
+
+    private func outcome(of each: EachDefinition, in scope: StageScope) async throws(FetchError) -> Outcome {
+        do throws(FetchError) {
+            let value = try await value(of: each.stage, in: scope, onError: each.onError)
+            return value.staleness.map { .previous(value.json, $0) } ?? .value(value.json)
+        } catch {
+            guard case .failed(let failure) = error, failure.isOfOneBranch, each.onError != .fail else {
+                throw error.of("branch '\(BranchFailure.text(scope.path))'")
+            }
+            return .failed(failure)
+        }
+    }
+
+    private func join(_ outcomes: [Outcome], _ onError: EachDefinition.OnError) -> [UInt8] {
+        var list = Array("[".utf8)
+        for outcome in outcomes {
+            guard let json = outcome.json ?? (onError == .omit ? nil : Array("null".utf8)) else { continue }
+            if list.count > 1 { list.append(UInt8(ascii: ",")) }
+            list += json
+        }
+        return list + Array("]".utf8)
+    }
+}
+
+extension StageRun.Outcome {
+    fileprivate var json: [UInt8]? {
+        switch self {
+        case .value(let json), .previous(let json, _): json
+        case .failed: nil
+        }
+    }
+
+    fileprivate var failure: RunFailure? {
+        switch self {
+        case .value: nil
+        case .previous(_, let failure), .failed(let failure): failure
+        }
+    }
+}
+
+/// How many bytes the branches of a list may have together.
+private final class MemoryRoom: Sendable {
+    private let limit: UInt64
+    private let taken = Lock<UInt64>(0)
+
+    init(_ limit: UInt64) { self.limit = limit }
+
+    func take(_ bytes: Int) throws(FetchError) {
+        let all = taken.withLock { taken in
+            taken += UInt64(bytes)
+            return taken
+        }
+        guard all > limit else { return }
+        throw .failed(
+            RunFailure(.content, "the branches together have more bytes than check.max-bytes allows (\(limit))"))
+    }
+}
+
+extension EachDefinition.OnError {
+    /// Whether what stands in a failing branch's place is good until the next check: what the origin refuses, or what it
+    /// sends, will be the same in a minute.
+    fileprivate func accepts(_ failure: RunFailure) -> Bool {
+        guard self == .null || self == .omit else { return false }
+        return switch failure.kind {
+        case .refused, .content: true
+        case .connection, .transient, .certificateDate, .local, .absent, .deadline: false
+        }
+    }
+}
+
+extension RunFailure {
+    /// Whether the failure is the branch's own: an origin that wants to be left alone means all of them.
+    fileprivate var isOfOneBranch: Bool { retryAfter == nil }
+
+    fileprivate func ofAll(_ count: Int, first path: [String]) -> RunFailure {
+        var failure = self
+        failure.message =
+            (count == 1 ? "the branch" : "all \(count) branches failed, of which")
+            + " '\(BranchFailure.text(path))': \(message)"
+        return failure
+    }
+}
+
+extension FetchError {
+    /// The failure of a part as that of the run. Of parts within each other the innermost is named: its path says all.
+    fileprivate func of(_ part: String) -> FetchError {
+        guard case .failed(var failure) = self, !failure.message.hasPrefix("branch '") else { return self }
+        failure.message = "\(part): \(failure.message)"
+        return .failed(failure)
+    }
+}

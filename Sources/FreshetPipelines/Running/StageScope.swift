@@ -1,0 +1,90 @@
+/// What stands around a stage: the items of the fan-outs that it is in.
+struct StageScope: Sendable {
+    /// The keys that lead to the branch; none: the pipeline's own stage.
+    var path: [String] = []
+    /// What its programs find, the innermost last.
+    var variables: [JQVariable] = []
+    /// What fills the places of its URL. An item's place without a value has none here.
+    var places: [URLTemplate.Place: String] = [:]
+
+    /// The scope of a branch.
+    func entering(_ item: BranchItem, of each: EachDefinition) -> StageScope {
+        var scope = self
+        scope.path.append(item.key)
+        scope.variables.append(JQVariable(each.name, json: item.json))
+        // An inner fan-out of the same name hides the outer one.
+        scope.places = scope.places.filter { $0.key.name != each.name }
+        scope.places.merge(item.places) { _, new in new }
+        return scope
+    }
+}
+
+/// One item of a list, of which a branch is made.
+struct BranchItem: Hashable, Sendable {
+    /// What tells it apart, as text.
+    var key: String
+    /// The item as one JSON text.
+    var json: [UInt8]
+    /// The values that it has for places in URLs.
+    var places: [URLTemplate.Place: String]
+}
+
+extension EachDefinition {
+    /// The items of a list, by a jq program in the helper. Of two with one key the last counts, at the first one's place.
+    ///
+    /// - Parameter list: one JSON text.
+    func items(
+        of list: [UInt8], by transformer: any Transforming, with variables: [JQVariable]
+    ) async throws(FetchError) -> [BranchItem] {
+        let places = places
+        let values = try await transformer.values(of: list, by: itemsProgram(places), variables: variables)
+        let width = 2 + places.count
+        guard values.count.isMultiple(of: width) else {
+            throw .failed(RunFailure(.content, "each.key has to give one value for each item (\(key))"))
+        }
+        guard values.count / width <= Self.maximumItems else {
+            throw .failed(
+                RunFailure(
+                    .content,
+                    "the list has \(values.count / width) items, more than 'each' takes (\(Self.maximumItems))"))
+        }
+        var items: [BranchItem] = []
+        var known: [String: Int] = [:]
+        for start in stride(from: 0, to: values.count, by: width) {
+            var item = BranchItem(
+                key: String(decoding: values[start + 1], as: UTF8.self), json: values[start], places: [:])
+            for (place, value) in zip(places, values[(start + 2)...]) where value.first == Self.present {
+                item.places[place] = String(decoding: value.dropFirst(), as: UTF8.self)
+            }
+            if let first = known[item.key] {
+                items[first] = item
+            } else {
+                known[item.key] = items.count
+                items.append(item)
+            }
+        }
+        return items
+    }
+
+    /// What stands before a place's value; of one that is no value for a URL there is only another sign.
+    private static let present = UInt8(ascii: "=")
+
+    /// For each item: itself, its key, and the value for each place.
+    private func itemsProgram(_ places: [URLTemplate.Place]) -> String {
+        // A program of the configuration may end with a comment: what follows stands on a line of its own.
+        var outputs = [
+            "tojson",
+            "([(\(key)\n)] | if length == 1 and .[0] != null then .[0] | if type == \"string\" then . else tojson end "
+                + "else error(\"each.key gives no single value for an item\") end)",
+        ]
+        for place in places {
+            let way = place.path.map { "[\"\($0)\"]?" }.joined()
+            outputs.append(
+                "((if \(place.path.isEmpty ? "true" : "type == \"object\"") then .\(way) else null end) "
+                    + "| if type == \"string\" then \"=\" + . elif type == \"number\" or type == \"boolean\" "
+                    + "then \"=\" + tojson else \"-\" end)")
+        }
+        return "if type == \"array\" then .[] else error(\"'each' needs a list, and this is \" + type) end | "
+            + outputs.joined(separator: ", ")
+    }
+}

@@ -1,0 +1,51 @@
+/// Runs jq programs over untrusted data, in a process of its own. The daemon itself parses none of it: it asks for what
+/// it wants to know, and handles the answers as bytes.
+package protocol Transforming: Sendable {
+    /// The outputs of a program, one after the other, each as JSON text followed by a newline.
+    func transform(
+        _ input: [UInt8], by program: String, variables: [JQVariable]
+    ) async throws(FetchError) -> [UInt8]
+    /// The outputs of a program, each by itself: a string as its content, anything else as compact JSON.
+    func values(
+        of input: [UInt8], by program: String, variables: [JQVariable]
+    ) async throws(FetchError) -> [[UInt8]]
+    /// Whether the program's last output is neither `false` nor `null`.
+    func holds(_ predicate: String, for input: [UInt8]) async throws(FetchError) -> Bool
+}
+
+extension Transforming {
+    package func transform(_ input: [UInt8], by program: String) async throws(FetchError) -> [UInt8] {
+        try await transform(input, by: program, variables: [])
+    }
+}
+
+/// What a jq program finds as `$name`.
+package struct JQVariable: Hashable, Sendable {
+    /// Letters, digits and `_`, no digit first. A configuration's name may have `-`, which jq takes for a minus: it
+    /// becomes `_`.
+    package let name: String
+    /// One JSON text, of a jq program's making or this program's own.
+    package let json: [UInt8]
+
+    package init(_ name: String, json: [UInt8]) {
+        self.name = Self.name(name)
+        self.json = json
+    }
+
+    /// As jq can say it.
+    package static func name(_ name: String) -> String {
+        String(name.map { $0 == "-" ? "_" : $0 })
+    }
+
+    /// All of them as the members of one JSON object; nothing for none. Of two with one name the last counts, as the
+    /// innermost does in a program.
+    package static func object(_ variables: [JQVariable]) -> [UInt8] {
+        guard !variables.isEmpty else { return [] }
+        var object = Array("{".utf8)
+        for variable in variables {
+            if object.count > 1 { object.append(UInt8(ascii: ",")) }
+            object += Array("\"\(variable.name)\":".utf8) + variable.json
+        }
+        return object + Array("}".utf8)
+    }
+}
