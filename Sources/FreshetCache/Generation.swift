@@ -98,11 +98,23 @@ package struct RefreshState: Hashable, Sendable {
     package var lastSuccess: WallTime?
     /// The origin wants to be left alone until then.
     package var retryAfter: WallTime?
+    /// When the content of the last success stops being fresh by its origin's word; nil: not known. It goes with it.
+    package var expires: WallTime?
 
-    package init(lastAttempt: WallTime? = nil, lastSuccess: WallTime? = nil, retryAfter: WallTime? = nil) {
+    package init(
+        lastAttempt: WallTime? = nil, lastSuccess: WallTime? = nil, retryAfter: WallTime? = nil,
+        expires: WallTime? = nil
+    ) {
         self.lastAttempt = lastAttempt
         self.lastSuccess = lastSuccess
         self.retryAfter = retryAfter
+        self.expires = expires
+    }
+
+    /// The content that it is about has gone.
+    mutating func forgetSuccess() {
+        lastSuccess = nil
+        expires = nil
     }
 }
 

@@ -15,7 +15,7 @@ extension LocalCache {
     /// 7. content beyond `keep` is removed: what is left over is known again, and removed by a later commit
     func commit(
         _ candidate: Candidate, to destination: CacheDestination, validators: [Validators], run: Int64?,
-        at now: WallTime
+        at now: WallTime, expires: WallTime?
     ) throws(CacheError) -> CommitOutcome {
         do throws(CacheError) {
             try check(candidate, destination)
@@ -23,9 +23,9 @@ extension LocalCache {
                 let offer = try verifiedOffer(of: destination.pipeline, &state)
                 try claim(destination)
                 if let offer, offer.file == destination.file, offer.generation.content.digest == candidate.digest {
-                    return .unchanged(try confirm(offer, candidate, destination, validators, at: now))
+                    return .unchanged(try confirm(offer, candidate, destination, validators, at: now, expires: expires))
                 }
-                return try publish(candidate, to: destination, validators, run: run, at: now, &state)
+                return try publish(candidate, to: destination, validators, run: run, at: now, expires: expires, &state)
             }
         } catch {
             try? fileSystem.unlink(candidate.path)
@@ -44,7 +44,7 @@ extension LocalCache {
     /// The content is what readers have: nothing is renamed. Only a mode or group that was configured anew is set.
     private func confirm(
         _ offer: IndexedOffer, _ candidate: Candidate, _ destination: CacheDestination, _ validators: [Validators],
-        at now: WallTime
+        at now: WallTime, expires: WallTime?
     ) throws(CacheError) -> Generation {
         try onFiles { (files) throws(SystemCallError) in try files.unlink(candidate.path) }
         var generation = offer.generation
@@ -54,7 +54,7 @@ extension LocalCache {
         try transaction { (index) throws(SQLiteError) in
             if row != offer.generation { try index.put(row, of: id) }
             try index.put(validators, for: row.content.digest, of: id)
-            try index.recordSuccess(of: id, at: now)
+            try index.recordSuccess(of: id, at: now, expires: expires)
         }
         return row.generation(path: layout.reader(offer.file))
     }
@@ -94,7 +94,7 @@ extension LocalCache {
 
     private func publish(
         _ candidate: Candidate, to destination: CacheDestination, _ validators: [Validators], run: Int64?,
-        at now: WallTime, _ state: inout PipelineEntry.State
+        at now: WallTime, expires: WallTime?, _ state: inout PipelineEntry.State
     ) throws(CacheError) -> CommitOutcome {
         try onFiles { (files) throws(SystemCallError) in
             if let group = destination.group {
@@ -125,7 +125,7 @@ extension LocalCache {
             let surplus = try transaction { (index) throws(SQLiteError) in
                 try index.put(generation, of: pipeline.id)
                 try index.setCurrent(content, of: pipeline.id)
-                try index.recordSuccess(of: pipeline.id, at: now)
+                try index.recordSuccess(of: pipeline.id, at: now, expires: expires)
                 return try index.forgetGenerations(of: pipeline.id, keep: destination.keep, current: content.number)
             }
             state.isSuspect = false

@@ -1,16 +1,18 @@
 extension LocalCache {
     /// The origin confirmed the content (a 304, or a command or file that had nothing new).
     ///
-    /// - Parameter validators: what came with the answer; they replace those of the same URLs.
+    /// - Parameters:
+    ///   - validators: what came with the answer; they replace those of the same URLs.
+    ///   - expires: when the content stops being fresh by its origin's word, instead of what was said before.
     /// - Returns: the generation that was confirmed. Nil, and nothing is recorded, if it has gone meanwhile: the next
     ///   request is unconditional.
     package func recordUnchanged(
-        _ pipeline: String, validators: [Validators] = [], at now: WallTime
+        _ pipeline: String, validators: [Validators] = [], expires: WallTime? = nil, at now: WallTime
     ) throws(CacheError) -> Generation? {
         guard let offer = try offer(of: pipeline) else { return nil }
         try transaction { (index) throws(SQLiteError) in
             try index.put(validators, for: offer.generation.content.digest, of: offer.pipeline.id)
-            try index.recordSuccess(of: offer.pipeline.id, at: now)
+            try index.recordSuccess(of: offer.pipeline.id, at: now, expires: expires)
         }
         return offer.generation.generation(path: layout.reader(offer.file))
     }
@@ -40,7 +42,7 @@ extension LocalCache {
     /// What was remembered of attempts. The last success counts only while its content is still there.
     package func refreshState(_ pipeline: String) throws(CacheError) -> RefreshState {
         var state = try withIndex { (index) throws(SQLiteError) in try index.refreshState(of: pipeline) }
-        if state?.lastSuccess != nil, try offer(of: pipeline) == nil { state?.lastSuccess = nil }
+        if state?.lastSuccess != nil, try offer(of: pipeline) == nil { state?.forgetSuccess() }
         return state ?? RefreshState()
     }
 
@@ -78,7 +80,7 @@ extension LocalCache {
             if let known = indexed.offer { try verified(known) } else if isSuspect(name) { try offer(of: name) } else {
                 IndexedOffer?.none
             }
-        if offer == nil { attempts.lastSuccess = nil }
+        if offer == nil { attempts.forgetSuccess() }
         return PipelineMemory(
             current: offer.map { $0.generation.generation(path: layout.reader($0.file)) }, attempts: attempts,
             lastRun: indexed.lastRun, value: indexed.value)

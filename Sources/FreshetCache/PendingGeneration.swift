@@ -68,8 +68,10 @@ package final class PendingGeneration: Sendable {
     ///   - truncated: the source had more than was asked for.
     ///   - run: the run's number.
     ///   - now: the time of the check.
+    ///   - expires: when the content stops being fresh by its origin's word; nil: not known.
     package func commit(
-        validators: [Validators] = [], truncated: Bool = false, run: Int64? = nil, at now: WallTime
+        validators: [Validators] = [], truncated: Bool = false, run: Int64? = nil, at now: WallTime,
+        expires: WallTime? = nil
     ) throws(CacheError) -> CommitOutcome {
         // The writer is taken out: who comes second finds it finished.
         guard let taken = writer.withLock({ $0.take() }) else { throw .finished }
@@ -84,7 +86,7 @@ package final class PendingGeneration: Sendable {
         }
         let candidate = Candidate(
             descriptor: descriptor, path: path, token: token, digest: digest, size: size, truncated: truncated)
-        return try cache.commit(candidate, to: destination, validators: validators, run: run, at: now)
+        return try cache.commit(candidate, to: destination, validators: validators, run: run, at: now, expires: expires)
     }
 
     /// Ends the candidate without a trace. A second call does nothing.

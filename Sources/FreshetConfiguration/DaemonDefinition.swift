@@ -7,6 +7,8 @@ package struct DaemonDefinition: Hashable, Sendable {
     package var splay: Duration
     /// How many runs may be under way at once, over all pipelines; at least 1.
     package var concurrency: Int
+    /// How many of them may be under way at once at one origin: scheme, host and port; at least 1.
+    package var originConcurrency: Int
     /// The IPv4 or IPv6 address, as written, whose path says whether the network is there, for pipelines that name
     /// none; nil: the documentation addresses that stand for "elsewhere".
     package var networkTarget: String?
@@ -15,15 +17,25 @@ package struct DaemonDefinition: Hashable, Sendable {
 
     /// Enough to hide latency, few enough for a home router's table of connections.
     package static let defaultConcurrency = 64
+    /// What browsers have allowed themselves at one host for as long as HTTP/1.1 has had connections that are kept: any
+    /// origin is made for that much from one client.
+    package static let defaultOriginConcurrency = 6
 
     package init(
-        splay: Duration = .zero, concurrency: Int = DaemonDefinition.defaultConcurrency, networkTarget: String? = nil,
+        splay: Duration = .zero, concurrency: Int = DaemonDefinition.defaultConcurrency,
+        originConcurrency: Int = DaemonDefinition.defaultOriginConcurrency, networkTarget: String? = nil,
         networkProbe: NetworkProbe? = nil
     ) {
         self.splay = splay
         self.concurrency = concurrency
+        self.originConcurrency = originConcurrency
         self.networkTarget = networkTarget
         self.networkProbe = networkProbe
+    }
+
+    /// The two limits on requests that go on at once.
+    package var requestLimits: RequestSlots.Limits {
+        RequestSlots.Limits(total: concurrency, perOrigin: originConcurrency)
     }
 
     /// The pipeline with what holds for all that say nothing else.

@@ -24,7 +24,8 @@ package enum ControlInterface {
         # machine, which is about to sleep, is awake again.
         type WaitingFor (network, quiet, backoff, budget, slot, sleep)
 
-        # How old the offered copy is: stale when its next planned check has passed, expired when it is past its maximum age.
+        # How old the offered copy is: stale when its next planned check or its origin's
+        # word for how long it is fresh has passed, expired when it is past its maximum age.
         type Freshness (fresh, stale, expired)
 
         # How a run ended. A failed, superseded or cancelled run leaves the copy as it was.
@@ -113,7 +114,9 @@ package enum ControlInterface {
         )
 
         # A pipeline. Source has no secrets: user information and query are left out. Path says how the network leads to
-        # the source, or why it does not; it is null for a source that needs no network.
+        # the source, or why it does not; it is null for a source that needs no network. WaitingDetail
+        # says more of what it waits for, such as whose limit of requests at once.
+        # OriginExpires is when the data stops being fresh by its origin's word, expires when the copy is past its maximum age.
         type Pipeline (
           name: string,
           description: ?string,
@@ -121,6 +124,7 @@ package enum ControlInterface {
           state: State,
           waitingFor: ?WaitingFor,
           waitingUntil: ?int,
+          waitingDetail: ?string,
           loadedBytes: ?int,
           loadedPages: ?int,
           endedBranches: ?int,
@@ -128,6 +132,8 @@ package enum ControlInterface {
           freshness: ?Freshness,
           generation: ?Generation,
           lastCheck: ?int,
+          originExpires: ?int,
+          expires: ?int,
           lastRun: ?Run,
           lastCauses: []Cause,
           nextRun: ?NextRun,
@@ -244,7 +250,8 @@ package enum ControlInterface {
         #   fact        signal and source, as above; the fact behind it is now detail. By FollowSignals alone
         #   runStarted  pipeline and run
         #   runEnded    pipeline, run and, if one was committed, generation
-        #   state       pipeline and state, with waitingFor and waitingUntil; detail if there is more to say of the wait
+        #   state       pipeline and state, with waitingFor and waitingUntil; detail if there is more to say of the wait,
+        #               or that the copy is past its maximum age, or is so no more
         #   reloaded    the configuration was read again: detail says what changed
         #   skipped     number of events that are missing here, as this client read too slowly
         type Event (

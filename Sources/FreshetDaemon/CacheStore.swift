@@ -50,7 +50,8 @@ struct CacheStore: SnapshotStore {
                 try pending.write(snapshot.bytes)
                 let outcome = try pending.commit(
                     validators: [Validators(snapshot.validators, binding: snapshot.binding)].compactMap(\.self),
-                    truncated: snapshot.truncated, at: WallTime(microseconds: WallClock.now))
+                    truncated: snapshot.truncated, at: WallTime(microseconds: WallClock.now),
+                    expires: snapshot.expires.map(WallTime.init(microseconds:)))
                 // What is remembered only; the copy is what counts.
                 attempt(definition.name, else: ()) { () throws(CacheError) in
                     try remember(snapshot.binding, of: definition.name)
@@ -75,7 +76,7 @@ struct CacheStore: SnapshotStore {
     }
 
     func recordUnchanged(
-        _ pipeline: String, binding: String, validators: FreshetPipelines.Validators?
+        _ pipeline: String, binding: String, validators: FreshetPipelines.Validators?, expires: Int64?
     ) async -> Bool {
         await workers.run("index") { [self] in
             // An index that fails says nothing of the copy.
@@ -83,7 +84,8 @@ struct CacheStore: SnapshotStore {
                 try cache.recordUnchanged(
                     pipeline,
                     validators: [validators.flatMap { Validators($0, binding: binding) }].compactMap(\.self),
-                    at: WallTime(microseconds: WallClock.now)) != nil
+                    expires: expires.map(WallTime.init(microseconds:)), at: WallTime(microseconds: WallClock.now))
+                    != nil
             }
         }
     }
@@ -219,7 +221,8 @@ extension RememberedState {
     init(_ memory: PipelineMemory) {
         self.init(
             generation: memory.current.map(OfferedGeneration.init),
-            lastCheck: memory.attempts.lastSuccess?.microseconds, retryAfter: memory.attempts.retryAfter?.microseconds,
+            lastCheck: memory.attempts.lastSuccess?.microseconds, expires: memory.attempts.expires?.microseconds,
+            retryAfter: memory.attempts.retryAfter?.microseconds,
             lastRun: UInt64(clamping: memory.lastRun),
             binding: memory.value.map { String(decoding: $0, as: UTF8.self) },
             requests: memory.requests.map(FreshetPipelines.SpentRequests.init), parameters: memory.parameters)

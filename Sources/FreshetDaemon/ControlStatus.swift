@@ -21,12 +21,14 @@ extension FreshetControl.PipelineStatus {
         self.init(
             name: status.name, description: definition.description, source: definition.source.text,
             state: PipelineState(status.activity), waitingFor: wait.map { WaitingReason($0.reason) },
-            waitingUntil: wait?.until.map(WallClock.microseconds(at:)),
+            waitingUntil: wait?.until.map(WallClock.microseconds(at:)), waitingDetail: wait?.detail,
             loadedBytes: progress.map { Int64(clamping: $0.bytes) },
             loadedPages: progress.flatMap { $0.pages > 0 ? Int64($0.pages) : nil },
             endedBranches: branches.map { Int64($0.endedBranches) }, knownBranches: branches.map { Int64($0.branches) },
             freshness: status.freshness.map(FreshetControl.Freshness.init),
             generation: status.generation.map(GenerationStatus.init), lastCheck: status.lastCheck,
+            originExpires: status.originExpires.map(WallClock.microseconds(at:)),
+            expires: status.expires.map(WallClock.microseconds(at:)),
             lastRun: status.run.map(RunStatus.init) ?? status.lastRun.map(RunStatus.init),
             lastCauses: status.lastCauses.map(CauseStatus.init), nextRun: status.next.map(NextRun.init),
             failure: failure, budget: status.budget.map(BudgetStatus.init),
@@ -69,6 +71,7 @@ extension FreshetControl.Freshness {
             switch freshness {
             case .fresh: .fresh
             case .stale: .stale
+            case .expired: .expired
             }
     }
 }

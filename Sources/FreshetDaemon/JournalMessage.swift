@@ -23,6 +23,8 @@ enum JournalMessage: String, CaseIterable {
     case truncated = "e8bbb4b6729e4721b5561f27718ccfc3"
     case branchesFailed = "65eb441326b94b45a6a73beca22a34fe"
     case recovered = "f82d38fe28324e70bfd953fbd9ec25b2"
+    case expired = "7b80ec59da2045af8f7cbcd11dd81c4d"
+    case expiredNoMore = "95cc2fdd1cce491b8f0b566fd3d5fd70"
     case summary = "80e0832f01dd414d8552afb344a7acc2"
     case notRun = "fa09bd3c13054552bed0016ce2fd6cb3"
     // Signals.
@@ -74,13 +76,13 @@ enum JournalMessage: String, CaseIterable {
             .retryPlanned,
             .unchanged:
             .debug
-        case .ready, .stopping, .terminalClosed, .changed, .recovered, .summary, .reloaded, .network,
+        case .ready, .stopping, .terminalClosed, .changed, .recovered, .expiredNoMore, .summary, .reloaded, .network,
             .firedMore, .parametersSet, .noManager, .socketUnwatched, .resumed, .clockStepped, .logindFound,
             .proven:
             .info
         case .raised, .cacheMended, .logLevel, .socketMended, .logindMissing, .busUnheard, .unproven: .notice
-        case .failed, .truncated, .branchesFailed, .notRun, .parametersDropped, .indexRebuilt, .networkUnknown,
-            .fileUnwatched, .more, .lost:
+        case .failed, .truncated, .branchesFailed, .expired, .notRun, .parametersDropped, .indexRebuilt,
+            .networkUnknown, .fileUnwatched, .more, .lost:
             .warning
         case .reloadRefused, .configurationFault, .faultyPipeline, .cacheTrouble, .socketLost: .error
         case .cannotStart, .controlFailed: .critical
@@ -106,6 +108,8 @@ enum JournalMessage: String, CaseIterable {
         case .truncated: "the copy is truncated: the source has more pages than pages.max allows"
         case .branchesFailed: "a part of the copy is not new: {error}"
         case .recovered: "recovered"
+        case .expired: "the copy is older than max-age, and offered still"
+        case .expiredNoMore: "the copy is no longer past its max-age"
         case .summary:
             "{signal} woke {pipelines} pipelines: {changed} changed, {unchanged} unchanged, {failed} failed"
         case .notRun: "not run, the network is not there"
@@ -160,6 +164,7 @@ enum JournalField: String, CaseIterable {
     case repairs
     case movedTo = "moved-to"
     case message = "of"
+    case age
     case level, socket, slept, detail, match, probe
     case number, source, parameters
 }

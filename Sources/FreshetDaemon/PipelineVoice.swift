@@ -11,6 +11,8 @@ struct PipelineVoice: Sendable {
     /// Which news of many pipelines are told one by one.
     private let desk: NewsDesk
     private var news = FailureNews()
+    /// The last one that was told.
+    private var state = PipelineState.idle
 
     init(name: String, log: Logger, events: ControlEvents, desk: NewsDesk) {
         self.name = name
@@ -53,12 +55,24 @@ struct PipelineVoice: Sendable {
         case .stateChanged(let activity):
             var wait: Wait?
             if case .waiting(let reason) = activity { wait = reason }
+            state = PipelineState(activity)
             events.publish(
                 .state(
                     PipelineState(activity), of: name, waitingFor: wait.map { WaitingReason($0.reason) },
                     waitingUntil: wait?.until.map(WallClock.microseconds(at:)), detail: wait?.detail, at: WallClock.now)
             )
+        case .expired(let checked):
+            desk.say(.expired, [.pipeline: .string(name), .age: .string((.now - checked).rounded)])
+            publish(.expired)
+        case .expiredNoMore:
+            desk.say(.expiredNoMore, [.pipeline: .string(name)])
+            publish(.expiredNoMore)
         }
+    }
+
+    /// Tells those who follow what has become of the copy; the state is the same.
+    private func publish(_ message: JournalMessage) {
+        events.publish(.state(state, of: name, detail: "\(message.text)", at: WallClock.now))
     }
 
     private func heard(_ cause: RunCause) -> [JournalField: Logger.MetadataValue] {
@@ -131,9 +145,10 @@ struct PipelineVoice: Sendable {
 }
 
 extension Wait {
-    /// Such as `network`, or `back-off, 3.2 s more`.
+    /// Such as `network`, `back-off, 3.2 s more`, or `slot: 64 requests are under way`.
     var text: String {
-        until.map { "\(reason.rawValue), \(($0 - .now).rounded) more" } ?? reason.rawValue
+        (until.map { "\(reason.rawValue), \(($0 - .now).rounded) more" } ?? reason.rawValue)
+            + (detail.map { ": \($0)" } ?? "")
     }
 }
 

@@ -25,6 +25,8 @@ struct StatusLine: Sendable {
     var counts = PipelineCounts()
     /// The first ones by name, at most ``namedFailures``.
     private(set) var failures: [Failure] = []
+    /// The pipelines whose copies are past their `max-age`, by name.
+    var expired: [String] = []
     var network = "not known"
     /// The next run that is planned: wall-clock microseconds since 1970.
     var next: (pipeline: String, at: Int64)?
@@ -59,6 +61,13 @@ struct StatusLine: Sendable {
         var parts = ["\(counts.total) \(counts.total == 1 ? "pipeline" : "pipelines")"]
         if !states.isEmpty { parts[0] += ": " + states.joined(separator: ", ") }
         if let slowDisk { parts.insert("disk slow: \(slowDisk.work) for \(slowDisk.seconds) s", at: 0) }
+        if !expired.isEmpty {
+            let named = expired.sorted().prefix(Self.namedFailures)
+            let others = expired.count - named.count
+            parts.append(
+                "\(expired.count) expired (\(named.joined(separator: ", "))"
+                    + (others > 0 ? " and \(others) more)" : ")"))
+        }
         parts.append("network \(network)")
         if let next { parts.append("next refresh \(moment(next.at)) (\(next.pipeline))") }
         return parts.joined(separator: "; ")
@@ -116,6 +125,7 @@ extension Supervisor {
             if case .failed(let reason, let since, _) = status.activity {
                 line.add(status.name) { (reason.message, WallClock.microseconds(at: since)) }
             }
+            if status.freshness == .expired { line.expired.append(status.name) }
             if let planned = status.next, next.map({ planned.at < $0.at }) ?? true {
                 next = (status.name, planned.at)
             }

@@ -26,9 +26,10 @@ extension Supervisor: ControlService {
         if let hosted = pipelines[name] {
             let status = hosted.runner.status
             let path = hosted.definition.needsNetwork ? targets[hosted.target]?.watch.fact.description : nil
+            // Without a proof, what came instead of it is how the network leads there.
+            let refusal = status.waitsFor?.reason == .network ? status.waitsFor?.detail : nil
             return FreshetControl.PipelineStatus(
-                status, of: hosted.definition, path: status.waitsFor?.detail ?? path,
-                parameters: hosted.runner.parameters)
+                status, of: hosted.definition, path: refusal ?? path, parameters: hosted.runner.parameters)
         }
         guard let fault = faulty[name] else { return nil }
         return FreshetControl.PipelineStatus(

@@ -288,7 +288,10 @@ final class PipelineReporter: Sendable {
             }
         voice.withLock { $0.say(event, generation: generation) }
         if let new = commits.withLock({ $0.heard(event, generation: generation) }) { committed(new) }
-        if case .stateChanged = event { statusChanged() }
+        switch event {
+        case .stateChanged, .expired, .expiredNoMore: statusChanged()
+        default: break
+        }
     }
 }
 

@@ -90,7 +90,7 @@ extension Supervisor {
         let isTargetChanged = new.daemon.networkTarget != configuration.daemon.networkTarget
         configuration = new
         faulty = [:]
-        parts?.slots.change(limit: new.daemon.concurrency)
+        parts?.slots.change(new.daemon.requestLimits)
         for definition in difference.changed + difference.added { await parts?.store.setAccess(definition) }
         for name in difference.removed { await dismiss(name) }
         for definition in difference.changed { await change(definition) }

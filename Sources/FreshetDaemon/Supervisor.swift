@@ -95,7 +95,7 @@ actor Supervisor {
         /// Followed always: what the daemon says of the network as a whole.
         let elsewhere: NetworkWatch
         let engine: PipelineEngine
-        let slots: RunSlots
+        let slots: RequestSlots
         let sleep: SleepMonitor
         let sessions: SessionMonitor
         /// Of the system's bus, which the two above hear too.
@@ -245,7 +245,7 @@ actor Supervisor {
         let store = CacheStore(cache: cache, workers: workers) { [news] pipeline, error in
             news.say(.cacheTrouble, [.pipeline: .string(pipeline), .error: .string(error.description)])
         }
-        let slots = RunSlots(limit: configuration.daemon.concurrency)
+        let slots = RequestSlots(configuration.daemon.requestLimits)
         let world = PipelineWorld(
             fetcher: SourceFetcher(
                 http: http, commands: CommandRunner(loop, workers: workers), files: FileReader(workers: workers),

@@ -71,9 +71,12 @@ final class Life: SnapshotStore {
         return result
     }
 
-    func recordUnchanged(_ pipeline: String, binding: String, validators: Validators?) async -> Bool {
+    func recordUnchanged(
+        _ pipeline: String, binding: String, validators: Validators?, expires: Int64?
+    ) async -> Bool {
         guard await hasTurned() else { return false }
-        return await disk.recordUnchanged(pipeline, binding: binding, validators: validators)
+        return await disk.recordUnchanged(
+            pipeline, binding: binding, validators: validators, expires: expires)
     }
 
     func rememberRetryAfter(_ pipeline: String, until: Int64?) async {

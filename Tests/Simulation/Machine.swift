@@ -66,7 +66,7 @@ final class Machine {
     /// One life of the daemon.
     final class Daemon {
         let engine: PipelineEngine
-        let slots: RunSlots
+        let slots: RequestSlots
         let life: Life
         let operation: Trigger
         var senses: Senses
@@ -82,7 +82,7 @@ final class Machine {
         init(_ machine: Machine, _ configuration: Configuration) {
             let clock = machine.place.clock
             self.configuration = configuration
-            slots = RunSlots(limit: configuration.daemon.concurrency)
+            slots = RequestSlots(configuration.daemon.requestLimits)
             life = Life(machine.disk, clock, latency: machine.latency, flaw: machine.flaw)
             engine = PipelineEngine(
                 PipelineWorld(
@@ -178,7 +178,7 @@ final class Machine {
         guard new.diagnostics.allSatisfy({ $0.severity != .error }) else { return false }
         let difference = new.difference(from: daemon.configuration)
         daemon.configuration = new
-        daemon.slots.change(limit: new.daemon.concurrency)
+        daemon.slots.change(new.daemon.requestLimits)
         for name in difference.removed { try dismiss(name, on: daemon) }
         for definition in difference.changed { try change(definition, on: daemon) }
         for definition in difference.added { try host(definition, on: daemon) }
@@ -281,7 +281,7 @@ final class Machine {
     // MARK: What is to be seen
 
     var names: [String] { daemon?.hosted.keys.sorted() ?? [] }
-    var slots: RunSlots? { daemon?.slots }
+    var slots: RequestSlots? { daemon?.slots }
 
     func status(_ name: String) -> PipelineStatus? { daemon?.hosted[name]?.status }
 

@@ -46,6 +46,37 @@ struct ManyTests {
         #expect(machine.witness.faults == [])
     }
 
+    @Test("those that hang at one origin hold up others of it for no more than their deadlines, and no others at all")
+    func fullOrigin() throws {
+        let hanging = names("hang", 60)
+        let sound = names("sound", 300)
+        var files = ["freshet.yaml": "concurrency: 20\norigin-concurrency: 4\n"]
+        for name in hanging + ["beside"] {
+            files["pipelines/\(name).yaml"] = pipeline(
+                name, "every: 10min, deadline: 10s", url: "https://full.example.com/\(name)")
+        }
+        for name in sound { files["pipelines/\(name).yaml"] = pipeline(name, "every: 10min, deadline: 10s") }
+        let machine = Machine(files)
+        for name in hanging { machine.place.internet["https://full.example.com/\(name)"].answers(.hangs()) }
+        machine.place.internet["https://full.example.com/beside"].answers(good)
+        for name in sound { machine.origin(name).answers(good) }
+        try machine.boot()
+        for name in sound { #expect(machine.witness.starts(of: name) == [0]) }
+        for _ in 0..<200 {
+            try machine.pass(.seconds(1))
+            #expect(machine.place.internet.requests(of: "full") <= 4)
+        }
+        // In turn: sixty that hang in four places for 10 s each.
+        #expect((machine.witness.starts(of: "beside").first ?? .infinity) <= 150)
+        let late = machine.status(try #require(hanging.last))
+        #expect(
+            late?.waitsFor?.reason != .slot || late?.waitsFor?.detail?.contains("at https://full.example.com") == true)
+        try machine.pass(.seconds(600))
+        for name in sound { #expect(machine.witness.starts(of: name) == [0, 600]) }
+        try machine.stop()
+        #expect(machine.witness.faults == [])
+    }
+
     @Test("where those that hang take every place, the others wait for no more than their deadlines")
     func starvation() throws {
         let hanging = names("hang", 100)

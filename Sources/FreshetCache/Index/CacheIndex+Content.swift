@@ -133,7 +133,8 @@ extension CacheIndex {
                 .blob(content.digest.bytes))
         } else {
             try database.run("DELETE FROM validators WHERE pipeline = ?", .integer(pipeline))
-            try database.run("UPDATE pipelines SET last_success = NULL WHERE id = ?", .integer(pipeline))
+            try database.run(
+                "UPDATE pipelines SET last_success = NULL, expires = NULL WHERE id = ?", .integer(pipeline))
         }
     }
 

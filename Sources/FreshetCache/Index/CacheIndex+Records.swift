@@ -47,11 +47,12 @@ extension CacheIndex {
         ) { Validators(url: url, entityTag: $0.optionalText(0), lastModified: $0.optionalText(1)) }
     }
 
-    /// The origin confirmed or delivered the content.
-    mutating func recordSuccess(of pipeline: Int64, at now: WallTime) throws(SQLiteError) {
+    /// The origin confirmed or delivered the content, and says that it is fresh until `expires`, or nothing.
+    mutating func recordSuccess(of pipeline: Int64, at now: WallTime, expires: WallTime?) throws(SQLiteError) {
         try database.run(
-            "UPDATE pipelines SET last_attempt = ?1, last_success = ?1, retry_after = NULL WHERE id = ?2",
-            .integer(now.nanoseconds), .integer(pipeline))
+            """
+            UPDATE pipelines SET last_attempt = ?1, last_success = ?1, retry_after = NULL, expires = ?3 WHERE id = ?2
+            """, .integer(now.nanoseconds), .integer(pipeline), SQLiteValue(expires?.nanoseconds))
     }
 
     mutating func recordFailure(
@@ -70,12 +71,13 @@ extension CacheIndex {
 
     mutating func refreshState(of name: String) throws(SQLiteError) -> RefreshState? {
         try database.row(
-            "SELECT last_attempt, last_success, retry_after FROM pipelines WHERE name = ?", .text(name)
+            "SELECT last_attempt, last_success, retry_after, expires FROM pipelines WHERE name = ?", .text(name)
         ) {
             RefreshState(
                 lastAttempt: $0.optionalInteger(0).map(WallTime.init(nanoseconds:)),
                 lastSuccess: $0.optionalInteger(1).map(WallTime.init(nanoseconds:)),
-                retryAfter: $0.optionalInteger(2).map(WallTime.init(nanoseconds:)))
+                retryAfter: $0.optionalInteger(2).map(WallTime.init(nanoseconds:)),
+                expires: $0.optionalInteger(3).map(WallTime.init(nanoseconds:)))
         }
     }
 
@@ -83,7 +85,7 @@ extension CacheIndex {
     private static let memoryQuery = """
         SELECT g.number, g.digest, g.size, g.committed_at, g.run, g.inode, g.modified, g.changed,
             p.id, p.name, p.file, p.current, p.last_number, p.last_attempt, p.last_success, p.retry_after,
-            (SELECT max(r.number) FROM runs r WHERE r.pipeline = p.id), s.value
+            (SELECT max(r.number) FROM runs r WHERE r.pipeline = p.id), s.value, p.expires
         FROM pipelines p
         LEFT JOIN generations g ON g.pipeline = p.id AND g.number = p.current
         LEFT JOIN state s ON s.pipeline = p.id AND s.key = ?1
@@ -113,7 +115,8 @@ extension CacheIndex {
             attempts: RefreshState(
                 lastAttempt: row.optionalInteger(13).map(WallTime.init(nanoseconds:)),
                 lastSuccess: row.optionalInteger(14).map(WallTime.init(nanoseconds:)),
-                retryAfter: row.optionalInteger(15).map(WallTime.init(nanoseconds:))),
+                retryAfter: row.optionalInteger(15).map(WallTime.init(nanoseconds:)),
+                expires: row.optionalInteger(18).map(WallTime.init(nanoseconds:))),
             lastRun: row.optionalInteger(16) ?? 0, value: row.optionalBlob(17))
     }
 

@@ -93,6 +93,10 @@ extension CacheIndex {
         """
         ALTER TABLE generations ADD COLUMN truncated INTEGER NOT NULL DEFAULT 0;
         """,
+        // 6. When the content of the last success stops being fresh by its origin's word.
+        """
+        ALTER TABLE pipelines ADD COLUMN expires INTEGER;
+        """,
     ]
 
     /// The newest format that this version knows.

@@ -29,6 +29,8 @@ struct PipelineView {
             add("Copy", "none yet")
         }
         if let check = pipeline.lastCheck { add("Checked", times.relative(check)) }
+        if let origin = pipeline.originExpires { add("Fresh", "until \(times.both(origin)), says the origin") }
+        if let expires = pipeline.expires { add("Expires", "\(times.relative(expires)) (max-age)") }
         if let run = pipeline.lastRun { add("Last run", Self.run(run, times)) }
         if let causes = Self.causes(pipeline.lastCauses, times) { add("Causes", causes) }
         if let next = pipeline.nextRun { add("Next run", "\(times.relative(next.at)) (\(next.reason))") }
@@ -60,7 +62,8 @@ struct PipelineView {
 
     private var style: Palette.Style {
         switch pipeline.state {
-        case .loaded: pipeline.freshness == .expired ? .bad : .good
+        case _ where pipeline.freshness == .expired: .bad
+        case .loaded: .good
         case .failed: .bad
         case .waiting, .loading: .busy
         case .idle, .held, .unknown: .plain
@@ -73,6 +76,8 @@ struct PipelineView {
             text += pipeline.state == .waiting ? " for \(reason)" : ", waits for \(reason)"
         }
         if let until = pipeline.waitingUntil { text += ", \(times.relative(until))" }
+        // Of the network it has a line of its own.
+        if let detail = pipeline.waitingDetail, detail != pipeline.path { text += ": \(detail)" }
         if let pages = pipeline.loadedPages { text += ", \(Count.text(pages, "page"))" }
         if let known = pipeline.knownBranches, let ended = pipeline.endedBranches {
             text += ", \(ended) of \(known) branches"

@@ -8,6 +8,14 @@ extension DefinitionReader {
         guard let file = self.root(.daemon, root) else { return daemon }
         daemon.splay = value("splay", in: file, .duration()) ?? daemon.splay
         daemon.concurrency = value("concurrency", in: file, .integer(1...Self.maximumConcurrency)) ?? daemon.concurrency
+        daemon.originConcurrency =
+            value("origin-concurrency", in: file, .integer(1...Self.maximumConcurrency)) ?? daemon.originConcurrency
+        if daemon.originConcurrency > daemon.concurrency, let entry = file["origin-concurrency"] {
+            warning(
+                entry.value.location, "origin-concurrency",
+                "'origin-concurrency' is more than 'concurrency', which has the last word",
+                remedy: "make it at most \(daemon.concurrency)")
+        }
         daemon.networkTarget = value("network-target", in: file, .address)
         daemon.networkProbe = value("network-probe", in: file, .probe)
         return daemon

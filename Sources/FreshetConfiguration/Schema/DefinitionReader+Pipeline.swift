@@ -5,6 +5,8 @@ extension DefinitionReader {
     static let maximumHeaders = 64
     /// How many generations can be kept; each is a file of the cache's size.
     static let maximumGenerations = 1000
+    /// The least `max-age`: a shorter one is over before anybody has read the copy.
+    static let leastMaxAge: Duration = .seconds(1)
 
     /// Reads a pipeline's file. What it returns is good only if there are no errors among the faults.
     ///
@@ -20,8 +22,10 @@ extension DefinitionReader {
         let transform = transform(in: file, of: stage)
         var refresh = refresh(in: file)
         refresh.after = predecessorNames
-        let check = check(in: file, sources: stage?.all.map(\.source))
         let (cache, cacheLocation) = cache(in: file)
+        checkMaxAge(of: cache, refresh, in: file)
+        checkHonour(of: refresh, in: file, stage)
+        let check = check(in: file, sources: stage?.all.map(\.source))
         let cacheFile = cache.flatMap { cache in cacheLocation.map { (cache.file, $0) } }
         guard var stage, let cache else { return (nil, cacheFile) }
         // Of one answer there is one transform, wherever it stands.
@@ -244,6 +248,18 @@ extension DefinitionReader {
 
     // MARK: cache
 
+    /// A copy that expires before it is checked again would be told to have expired again and again.
+    private mutating func checkMaxAge(of cache: CacheRules?, _ refresh: RefreshPolicy, in file: Section) {
+        guard let maxAge = cache?.maxAge, let every = refresh.every, maxAge <= every + refresh.randomDelay,
+            let entry = entry("max-age", below: "cache", in: file)
+        else { return }
+        let delay = refresh.randomDelay > .zero ? " and 'random-delay'" : ""
+        warning(
+            entry.value.location, "cache.max-age",
+            "'max-age' is not longer than 'every'\(delay), so that each copy expires before it is checked again",
+            remedy: "make it longer than \(TimeSpan.text(every + refresh.randomDelay))")
+    }
+
     private mutating func cache(in file: Section) -> (CacheRules?, Location?) {
         let remedy = "name the file that readers open: cache: {file: name.json}"
         guard file["cache"] != nil else {
@@ -259,13 +275,16 @@ extension DefinitionReader {
         }
         let group = value("group", in: section, .groupName)
         let keep = value("keep", in: section, .integer(1...Self.maximumGenerations))
+        let maxAge = value("max-age", in: section, .durationOrInfinity(Self.leastMaxAge...TimeSpan.longest)) ?? nil
         guard let entry = section["file"] else {
             missing(section.location, "cache.file", "'cache' has no 'file'", remedy: remedy)
             return (nil, nil)
         }
         guard let name = value("file", in: section, .fileName) else { return (nil, nil) }
         return (
-            CacheRules(file: name, mode: mode, group: group, keep: keep ?? CacheRules.defaultKeep), entry.value.location
+            CacheRules(
+                file: name, mode: mode, group: group, keep: keep ?? CacheRules.defaultKeep, maxAge: maxAge),
+            entry.value.location
         )
     }
 }

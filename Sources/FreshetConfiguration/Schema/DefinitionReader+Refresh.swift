@@ -85,7 +85,25 @@ extension DefinitionReader {
                 "'fresh-for' is not shorter than 'every', so that signals would never fetch anything",
                 remedy: "make it shorter than \(TimeSpan.text(every))", related: section["every"]?.location)
         }
+        policy.honoursOrigin = value("honour-origin", in: section, .boolean) ?? policy.honoursOrigin
         policy.freshFor = freshFor ?? policy.every.map { min(policy.freshFor, $0 / 2) } ?? policy.freshFor
+    }
+
+    /// A key of a mapping that was read before: its faults are not reported again.
+    func entry(_ key: String, below parent: String, in file: Section) -> Node.Entry? {
+        guard case .mapping(let entries)? = file[parent]?.value.content else { return nil }
+        return entries.first { $0.key == key }
+    }
+
+    /// Only HTTP has words for how long data is fresh, and one answer for all of it.
+    mutating func checkHonour(of refresh: RefreshPolicy, in file: Section, _ stage: StageDefinition?) {
+        guard refresh.honoursOrigin, let stage, stage.source.origin == nil || stage.each != nil,
+            let entry = entry("honour-origin", below: "refresh", in: file)
+        else { return }
+        warning(
+            entry.location, "refresh.honour-origin",
+            "'honour-origin' is about what one URL's answer says, and there is not one, or not one alone",
+            remedy: "leave it out")
     }
 
     private mutating func retry(in section: Section) -> RetryPolicy {

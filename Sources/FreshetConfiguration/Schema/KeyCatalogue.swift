@@ -100,22 +100,21 @@ package enum KeyCatalogue {
         .credential: ["name", "as", "header"],
         .refresh: [
             "on", "files", "dbus", "after", "every", "random-delay", "quiet", "at-most", "min-interval", "when-running",
-            "fresh-for", "deadline", "retry", "budget", "needs-network",
+            "fresh-for", "honour-origin", "deadline", "retry", "budget", "needs-network",
         ],
         .dbus: ["bus", "sender", "path", "path-namespace", "interface", "member", "arg0"],
         .retry: ["from", "to"],
         .needsNetwork: ["probe", "status"],
         .check: ["jq", "min-bytes", "max-bytes", "type"],
-        .cache: ["file", "mode", "group", "keep"],
-        .daemon: ["format", "splay", "concurrency", "network-target", "network-probe"],
+        .cache: ["file", "mode", "group", "keep", "max-age"],
+        .daemon: ["format", "splay", "concurrency", "origin-concurrency", "network-target", "network-probe"],
     ]
 
     private static let laterKeys: [Section: [String]] = [
         .pipeline: ["on-change"],
         .pages: ["sync-token"],
-        .refresh: ["honour-origin", "max-age"],
         .check: ["min-items", "shrink"],
-        .cache: ["key", "files", "max-age"],
+        .cache: ["key", "files"],
         .daemon: ["cache"],
     ]
 }

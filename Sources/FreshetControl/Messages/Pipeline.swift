@@ -33,7 +33,7 @@ package enum WaitingReason: String, OpenEnumeration, CaseIterable, Hashable, Sen
 /// How old the offered copy is.
 package enum Freshness: String, OpenEnumeration, CaseIterable, Hashable, Sendable {
     case fresh
-    /// Its next planned check has passed.
+    /// Its next planned check has passed, or its origin's word for how long it is fresh.
     case stale
     /// It is past its maximum age.
     case expired
@@ -208,6 +208,8 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
     package var waitingFor: WaitingReason?
     /// Until when it waits, if that is known.
     package var waitingUntil: Int64?
+    /// More of what it waits for, in words.
+    package var waitingDetail: String?
     /// Bytes of the run under way so far.
     package var loadedBytes: Int64?
     /// Pages of the run under way so far; nil if it has none.
@@ -220,6 +222,10 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
     package var generation: GenerationStatus?
     /// The last successful check, one that found nothing new included.
     package var lastCheck: Int64?
+    /// When the data stops being fresh by its origin's word.
+    package var originExpires: Int64?
+    /// When the copy is past its maximum age.
+    package var expires: Int64?
     package var lastRun: RunStatus?
     package var lastCauses: [CauseStatus]
     package var nextRun: NextRun?
@@ -235,9 +241,10 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
 
     package init(
         name: String, description: String? = nil, source: String, state: PipelineState,
-        waitingFor: WaitingReason? = nil, waitingUntil: Int64? = nil, loadedBytes: Int64? = nil,
-        loadedPages: Int64? = nil, endedBranches: Int64? = nil, knownBranches: Int64? = nil,
+        waitingFor: WaitingReason? = nil, waitingUntil: Int64? = nil, waitingDetail: String? = nil,
+        loadedBytes: Int64? = nil, loadedPages: Int64? = nil, endedBranches: Int64? = nil, knownBranches: Int64? = nil,
         freshness: Freshness? = nil, generation: GenerationStatus? = nil, lastCheck: Int64? = nil,
+        originExpires: Int64? = nil, expires: Int64? = nil,
         lastRun: RunStatus? = nil, lastCauses: [CauseStatus] = [], nextRun: NextRun? = nil,
         failure: FailureStatus? = nil, budget: BudgetStatus? = nil, branches: BranchesStatus? = nil,
         needsNetwork: Bool = false, path: String? = nil, parameters: [ParameterStatus]? = nil
@@ -248,6 +255,7 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
         self.state = state
         self.waitingFor = waitingFor
         self.waitingUntil = waitingUntil
+        self.waitingDetail = waitingDetail
         self.loadedBytes = loadedBytes
         self.loadedPages = loadedPages
         self.endedBranches = endedBranches
@@ -255,6 +263,8 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
         self.freshness = freshness
         self.generation = generation
         self.lastCheck = lastCheck
+        self.originExpires = originExpires
+        self.expires = expires
         self.lastRun = lastRun
         self.lastCauses = lastCauses
         self.nextRun = nextRun

@@ -93,6 +93,19 @@ final class EasyHandle {
         return UInt64(exactly: value)
     }
 
+    /// A header field of the last answer that is a list: all of its lines, with commas between (RFC 9110, 5.3); nil:
+    /// there is none.
+    func list(_ name: String) -> String? {
+        var header: UnsafeMutablePointer<curl_header>?
+        var lines: [String] = []
+        while curl_easy_header(raw, name, lines.count, UInt32(CURLH_HEADER), -1, &header) == CURLHE_OK,
+            let value = header?.pointee.value
+        {
+            lines.append(String(cString: value))
+        }
+        return lines.isEmpty ? nil : lines.joined(separator: ",")
+    }
+
     /// A header field of the last answer: the last one of that name, or nil.
     func header(_ name: String) -> String? {
         var header: UnsafeMutablePointer<curl_header>?

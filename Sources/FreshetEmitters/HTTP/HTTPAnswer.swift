@@ -50,7 +50,8 @@ struct HTTPAnswer: Hashable, Sendable {
         case 416 where wasForRest:
             // As a refusal it would silence the pipeline for an hour; the whole is still to be had.
             return .failure(
-                RunFailure(.transient, "\(answered) when asked for the rest of a body", retryAfter: pause, status: status))
+                RunFailure(
+                    .transient, "\(answered) when asked for the rest of a body", retryAfter: pause, status: status))
         case 401, 403:
             let remedy =
                 switch identity {

@@ -297,13 +297,14 @@ final class HTTPExchange {
                 redirect: HTTPAnswer.isRedirect(status)
                     ? easy.header("Location").flatMap { hop?.location.resolving($0) } : nil)
         }
-        if let partial, isRest { return wholeBody(partial) }
+        if let partial, isRest { return wholeBody(partial, now: now) }
         let answer = lastAnswer()
         switch answer.meaning(now: now) {
         case .content:
-            return content(of: answer)
+            return content(of: answer, now: now)
         case .notModified:
-            return .success(.notModified(answer.validators.isEmpty ? nil : answer.validators))
+            return .success(
+                .notModified(answer.validators.isEmpty ? nil : answer.validators, freshFor: freshness(now: now)))
         case .failure(let failure):
             return .failure(.failed(failure))
         }
@@ -322,7 +323,7 @@ final class HTTPExchange {
     }
 
     /// The body that came in several parts.
-    private func wholeBody(_ partial: PartialBody) -> Result<FetchResult, FetchError> {
+    private func wholeBody(_ partial: PartialBody, now: Int64) -> Result<FetchResult, FetchError> {
         guard UInt64(body.count) == partial.total else {
             return .failure(
                 .failed(
@@ -331,16 +332,25 @@ final class HTTPExchange {
                         "the body came in parts and has \(Text.grouped(UInt64(body.count))) bytes instead of "
                             + "\(Text.grouped(partial.total)) (\(host))")))
         }
-        return content(of: partial.answer)
+        return content(of: partial.answer, now: now)
     }
 
-    private func content(of answer: HTTPAnswer) -> Result<FetchResult, FetchError> {
+    private func content(of answer: HTTPAnswer, now: Int64) -> Result<FetchResult, FetchError> {
         defer { body = [] }
         return .success(
             .content(
                 FetchedContent(
                     bytes: body, mediaType: answer.mediaType, validators: answer.validators,
-                    links: easy.headers("Link", atMost: Self.linkLimit), location: hop?.location.url)))
+                    freshFor: freshness(now: now), links: easy.headers("Link", atMost: Self.linkLimit),
+                    location: hop?.location.url)))
+    }
+
+    /// How much longer the answer is fresh by its own word.
+    private func freshness(now: Int64) -> Duration? {
+        OriginFreshness(
+            cacheControl: easy.list("Cache-Control"), expires: easy.header("Expires"), date: easy.header("Date"),
+            age: easy.header("Age")
+        ).remaining(after: .microseconds(Int64(clamping: easy.offset(CURLINFO_TOTAL_TIME_T) ?? 0)), now: now)
     }
 
     /// Whether the answer as far as it matters is there: wholly, or its body was not worth the while.

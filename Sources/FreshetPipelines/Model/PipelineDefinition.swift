@@ -121,16 +121,27 @@ package struct CacheRules: Hashable, Sendable {
     package var group: String?
     /// How many generations are kept, the current one included; at least 1.
     package var keep: Int
+    /// A copy that was last confirmed longer ago has expired; nil: none ever does.
+    package var maxAge: Duration?
 
     /// How many generations are kept where nothing is configured.
     package static let defaultKeep = 5
 
     package init(
-        file: String, mode: UInt32? = nil, group: String? = nil, keep: Int = CacheRules.defaultKeep
+        file: String, mode: UInt32? = nil, group: String? = nil, keep: Int = CacheRules.defaultKeep,
+        maxAge: Duration? = nil
     ) {
         self.file = file
         self.mode = mode
         self.group = group
         self.keep = keep
+        self.maxAge = maxAge
+    }
+
+    /// Whether snapshots are kept in the same place in the same way, whatever is said of their age.
+    func keepsTheSame(as other: CacheRules) -> Bool {
+        var own = self
+        own.maxAge = other.maxAge
+        return own == other
     }
 }

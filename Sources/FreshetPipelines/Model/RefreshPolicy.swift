@@ -18,6 +18,8 @@ package struct RefreshPolicy: Hashable, Sendable {
     package var whenRunning: WhenRunning
     /// How long after a successful check environment signals but timers fetch nothing; 0: they always do.
     package var freshFor: Duration
+    /// Whether what the origin says of the data's freshness (`Cache-Control`, `Expires`) lengthens `freshFor`.
+    package var honoursOrigin: Bool
     /// The longest that a run may take.
     package var deadline: Duration
     package var retry: RetryPolicy
@@ -43,7 +45,8 @@ package struct RefreshPolicy: Hashable, Sendable {
         randomDelay: Duration = .zero,
         quiet: Duration = RefreshPolicy.defaultQuiet, atMost: Duration = RefreshPolicy.defaultAtMost,
         minInterval: Duration = RefreshPolicy.defaultMinInterval, whenRunning: WhenRunning = .queue,
-        freshFor: Duration = RefreshPolicy.defaultFreshFor, deadline: Duration = RefreshPolicy.defaultDeadline,
+        freshFor: Duration = RefreshPolicy.defaultFreshFor, honoursOrigin: Bool = false,
+        deadline: Duration = RefreshPolicy.defaultDeadline,
         retry: RetryPolicy = RetryPolicy(), budget: RequestBudget? = nil, needsNetwork: NetworkNeed = .bySource,
         files: [String] = [], after: [String] = []
     ) {
@@ -56,6 +59,7 @@ package struct RefreshPolicy: Hashable, Sendable {
         self.minInterval = minInterval
         self.whenRunning = whenRunning
         self.freshFor = freshFor
+        self.honoursOrigin = honoursOrigin
         self.deadline = deadline
         self.retry = retry
         self.budget = budget

@@ -9,17 +9,26 @@ enum BackOff {
     ///
     /// | kind | wait |
     /// | --- | --- |
-    /// | refused | `every`, at least an hour |
+    /// | refused | `every`, at least an hour, and a ``spread(over:after:policy:_:)`` |
     /// | other | at random from 0 to min(`to`, `from` · 2ⁿ⁻¹) after the n-th failure: full jitter |
     static func delay(
         after failures: Int, _ kind: RunFailure.Kind, policy: RefreshPolicy, jitter: inout Jitter
     ) -> Duration {
         switch kind {
         case .refused:
-            max(policy.every ?? .zero, leastAfterRefusal)
+            spread(over: max(policy.every ?? .zero, leastAfterRefusal), after: failures, policy: policy.retry, &jitter)
         case .connection, .transient, .certificateDate, .content, .local, .absent, .deadline:
             jitter.duration(upTo: ceiling(after: failures, policy: policy.retry))
         }
+    }
+
+    /// A wait that many clients were given at one moment, and a part of it at random on top: what was sent away together
+    /// shall not come back together. The part is at most a quarter of the wait, or the back-off's own wait if that is
+    /// longer, and never more than `to`.
+    static func spread(
+        over wait: Duration, after failures: Int, policy: RetryPolicy, _ jitter: inout Jitter
+    ) -> Duration {
+        wait + jitter.duration(upTo: min(max(wait / 4, ceiling(after: failures, policy: policy)), policy.to))
     }
 
     /// The longest wait after so many failures in a row.

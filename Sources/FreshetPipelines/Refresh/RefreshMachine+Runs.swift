@@ -154,10 +154,11 @@ extension RefreshMachine {
         case (_, .configuration?), (_, .parameters?):
             // Even a success was one of the old configuration, or of the old values.
             supersede(run, .configuration, now)
-        case (.succeeded(let changed, let generation, _, let flaw?), _):
+        case (.succeeded(let changed, let generation, _, let flaw?, _), _):
             hasGeneration = true
             failed(run, flaw, partial: (changed ? .changed : .unchanged, generation), now)
-        case (.succeeded(let changed, let generation, let at, nil), _):
+        case (.succeeded(let changed, let generation, let at, nil, let expires), _):
+            originExpires = expires
             succeeded(run, changed: changed, generation: generation, at: at ?? now, now)
         case (_, .deadline?):
             let limit = settings.policy.deadline
@@ -178,6 +179,7 @@ extension RefreshMachine {
     ) {
         superseded = 0
         lastSuccess = success
+        confirmed = success
         memory = nil
         failing = nil
         hasGeneration = true
@@ -225,7 +227,11 @@ extension RefreshMachine {
     ) {
         superseded = 0
         if let asked = failure.retryAfter, asked > .zero {
-            let until = now.advanced(by: min(asked, BackOff.longestRetryAfter))
+            // To the second is when all come back who were sent away.
+            let wait = BackOff.spread(
+                over: min(asked, BackOff.longestRetryAfter), after: (failing?.attempts ?? 0) + 1,
+                policy: settings.policy.retry, &jitter)
+            let until = now.advanced(by: wait)
             retryAfter = until
             actions.append(.rememberRetryAfter(until))
         }

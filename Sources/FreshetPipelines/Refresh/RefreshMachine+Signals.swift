@@ -41,8 +41,8 @@ extension RefreshMachine {
                 wanted.causes.add(cause)
             }
         }
-        if !suppressed.isEmpty, let lastSuccess {
-            report(.suppressed(suppressed, freshUntil: lastSuccess.advanced(by: settings.policy.freshFor)))
+        if !suppressed.isEmpty, let freshUntil {
+            report(.suppressed(suppressed, freshUntil: freshUntil))
         }
         if !late.isEmpty { delay(late, now) }
         if !wanted.isEmpty { admit(wanted, now) }
@@ -55,7 +55,15 @@ extension RefreshMachine {
             return false
         }
         // The first: it fired before that success, and is told of after it.
-        return cause.last < lastSuccess || now < lastSuccess.advanced(by: settings.policy.freshFor)
+        return cause.last < lastSuccess || now < freshUntil ?? lastSuccess
+    }
+
+    /// Until when signals of the surroundings fetch nothing: for `fresh-for` after the last check, or as long as the
+    /// origin says if that is longer and is to be heard.
+    var freshUntil: Instant? {
+        guard let own = lastSuccess?.advanced(by: settings.policy.freshFor) else { return nil }
+        guard settings.policy.honoursOrigin, let originExpires else { return own }
+        return max(own, originExpires)
     }
 
     /// Keeps for this host's share of the splay; more that comes until then does not prolong it.
@@ -153,6 +161,7 @@ extension RefreshMachine {
         if !sameProduct {
             // What was known of the old source says nothing about the new one.
             lastSuccess = nil
+            originExpires = nil
             memory = nil
             failing = nil
             if retryAfter != nil {
@@ -164,6 +173,11 @@ extension RefreshMachine {
                 admit(old.wanted, now)
             }
             interrupt(.configuration)
+            // It was asked for at the old source's origin.
+            if let slot = slotRequest {
+                slotRequest = nil
+                actions.append(.releaseSlot(slot))
+            }
         }
         guard run == nil, retry == nil else { return }
         // A check that is due by the new configuration leaves the signal `reload` the time to come first.

@@ -22,8 +22,10 @@ extension RefreshMachine {
         guard let old = memory else { return }
         memory = new
         if retryAfter == old.retryAfter { retryAfter = new.retryAfter }
+        if confirmed == old.confirmed { confirmed = new.confirmed }
         guard lastSuccess != new.lastCheck else { return }
         lastSuccess = new.lastCheck
+        originExpires = new.expires
         guard run == nil, retry == nil, plan != nil else { return }
         plan = plannedCheck(since: now)
         spreadOverdue(now)

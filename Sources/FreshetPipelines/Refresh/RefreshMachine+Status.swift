@@ -46,16 +46,32 @@ extension RefreshMachine {
     /// How good the copy is; nil: there is none.
     package func freshness(at now: Instant) -> Freshness? {
         guard hasGeneration else { return nil }
-        guard let lastSuccess, parameters?.isUntried != true else { return .stale }
-        if now < lastSuccess.advanced(by: settings.policy.freshFor) { return .fresh }
+        if let expires, now >= expires { return .expired }
+        guard let freshUntil, parameters?.isUntried != true else { return .stale }
+        if now < freshUntil { return .fresh }
+        if settings.policy.honoursOrigin, originExpires != nil { return .stale }
         let isOverdue = plannedCheck(since: now).map { now > $0 } ?? false
         return isOverdue || failing != nil ? .stale : .fresh
+    }
+
+    /// When the copy is older than its `max-age`; nil: never, or there is none.
+    var expires: Instant? {
+        guard hasGeneration, let maxAge = settings.maxAge else { return nil }
+        return confirmed?.advanced(by: maxAge)
+    }
+
+    /// Tells once that the copy is too old, and once that it is not any more.
+    mutating func reportExpiry(_ now: Instant) {
+        let checked = expires.flatMap { now >= $0 ? confirmed : nil }
+        guard isExpired != (checked != nil), !isStopped else { return }
+        isExpired = checked != nil
+        report(checked.map(EngineEvent.expired) ?? .expiredNoMore)
     }
 
     /// The instant at which time alone changes something.
     func nextWake(_ now: Instant) -> Instant? {
         if isStopped { return nil }
-        var instants = [storm.deliversAt, splayedUntil, parameters?.due]
+        var instants = [storm.deliversAt, splayedUntil, parameters?.due, isExpired ? nil : expires]
         if let run {
             if run.interruption == nil { instants.append(run.deadline) }
         } else if !isHeld {

@@ -152,6 +152,12 @@ package struct RefreshMachine: Sendable {
 
     /// The last successful check of what is configured now.
     var lastSuccess: Instant?
+    /// When what was checked then stops being fresh by its origin's word; nil: not known.
+    @Apart var originExpires: Instant?
+    /// When the copy was last confirmed, whatever was configured then: from this its age counts.
+    var confirmed: Instant?
+    /// It was told that the copy is too old.
+    var isExpired = false
     @Apart var failing: OngoingFailure?
     var hasGeneration: Bool
     /// The next check by the clock.
@@ -188,6 +194,8 @@ package struct RefreshMachine: Sendable {
         storm = StormGate(quiet: settings.policy.quiet, atMost: settings.policy.atMost)
         lastRunNumber = memory.lastRun
         lastSuccess = memory.lastCheck
+        originExpires = memory.expires
+        confirmed = memory.confirmed
         hasGeneration = memory.hasGeneration
         retryAfter = memory.retryAfter.flatMap { $0 > now ? $0 : nil }
         if settings.policy.budget != nil, !memory.requests.isEmpty { meter = RequestMeter(memory.requests) }
@@ -207,6 +215,7 @@ package struct RefreshMachine: Sendable {
         proceed(now)
         seekProof(now)
         reportState(now)
+        reportExpiry(now)
         let wake = nextWake(now)
         if wake != lastWake {
             lastWake = wake

@@ -6,14 +6,18 @@ package struct RefreshSettings: Hashable, Sendable {
     package var splay: Duration
     /// What is added to `every`: a part of `random-delay`, always the same here.
     package var plannedDelay: Duration
+    /// A copy that was last confirmed longer ago has expired; nil: none ever does.
+    package var maxAge: Duration?
 
     package init(
-        policy: RefreshPolicy, needsNetwork: Bool, splay: Duration = .zero, plannedDelay: Duration = .zero
+        policy: RefreshPolicy, needsNetwork: Bool, splay: Duration = .zero, plannedDelay: Duration = .zero,
+        maxAge: Duration? = nil
     ) {
         self.policy = policy
         self.needsNetwork = needsNetwork
         self.splay = splay
         self.plannedDelay = plannedDelay
+        self.maxAge = maxAge
     }
 
     /// - Parameters:
@@ -22,7 +26,7 @@ package struct RefreshSettings: Hashable, Sendable {
     package init(_ definition: PipelineDefinition, splay: Duration = .zero, share: Double = 0) {
         self.init(
             policy: definition.refresh, needsNetwork: definition.needsNetwork, splay: splay,
-            plannedDelay: definition.refresh.randomDelay * share)
+            plannedDelay: definition.refresh.randomDelay * share, maxAge: definition.cache.maxAge)
     }
 }
 
@@ -39,7 +43,8 @@ extension PipelineDefinition {
     /// Whether runs of the two make the same snapshot in the same place: if not, a run of the one is of no use to the
     /// other.
     package func makesTheSame(as other: PipelineDefinition) -> Bool {
-        stage == other.stage && transform == other.transform && check == other.check && cache == other.cache
+        stage == other.stage && transform == other.transform && check == other.check
+            && cache.keepsTheSame(as: other.cache)
     }
 
     /// What validators are bound to besides the content: whatever decides what the snapshot becomes, and whether it is
@@ -66,6 +71,10 @@ extension PipelineDefinition {
 package struct RefreshMemory: Hashable, Sendable {
     /// The last check that succeeded.
     package var lastCheck: ContinuousClock.Instant?
+    /// When the copy was last confirmed, whatever was configured then; of one of which no check is known, when it came.
+    package var confirmed: ContinuousClock.Instant?
+    /// When what was checked then stops being fresh by its origin's word.
+    package var expires: ContinuousClock.Instant?
     /// Until when the origin asked to be left alone.
     package var retryAfter: ContinuousClock.Instant?
     /// The number of the last run.
@@ -75,10 +84,14 @@ package struct RefreshMemory: Hashable, Sendable {
     package var requests: [RequestMeter.Spent]
 
     package init(
-        lastCheck: ContinuousClock.Instant? = nil, retryAfter: ContinuousClock.Instant? = nil, lastRun: UInt64 = 0,
-        hasGeneration: Bool = false, requests: [RequestMeter.Spent] = []
+        lastCheck: ContinuousClock.Instant? = nil, confirmed: ContinuousClock.Instant? = nil,
+        expires: ContinuousClock.Instant? = nil, retryAfter: ContinuousClock.Instant? = nil, lastRun: UInt64 = 0,
+        hasGeneration: Bool = false,
+        requests: [RequestMeter.Spent] = []
     ) {
         self.lastCheck = lastCheck
+        self.confirmed = confirmed
+        self.expires = expires
         self.retryAfter = retryAfter
         self.lastRun = lastRun
         self.hasGeneration = hasGeneration
@@ -94,13 +107,20 @@ package struct RefreshMemory: Hashable, Sendable {
         _ remembered: RememberedState, now: ContinuousClock.Instant, wallNow: Int64, tolerance: Duration
     ) {
         self.init(lastRun: remembered.lastRun, hasGeneration: remembered.generation != nil)
-        if let wall = remembered.lastCheck {
+        confirmed = (remembered.lastCheck ?? remembered.generation?.committedAt).map { wall in
+            now.advanced(by: .zero - max(.zero, Self.span(from: wall, to: wallNow)))
+        }
+        if !remembered.isOfAnother, let wall = remembered.lastCheck {
             let age = Self.span(from: wall, to: wallNow)
             if age >= .zero {
                 lastCheck = now.advanced(by: .zero - age)
             } else if .zero - age <= tolerance {
                 lastCheck = now
             }
+        }
+        // By a clock that was set since, the origin's word is worth no more than the check's time.
+        if lastCheck != nil, let wall = remembered.expires {
+            expires = now.advanced(by: min(Self.span(from: wallNow, to: wall), DataExpiry.longest))
         }
         if let wall = remembered.retryAfter {
             let left = Self.span(from: wallNow, to: wall)

@@ -76,13 +76,18 @@ extension PipelineRunner {
         return state.withLock { state in
             let machine = state.machine
             var activity = machine.activity(at: now)
-            if case .loading = activity {
-                activity = .loading(state.progress.loaded)
+            let wait = machine.waitsFor(at: now).map { detailed($0, state.slot?.ticket) }
+            switch activity {
+            case .loading: activity = .loading(state.progress.loaded)
+            case .waiting: activity = wait.map(PipelineActivity.waiting) ?? activity
+            default: break
             }
             let order = machine.run?.order
             return PipelineStatus(
-                name: name, activity: activity, waitsFor: machine.waitsFor(at: now), generation: state.generation,
+                name: name, activity: activity, waitsFor: wait, generation: state.generation,
                 freshness: machine.freshness(at: now), lastCheck: state.lastCheck,
+                originExpires: machine.settings.policy.honoursOrigin ? machine.originExpires : nil,
+                expires: machine.expires,
                 lastCauses: order?.causes ?? machine.lastRun?.causes ?? [], run: order, lastRun: machine.lastRun,
                 next: machine.nextRun(at: now), budget: machine.budgetUse(at: now),
                 failing: machine.failing, branches: state.branches.report)

@@ -27,7 +27,7 @@ package final class PipelineRunner: Sendable {
         /// Wall-clock microseconds since 1970.
         var lastCheck: Int64?
 
-        var slot: (number: UInt64, ticket: RunSlots.Ticket)?
+        var slot: (number: UInt64, ticket: RequestSlots.Ticket)?
         /// Set to end the run under way.
         var interruption: CurrentValue<Bool>?
         /// How far the run under way has come, or the last one came.
@@ -72,7 +72,7 @@ package final class PipelineRunner: Sendable {
         let parameters = ParameterSettings(remembered: remembered.parameters, for: definition)
         let values = parameters.values(for: definition)
         if let binding = remembered.binding, binding != definition.validatorBinding(with: values) {
-            known.lastCheck = nil
+            known.isOfAnother = true
         }
         self.remembered = known
         let memory = RefreshMemory(
@@ -211,7 +211,7 @@ package final class PipelineRunner: Sendable {
                 state.withLock { $0.interruption = nil }
                 note(.run(record(of: summary)), in: &group)
             }
-            report(event)
+            report(detailed(event))
         }
     }
 
@@ -245,7 +245,8 @@ package final class PipelineRunner: Sendable {
                 if flaw == nil { state.lastCheck = wallNow }
                 return (state.generation?.number, flaw)
             }
-            return .succeeded(changed: success.changed, generation: generation, at: now, flaw: flaw)
+            return .succeeded(
+                changed: success.changed, generation: generation, at: now, flaw: flaw, expires: success.expiry?.instant)
         } catch {
             switch error {
             case .cancelled: return .cancelled
@@ -266,7 +267,11 @@ package final class PipelineRunner: Sendable {
 
     /// Whether there is one at once.
     private func requestSlot(_ number: UInt64) -> Bool {
-        let reply = world.slots.request { [mailbox] in mailbox.post(.slotGranted(number)) }
+        // A run has one place, for whatever it asks; the first origin is the one that it is likely to stay at.
+        let origin = state.withLock { $0.definition }.source.origin
+        let reply = world.slots.request(for: mailbox.key, at: origin) { [mailbox] in
+            mailbox.post(.slotGranted(number))
+        }
         switch reply {
         case .granted(let ticket):
             state.withLock { $0.slot = (number, ticket) }
@@ -277,8 +282,25 @@ package final class PipelineRunner: Sendable {
         }
     }
 
+    /// The wait with what it waits for, where only the desk knows that.
+    func detailed(_ wait: Wait, _ ticket: RequestSlots.Ticket?) -> Wait {
+        guard wait.reason == .slot, let ticket, let queue = world.slots.queue(of: ticket) else { return wait }
+        var wait = wait
+        wait.detail = queue.description
+        return wait
+    }
+
+    private func detailed(_ event: EngineEvent) -> EngineEvent {
+        let ticket = state.withLock { $0.slot?.ticket }
+        switch event {
+        case .waitingBegan(let wait): return .waitingBegan(detailed(wait, ticket))
+        case .stateChanged(.waiting(let wait)): return .stateChanged(.waiting(detailed(wait, ticket)))
+        default: return event
+        }
+    }
+
     private func releaseSlot(_ number: UInt64) {
-        let ticket = state.withLock { state -> RunSlots.Ticket? in
+        let ticket = state.withLock { state -> RequestSlots.Ticket? in
             guard let slot = state.slot, slot.number == number else { return nil }
             state.slot = nil
             return slot.ticket

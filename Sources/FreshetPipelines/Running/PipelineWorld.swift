@@ -4,7 +4,7 @@ package final class PipelineWorld: Sendable {
     package let transformer: any Transforming
     package let store: any SnapshotStore
     package let clock: any EngineClock
-    package let slots: RunSlots
+    package let slots: RequestSlots
     /// Nil: nobody can ask, and a pipeline with a probe waits.
     package let prober: (any Probing)?
     /// Takes secrets out of a failure's message, before anybody is told of it.
@@ -12,7 +12,7 @@ package final class PipelineWorld: Sendable {
 
     package init(
         fetcher: any Fetching, transformer: any Transforming, store: any SnapshotStore, clock: any EngineClock,
-        slots: RunSlots, prober: (any Probing)? = nil, redact: @escaping @Sendable (String) -> String = { $0 }
+        slots: RequestSlots, prober: (any Probing)? = nil, redact: @escaping @Sendable (String) -> String = { $0 }
     ) {
         self.fetcher = fetcher
         self.transformer = transformer

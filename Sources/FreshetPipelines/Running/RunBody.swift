@@ -16,6 +16,7 @@ struct RunBody: Sendable {
         var changed: Bool
         /// What readers see now; nil: what they saw before.
         var generation: OfferedGeneration?
+        var expiry: DataExpiry?
     }
 
     /// Runs until it has an outcome. A commit that has begun is not cancelled.
@@ -52,9 +53,12 @@ struct RunBody: Sendable {
         let binding = definition.validatorBinding(with: parameters)
         let validators = await store.validators(definition.name, binding: binding)
         var result = try await fetch(validators)
-        if case .notModified(let newer) = result, validators != nil {
-            if await store.recordUnchanged(definition.name, binding: binding, validators: newer) {
-                return Success(changed: false)
+        if case .notModified(let newer, let freshFor) = result, validators != nil {
+            let expiry = expiry(in: freshFor)
+            if await store.recordUnchanged(
+                definition.name, binding: binding, validators: newer, expires: expiry?.wall)
+            {
+                return Success(changed: false, expiry: expiry)
             }
             // Somebody removed the copy while the origin confirmed it.
             result = try await fetch(nil)
@@ -63,23 +67,32 @@ struct RunBody: Sendable {
         case .notModified:
             throw .failed(.unaskedNotModified)
         case .content(let content):
-            return try await commit(try await checked(content), content.validators)
+            let expiry = expiry(in: content.freshFor)
+            return try await commit(try await checked(content), content.validators, expiry)
         }
     }
 
-    private func commit(_ bytes: [UInt8], _ validators: Validators) async throws(FetchError) -> Success {
+    private func commit(
+        _ bytes: [UInt8], _ validators: Validators, _ expiry: DataExpiry? = nil
+    ) async throws(FetchError) -> Success {
         if Task.isCancelled { throw .cancelled }
         let snapshot = Snapshot(
             bytes: bytes, validators: validators, binding: definition.validatorBinding(with: parameters),
-            truncated: progress.isTruncated)
+            truncated: progress.isTruncated, expires: expiry?.wall)
         do {
             switch try await world.store.commit(snapshot, of: definition) {
-            case .changed(let generation): return Success(changed: true, generation: generation)
-            case .unchanged(let generation): return Success(changed: false, generation: generation)
+            case .changed(let generation): return Success(changed: true, generation: generation, expiry: expiry)
+            case .unchanged(let generation): return Success(changed: false, generation: generation, expiry: expiry)
             }
         } catch {
             throw .failed(error)
         }
+    }
+
+    /// When the data stops being fresh by its origin's word, if the configuration listens to that.
+    private func expiry(in freshFor: Duration?) -> DataExpiry? {
+        guard definition.refresh.honoursOrigin, let freshFor else { return nil }
+        return DataExpiry(in: freshFor, world.clock)
     }
 
     private func fetch(_ validators: Validators?) async throws(FetchError) -> FetchResult {

@@ -141,7 +141,7 @@ struct StageRun: Sendable {
             }
             let known = before.flatMap { $0.binding == binding ? $0 : nil }
             switch try await fetch(source, known?.validators) {
-            case .notModified(let newer):
+            case .notModified(let newer, _):
                 guard var part = known else { throw .failed(RunFailure.unaskedNotModified) }
                 if let newer, newer != part.validators {
                     part.validators = newer

@@ -14,6 +14,12 @@ package enum EngineEvent: Hashable, Sendable {
     case stateChanged(PipelineActivity)
     /// What was set of these parameters does not hold with the configuration; they have their defaults.
     case parametersDropped([String])
+    /// The copy that is offered is older than its `max-age`.
+    ///
+    /// - Parameter checked: the last check that confirmed it.
+    case expired(checked: ContinuousClock.Instant)
+    /// A copy that was too old is not any more: it was checked, or may be older now.
+    case expiredNoMore
 }
 
 /// What came of a request to refresh.

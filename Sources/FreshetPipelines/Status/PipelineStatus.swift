@@ -67,8 +67,11 @@ package struct LoadProgress: Hashable, Sendable {
 /// How good the offered copy still is.
 package enum Freshness: String, Hashable, Sendable {
     case fresh
-    /// Older than `fresh-for`, and a check that should have been is not: it is overdue or has failed.
+    /// Older than `fresh-for`, and a check that should have been is not: it is overdue or has failed. Or past its expiry
+    /// by its origin's word, if that is heard.
     case stale
+    /// Older than its `max-age`, and offered still.
+    case expired
 }
 
 /// The next run that is planned, if nothing is heard before.
@@ -97,6 +100,10 @@ package struct PipelineStatus: Hashable, Sendable {
     package var freshness: Freshness?
     /// The last check that succeeded, a 304 included, from which age counts: wall-clock microseconds since 1970.
     package var lastCheck: Int64?
+    /// When the data stops being fresh by its origin's word; nil: not known, or not asked for.
+    package var originExpires: ContinuousClock.Instant?
+    /// When the copy is older than its `max-age`, or since when; nil: never.
+    package var expires: ContinuousClock.Instant?
     /// The causes of the run under way, else of the last one.
     package var lastCauses: [RunCause]
     /// The run under way.

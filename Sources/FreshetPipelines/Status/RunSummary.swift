@@ -62,7 +62,10 @@ package enum RunResult: Hashable, Sendable {
     /// - `at`: when that was, if it is told later; what fired since is not answered by it.
     /// - `flaw`: why not all of the copy is new: branches failed, and show what they showed before. The run is tried
     ///   again like one that failed.
-    case succeeded(changed: Bool, generation: UInt64?, at: ContinuousClock.Instant? = nil, flaw: RunFailure? = nil)
+    /// - `expires`: when the data stops being fresh by its origin's word, if that is known and asked for.
+    case succeeded(
+        changed: Bool, generation: UInt64?, at: ContinuousClock.Instant? = nil, flaw: RunFailure? = nil,
+        expires: ContinuousClock.Instant? = nil)
     case failed(RunFailure)
     case cancelled
 }

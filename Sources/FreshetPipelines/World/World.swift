@@ -44,8 +44,9 @@ package struct FetchRequest: Sendable {
 
 /// What a source answered.
 package enum FetchResult: Sendable {
-    /// The copy at hand is the present one (304). Validators that came along replace the ones before.
-    case notModified(Validators?)
+    /// The copy at hand is the present one (304). Validators that came along replace the ones before, and so does what
+    /// it says of how much longer the data is fresh.
+    case notModified(Validators?, freshFor: Duration? = nil)
     case content(FetchedContent)
 }
 
@@ -55,6 +56,8 @@ package struct FetchedContent: Sendable {
     /// The media type without parameters, in lower case, such as `application/json`; nil: none was said.
     package var mediaType: String?
     package var validators: Validators
+    /// How much longer it is fresh by its origin's word, from now on; zero: not any more; nil: nothing was said.
+    package var freshFor: Duration?
     /// The values of the `Link` fields of the answer, in their order, as they came (RFC 8288); an emitter hands on a
     /// bounded number of them.
     package var links: [String]
@@ -62,14 +65,15 @@ package struct FetchedContent: Sendable {
     package var location: String?
 
     package init(
-        bytes: [UInt8], mediaType: String? = nil, validators: Validators = Validators(), links: [String] = [],
-        location: String? = nil
+        bytes: [UInt8], mediaType: String? = nil, validators: Validators = Validators(), freshFor: Duration? = nil,
+        links: [String] = [], location: String? = nil
     ) {
         self.bytes = bytes
         self.mediaType = mediaType
         self.validators = validators
         self.links = links
         self.location = location
+        self.freshFor = freshFor
     }
 }
 
@@ -136,6 +140,9 @@ package struct RememberedState: Hashable, Sendable {
     package var generation: OfferedGeneration?
     /// The last check that succeeded, a 304 included: wall-clock microseconds since 1970.
     package var lastCheck: Int64?
+    /// When that which was checked stops being fresh by its origin's word: wall-clock microseconds since 1970; nil: not
+    /// known, or not asked for.
+    package var expires: Int64?
     /// Until when the origin asked to be left alone: wall-clock microseconds since 1970.
     package var retryAfter: Int64?
     /// The number of the last run.
@@ -147,13 +154,16 @@ package struct RememberedState: Hashable, Sendable {
     package var requests: [SpentRequests]
     /// What is set of its parameters, by their names.
     package var parameters: [String: String]
+    /// The checks were of another configuration: they say how old the copy is, and nothing of what is configured now.
+    package var isOfAnother = false
 
     package init(
-        generation: OfferedGeneration? = nil, lastCheck: Int64? = nil, retryAfter: Int64? = nil, lastRun: UInt64 = 0,
-        binding: String? = nil, requests: [SpentRequests] = [], parameters: [String: String] = [:]
+        generation: OfferedGeneration? = nil, lastCheck: Int64? = nil, expires: Int64? = nil, retryAfter: Int64? = nil,
+        lastRun: UInt64 = 0, binding: String? = nil, requests: [SpentRequests] = [], parameters: [String: String] = [:]
     ) {
         self.generation = generation
         self.lastCheck = lastCheck
+        self.expires = expires
         self.retryAfter = retryAfter
         self.lastRun = lastRun
         self.binding = binding
@@ -184,12 +194,18 @@ package struct Snapshot: Sendable {
     package var binding: String
     /// The source had more than the limit on its pages allowed.
     package var truncated: Bool
+    /// When it stops being fresh by its origin's word: wall-clock microseconds since 1970; nil: not known, or not asked
+    /// for.
+    package var expires: Int64?
 
-    package init(bytes: [UInt8], validators: Validators, binding: String, truncated: Bool = false) {
+    package init(
+        bytes: [UInt8], validators: Validators, binding: String, truncated: Bool = false, expires: Int64? = nil
+    ) {
         self.bytes = bytes
         self.validators = validators
         self.binding = binding
         self.truncated = truncated
+        self.expires = expires
     }
 }
 
@@ -239,8 +255,9 @@ package protocol SnapshotStore: Sendable {
     func commit(_ snapshot: Snapshot, of definition: PipelineDefinition) async throws(RunFailure) -> CommitResult
     /// Notes a successful check that brought nothing new, and validators, bound as before, if the origin sent newer ones.
     ///
+    /// - Parameter expires: as of a snapshot, instead of what was noted before.
     /// - Returns: false if the copy has gone since the request was made: then nothing is noted, and it has to be fetched.
-    func recordUnchanged(_ pipeline: String, binding: String, validators: Validators?) async -> Bool
+    func recordUnchanged(_ pipeline: String, binding: String, validators: Validators?, expires: Int64?) async -> Bool
     /// Remembers until when the origin wants to be left alone (nil: no longer). Wall-clock microseconds since 1970.
     func rememberRetryAfter(_ pipeline: String, until: Int64?) async
     /// Remembers what was spent of a pipeline's budget, instead of what was remembered before.

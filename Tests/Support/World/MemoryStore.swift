@@ -53,6 +53,7 @@ package final class MemoryStore: SnapshotStore {
             state.remembered.binding = snapshot.binding
             state.remembered.generation = generation
             state.remembered.lastCheck = wallNow
+            state.remembered.expires = snapshot.expires
             // As the index does: a success ends what the origin asked for.
             state.remembered.retryAfter = nil
             return old == nil ? .changed(generation) : .unchanged(generation)
@@ -61,12 +62,15 @@ package final class MemoryStore: SnapshotStore {
         return result
     }
 
-    package func recordUnchanged(_ pipeline: String, binding: String, validators: Validators?) async -> Bool {
+    package func recordUnchanged(
+        _ pipeline: String, binding: String, validators: Validators?, expires: Int64?
+    ) async -> Bool {
         let wallNow = clock.wallNow
         return state.withLock { state in
             guard !state.isRemoved else { return false }
             state.unchanged += 1
             state.remembered.lastCheck = wallNow
+            state.remembered.expires = expires
             state.remembered.retryAfter = nil
             return true
         }
@@ -152,8 +156,11 @@ package final class MemoryDisk: SnapshotStore {
         try await self[definition.name].commit(snapshot, of: definition)
     }
 
-    package func recordUnchanged(_ pipeline: String, binding: String, validators: Validators?) async -> Bool {
-        await self[pipeline].recordUnchanged(pipeline, binding: binding, validators: validators)
+    package func recordUnchanged(
+        _ pipeline: String, binding: String, validators: Validators?, expires: Int64?
+    ) async -> Bool {
+        await self[pipeline].recordUnchanged(
+            pipeline, binding: binding, validators: validators, expires: expires)
     }
 
     package func rememberRetryAfter(_ pipeline: String, until: Int64?) async {

@@ -7,6 +7,8 @@ package final class ScriptedOrigin: Fetching {
     package enum Answer: Sendable {
         case content(String, type: String? = nil, tag: String? = nil)
         case notModified
+        /// The answer, and for how much longer it is fresh.
+        indirect case fresh(Duration, Answer)
         /// 304 if the request knows this version, else its content.
         case version(String, type: String? = nil, tag: String)
         case fails(RunFailure)
@@ -104,6 +106,13 @@ package final class ScriptedOrigin: Fetching {
             }
             says(text)
             return .notModified(nil)
+        case .fresh(let freshFor, let answer):
+            switch try await give(answer, request) {
+            case .notModified(let validators, _): return .notModified(validators, freshFor: freshFor)
+            case .content(var content):
+                content.freshFor = freshFor
+                return .content(content)
+            }
         case .fails(let failure): throw .failed(failure)
         case .hangs(let cleanUp):
             request.progress(3)

@@ -49,6 +49,32 @@ struct RecordsTests {
         #expect(try fixture.cache.recordUnchanged("unknown", at: WallTime(seconds: 1)) == nil)
     }
 
+    @Test("until when the content is fresh by its origin's word, until another check says otherwise or it is gone")
+    func expires() throws {
+        let directory = try TemporaryDirectory()
+        func pending(_ text: String, _ fixture: CacheFixture) throws -> PendingGeneration {
+            let pending = try fixture.cache.begin(CacheDestination(pipeline: "jwks", file: "jwks.json"))
+            try pending.write(Array(text.utf8))
+            return pending
+        }
+        do {
+            let fixture = try CacheFixture(directory)
+            _ = try pending("one", fixture).commit(at: WallTime(seconds: 10), expires: WallTime(seconds: 99))
+            #expect(try fixture.cache.refreshState("jwks").expires == WallTime(seconds: 99))
+        }
+        let fixture = try CacheFixture(directory)
+        #expect(try fixture.cache.memories(key: "k")["jwks"]?.attempts.expires == WallTime(seconds: 99))
+        _ = try fixture.cache.recordUnchanged("jwks", expires: WallTime(seconds: 200), at: WallTime(seconds: 20))
+        #expect(try fixture.cache.memory("jwks", key: "k")?.attempts.expires == WallTime(seconds: 200))
+        _ = try pending("one", fixture).commit(at: WallTime(seconds: 30), expires: WallTime(seconds: 300))
+        #expect(try fixture.cache.refreshState("jwks").expires == WallTime(seconds: 300))
+        _ = try fixture.cache.recordUnchanged("jwks", at: WallTime(seconds: 40))
+        #expect(try fixture.cache.refreshState("jwks").expires == nil)
+        _ = try pending("two", fixture).commit(at: WallTime(seconds: 50), expires: WallTime(seconds: 99))
+        try #require(unlink(directory.cache + "/current/jwks.json") == 0)
+        #expect(try fixture.cache.refreshState("jwks").expires == nil)
+    }
+
     @Test("attempts and Retry-After across a restart, until a success")
     func refreshState() throws {
         let directory = try TemporaryDirectory()

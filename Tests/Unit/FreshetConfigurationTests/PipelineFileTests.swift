@@ -165,7 +165,8 @@ struct PipelineFileTests {
             (
                 "refresh:",
                 "3:9: error: 'refresh' has to hold keys with values, not nothing; its keys are on, files, dbus, after, "
-                    + "every, random-delay, quiet, at-most, min-interval, when-running, fresh-for, deadline, retry, budget, "
+                    + "every, random-delay, quiet, at-most, min-interval, when-running, fresh-for, honour-origin, "
+                    + "deadline, retry, budget, "
                     + "needs-network"
             ),
             (

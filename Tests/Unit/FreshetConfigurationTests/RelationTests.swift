@@ -30,6 +30,45 @@ struct RelationTests {
         #expect(policy("{every: infinity}")?.every == nil)
     }
 
+    @Test("What origins say is heard if it is asked for, and only of a URL")
+    func honour() {
+        #expect(policy("{}")?.honoursOrigin == false)
+        #expect(policy("{honour-origin: true}")?.honoursOrigin == true)
+        #expect(
+            faults(pipeline("refresh: {honour-origin: yes}")).first?.hasPrefix(
+                "jwks.yaml:3:26: error: 'honour-origin' has to be true or false") == true)
+        #expect(
+            faults(pipeline("refresh: {honour-origin: true}", source: "{exec: [/bin/date]}")) == [
+                "jwks.yaml:3:11: warning: 'honour-origin' is about what one URL's answer says, and there is not one, "
+                    + "or not one alone; leave it out"
+            ])
+        #expect(faults(pipeline("refresh: {honour-origin: false}", source: "{file: /etc/hosts}")) == [])
+    }
+
+    @Test("A max-age that each copy passes before its next check is a warning")
+    func maxAge() {
+        func file(_ maxAge: String, _ refresh: String) -> String {
+            "source: {url: https://id.example.com/jwks}\ncache: {file: f, max-age: \(maxAge)}\nrefresh: \(refresh)\n"
+        }
+        func maxAge(_ text: String) -> Duration?? { load(pipeline: text).pipelines.first?.cache.maxAge }
+        #expect(maxAge(file("1d", "{every: 1h}")) == .some(.seconds(86_400)))
+        #expect(maxAge(file("infinity", "{every: 1h}")) == .some(nil))
+        #expect(maxAge(pipeline()) == .some(nil))
+        #expect(faults(file("3601s", "{every: 1h}")) == [])
+        #expect(faults(file("1s", "{}")) == [])
+        #expect(
+            faults(file("1h", "{every: 1h}")) == [
+                "jwks.yaml:2:27: warning: 'max-age' is not longer than 'every', so that each copy expires before it is "
+                    + "checked again; make it longer than 1h"
+            ])
+        #expect(
+            faults(file("1h", "{every: 50min, random-delay: 10min}")) == [
+                "jwks.yaml:2:27: warning: 'max-age' is not longer than 'every' and 'random-delay', so that each copy "
+                    + "expires before it is checked again; make it longer than 1h"
+            ])
+        #expect(faults(file("0", "{}")) == ["jwks.yaml:2:27: error: 'max-age' has to be at least 1s"])
+    }
+
     @Test("Quiet is at most at-most, and the default of one gives way to the other")
     func storm() {
         #expect(

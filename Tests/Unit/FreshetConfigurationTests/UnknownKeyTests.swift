@@ -19,8 +19,8 @@ struct UnknownKeyTests {
             ("check: {description: x}", "3:9: error: 'description' belongs at the top of the file; move it there"),
             ("evrey: 1min", "3:1: error: unknown key 'evrey'; did you mean 'every' below 'refresh'?"),
             ("splay: 1min", "3:1: error: 'splay' belongs in freshet.yaml; move it there"),
-            ("refresh: {max-age: 1d}", "3:11: error: 'max-age' is not supported by this version; leave it out"),
-            ("max-age: 1d", "3:1: error: 'max-age' is not supported by this version; leave it out"),
+            ("refresh: {max-age: 1d}", "3:11: error: 'max-age' belongs below 'cache'; move it there"),
+            ("max-age: 1d", "3:1: error: 'max-age' belongs below 'cache'; move it there"),
             ("on-change: []", "3:1: error: 'on-change' is not supported by this version; leave it out"),
             (
                 "check: {zebra: 1}",

@@ -74,6 +74,25 @@ struct ControlStatusTests {
         #expect(shown(status(.loaded)).waitingFor == nil)
     }
 
+    @Test("how good the copy is, and until when, by its origin's word and by its max-age")
+    func freshness() {
+        let words: [(FreshetPipelines.Freshness, FreshetControl.Freshness)] = [
+            (.fresh, .fresh), (.stale, .stale), (.expired, .expired),
+        ]
+        for (freshness, word) in words {
+            var status = status(.loaded)
+            status.freshness = freshness
+            #expect(shown(status).freshness == word)
+            #expect(shown(status).expires == nil)
+            #expect(shown(status).originExpires == nil)
+        }
+        var status = status(.loaded)
+        status.originExpires = now
+        status.expires = now.advanced(by: .seconds(60))
+        let (origin, own) = (shown(status).originExpires ?? 0, shown(status).expires ?? 0)
+        #expect((59_000_000...61_000_000).contains(own - origin))
+    }
+
     @Test("no secret of a source is shown")
     func source() {
         let text = shown(status(.loaded)).source

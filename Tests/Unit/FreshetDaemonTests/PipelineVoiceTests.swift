@@ -66,6 +66,26 @@ struct PipelineVoiceTests {
         #expect(fails(3900)?.level == .warning)
     }
 
+    @Test("a copy past its max-age is a warning, and its end information; both are told to those who follow")
+    func expired() async {
+        var voice = voice()
+        let observation = events.observe()
+        voice.say(.stateChanged(.loaded), generation: generation)
+        voice.say(.expired(checked: .now - .seconds(90)), generation: generation)
+        voice.say(.expiredNoMore, generation: generation)
+        let lines = log.take()
+        #expect(lines.map(\.level) == [.warning, .info])
+        #expect(lines.map { $0.metadata["message-id"] } == [JournalMessage.expired, .expiredNoMore].map(\.rawValue))
+        #expect(lines.first?.metadata["age"] == "1min 30s")
+        #expect(lines.map { $0.metadata["pipeline"] } == ["news", "news"])
+        #expect(await observation.next()?.detail == nil)
+        let expired = await observation.next()
+        #expect(expired?.kind == .state)
+        #expect(expired?.state == .loaded)
+        #expect(expired?.detail == "\(JournalMessage.expired.text)")
+        #expect(await observation.next()?.detail == "\(JournalMessage.expiredNoMore.text)")
+    }
+
     @Test("a failure's line says when the next attempt is, and whether there is a copy")
     func whatNext() {
         var voice = voice()

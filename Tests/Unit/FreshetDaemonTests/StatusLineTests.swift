@@ -33,6 +33,16 @@ struct StatusLineTests {
                 "2 pipelines: 1 loaded, 1 failed (jwks: example.com answered 404 Not Found, since 11:00); network"))
     }
 
+    @Test("names the copies that are past their max-age")
+    func expired() {
+        var line = StatusLine()
+        line.counts = PipelineCounts([.loaded])
+        line.expired = ["jwks"]
+        #expect(text(line) == "1 pipeline: 1 loaded; 1 expired (jwks); network not known")
+        line.expired = ["e", "b", "d", "a"]
+        #expect(text(line).contains("; 4 expired (a, b, d and 1 more); network"))
+    }
+
     @Test("names the first few by name and counts the others")
     func many() {
         for (count, expected) in [

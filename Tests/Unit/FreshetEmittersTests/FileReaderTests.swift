@@ -26,7 +26,7 @@ struct FileReaderTests {
         #expect(!validators.isEmpty)
 
         let second = try await read(path, validators: validators)
-        guard case .notModified(let same) = second else {
+        guard case .notModified(let same, _) = second else {
             Issue.record("\(second)")
             return
         }

@@ -64,7 +64,7 @@ struct HTTPClientTests {
         }
         let result = try await fetch(
             origin.url(), validators: Validators(entityTag: "W/\"v1\"", lastModified: "Sat, 01 Jan 2022 00:00:00 GMT"))
-        guard case .notModified(let validators) = result else {
+        guard case .notModified(let validators, _) = result else {
             Issue.record("\(result)")
             return
         }

@@ -61,14 +61,17 @@ final class Dialogue {
     init(
         _ policy: RefreshPolicy = RefreshPolicy(), needsNetwork: Bool = true,
         network: NetworkState = Dialogue.online(), splay: Duration = .zero, plannedDelay: Duration = .zero,
-        lastCheck: Double? = nil, retryAfter: Double? = nil, parameters: ParameterValues = ParameterValues(),
-        seed: UInt64 = 7
+        lastCheck: Double? = nil, retryAfter: Double? = nil, maxAge: Double? = nil,
+        parameters: ParameterValues = ParameterValues(), seed: UInt64 = 7
     ) {
         machine = RefreshMachine(
-            RefreshSettings(policy: policy, needsNetwork: needsNetwork, splay: splay, plannedDelay: plannedDelay),
+            RefreshSettings(
+                policy: policy, needsNetwork: needsNetwork, splay: splay, plannedDelay: plannedDelay,
+                maxAge: maxAge.map { .seconds($0) }),
             network: network,
             memory: RefreshMemory(
-                lastCheck: lastCheck.map(Self.instant), retryAfter: retryAfter.map(Self.instant),
+                lastCheck: lastCheck.map(Self.instant), confirmed: lastCheck.map(Self.instant),
+                retryAfter: retryAfter.map(Self.instant),
                 hasGeneration: lastCheck != nil),
             parameters: parameters, jitter: Jitter(seed: seed), now: Self.beginning)
         _ = at(0)

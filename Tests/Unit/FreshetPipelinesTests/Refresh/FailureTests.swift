@@ -60,14 +60,34 @@ struct FailureTests {
         func wait(_ every: Duration?) -> Duration {
             BackOff.delay(after: 9, .refused, policy: RefreshPolicy(every: every), jitter: &jitter)
         }
-        #expect(wait(nil) == .seconds(3600))
-        #expect(wait(.seconds(60)) == .seconds(3600))
-        #expect(wait(.seconds(86400)) == .seconds(86400))
+        for _ in 0..<100 {
+            #expect((.seconds(3600)...(.seconds(3900))).contains(wait(nil)))
+            #expect((.seconds(3600)...(.seconds(3900))).contains(wait(.seconds(60))))
+            #expect((.seconds(86400)...(.seconds(86700))).contains(wait(.seconds(86400))))
+        }
+    }
+
+    @Test(
+        "what many were told at once is spread: over a quarter of it, or the back-off's own wait, at most retry.to",
+        arguments: [(100, 1, 25), (1, 1, 1), (1, 5, 16), (100, 9, 256), (100, 99, 300), (86_400, 1, 300), (0, 1, 1)])
+    func spread(_ wait: Int, _ failures: Int, _ part: Int) {
+        var jitter = Jitter(seed: 3)
+        let waits = (0..<1000).map { _ in
+            BackOff.spread(over: .seconds(wait), after: failures, policy: RetryPolicy(), &jitter)
+        }
+        let (least, most) = (waits.min() ?? .zero, waits.max() ?? .zero)
+        #expect(least >= .seconds(wait) && most <= .seconds(wait) + .seconds(part))
+        #expect(most - least > .seconds(part) * 0.9)
+        #expect(
+            BackOff.spread(over: .seconds(9), after: 9, policy: RetryPolicy(from: .zero, to: .zero), &jitter)
+                == .seconds(9))
     }
 
     @Test("the timer does not go faster than the back-off")
     func timerWaits() {
-        let talk = Dialogue(RefreshPolicy(every: .seconds(60), freshFor: .zero), lastCheck: 0)
+        let talk = Dialogue(
+            RefreshPolicy(every: .seconds(60), freshFor: .zero, retry: RetryPolicy(from: .zero, to: .zero)),
+            lastCheck: 0)
         #expect(talk.pass(until: 60) == [.init(at: 60, deed: .starts(1, ["timer"]))])
         _ = talk.at(61, .fails(1, .refused))
         #expect(talk.pass(until: 3660) == [])
@@ -182,9 +202,12 @@ struct FailureTests {
         #expect(talk.activity == .loaded)
     }
 
+    /// Without the random part.
+    private let exact = RefreshPolicy(freshFor: .zero, retry: RetryPolicy(from: .zero, to: .zero))
+
     @Test("Retry-After is remembered, holds for all, and only force passes it")
     func retryAfter() {
-        let talk = Dialogue(policy)
+        let talk = Dialogue(exact)
         _ = talk.at(0, .hears("file", at: 0))
         #expect(talk.at(10, .fails(1, .transient, retryAfter: .seconds(100))) == [.remembersRetryAfter(110)])
         #expect(talk.nextRun == PlannedRun(at: Dialogue.instant(110), reason: .retry))
@@ -200,7 +223,7 @@ struct FailureTests {
 
     @Test("when Retry-After has passed the run starts by itself")
     func retryAfterPasses() {
-        let talk = Dialogue(policy)
+        let talk = Dialogue(exact)
         _ = talk.at(0, .hears("file", at: 0))
         _ = talk.at(10, .fails(1, .transient, retryAfter: .seconds(1000)))
         _ = talk.at(20, .hears("reload", at: 20))
@@ -209,11 +232,24 @@ struct FailureTests {
 
     @Test("Retry-After is remembered across restarts, and is believed for a week at most")
     func retryAfterMemory() {
-        let talk = Dialogue(policy, retryAfter: 50)
+        let talk = Dialogue(exact, retryAfter: 50)
         #expect(talk.at(0, .hears("start", at: 0)) == [])
         #expect(talk.activity == .waiting(Wait(.retryAfter, until: Dialogue.instant(50))))
         #expect(talk.pass(until: 60) == [.init(at: 50, deed: .starts(1, ["start"]))])
         let century = Duration.seconds(100 * 365 * 86400)
         #expect(talk.at(60, .fails(1, .transient, retryAfter: century)) == [.remembersRetryAfter(60 + 7 * 86400)])
+    }
+
+    @Test("what the origin asked for is a random part longer, and kept as such")
+    func retryAfterSpread() {
+        let talk = Dialogue(RefreshPolicy(freshFor: .zero))
+        _ = talk.at(0, .hears("file", at: 0))
+        let deeds = talk.at(10, .fails(1, .transient, retryAfter: .seconds(100)))
+        guard case .remembersRetryAfter(let until?)? = deeds.first else {
+            Issue.record("\(deeds)")
+            return
+        }
+        #expect(until > 110 && until <= 135)
+        #expect(talk.pass(until: 200) == [.init(at: until, deed: .starts(2, ["file"]))])
     }
 }

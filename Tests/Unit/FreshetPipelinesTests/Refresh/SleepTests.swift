@@ -1,4 +1,7 @@
+import FreshetSignals
+import FreshetTestKit
 import Testing
+import WorldTestSupport
 
 @testable import FreshetPipelines
 
@@ -194,6 +197,48 @@ struct ClockStepTests {
         _ = talk.at(1, .succeeds(1))
         #expect(talk.at(2, step(-259_500)) == [])
         #expect(talk.wake == 3601)
+    }
+
+    @Test(
+        "changes nothing of a back-off or of what the origin asked for since the start, forward or back",
+        arguments: [-86_400.0, 86_400])
+    func duringBackOff(_ step: Double) {
+        let policy = RefreshPolicy(
+            quiet: .zero, freshFor: .zero, retry: RetryPolicy(from: .seconds(600), to: .seconds(600)))
+        for kind in [RunFailure.Kind.connection, .transient, .refused, .content, .local, .deadline] {
+            for asked in [nil, Duration.seconds(5000)] {
+                let talk = Dialogue(policy, lastCheck: -300, retryAfter: nil)
+                _ = talk.at(0, .hears("file", at: 0))
+                _ = talk.at(1, .fails(1, kind, retryAfter: asked))
+                let due = talk.nextRun
+                #expect(talk.at(2, self.step(-300 - step, retryAfter: nil)) == [])
+                #expect(talk.nextRun == due)
+                #expect(talk.at(3, self.step(nil)) == [])
+                #expect(talk.nextRun == due)
+            }
+        }
+    }
+
+    @Test("makes a wait that was remembered no longer than a week, however far the clock was set back")
+    func farBack() throws {
+        let stage = try Stage(RefreshPolicy(freshFor: .zero))
+        stage.store.state.withLock {
+            $0.remembered = RememberedState(retryAfter: stage.clock.wallStart + 600_000_000)
+        }
+        try stage.restart()
+        try stage.fire("start")
+        stage.clock.stepWall(by: .seconds(-10 * 365 * 86_400))
+        stage.engine.clockStepped()
+        try stage.executor.runUntilIdle()
+        #expect(stage.status.waitsFor?.until == stage.clock.manual.start.advanced(by: BackOff.longestRetryAfter))
+        stage.clock.stepWall(by: .seconds(10 * 365 * 86_400))
+        stage.engine.clockStepped()
+        try stage.executor.runUntilIdle()
+        #expect(stage.status.waitsFor?.until == stage.clock.manual.start.advanced(by: .seconds(600)))
+        try stage.advance(599)
+        #expect(stage.origin.times == [])
+        try stage.advance(1)
+        #expect(stage.origin.times == [600])
     }
 
     @Test("a wait that the origin asked for before the restart ends when the clock says so")

@@ -52,7 +52,8 @@ struct ProbeDeskTests {
                 reachable: true, epoch: 1, changedAt: clock.now.advanced(by: .seconds(-1000)), path: "a")
             let world = PipelineWorld(
                 fetcher: internet, transformer: ScriptedTransformer(), store: disk, clock: clock,
-                slots: RunSlots(limit: 64), prober: hasProber ? internet.portal : nil)
+                slots: RequestSlots(RequestSlots.Limits(total: 64, perOrigin: 64)),
+                prober: hasProber ? internet.portal : nil)
             engine = PipelineEngine(world) { [news] one in news.add(one) }
             for index in 0..<count {
                 let definition = PipelineDefinition(

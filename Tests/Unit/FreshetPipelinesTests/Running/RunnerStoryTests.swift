@@ -195,7 +195,7 @@ struct RunnerStoryTests {
 
     @Test("Retry-After holds across a restart, refuses the operator, and is passed by force")
     func retryAfter() throws {
-        let stage = try Stage(always)
+        let stage = try Stage(RefreshPolicy(freshFor: .zero, retry: RetryPolicy(from: .zero, to: .zero)))
         stage.origin.answers(
             .fails(RunFailure(.transient, "429", retryAfter: .seconds(600))), .content("data"))
         try stage.start()
@@ -222,7 +222,7 @@ struct RunnerStoryTests {
 
     @Test("Retry-After passes by itself")
     func retryAfterPasses() throws {
-        let stage = try Stage(always)
+        let stage = try Stage(RefreshPolicy(freshFor: .zero, retry: RetryPolicy(from: .zero, to: .zero)))
         stage.origin.answers(
             .fails(RunFailure(.transient, "429", retryAfter: .seconds(600))), .content("data"))
         try stage.start()
@@ -366,13 +366,14 @@ struct RunnerStoryTests {
     @Test("a pipeline without a slot waits visibly, and takes its turn")
     func slots() throws {
         let stage = try Stage(always, slots: 1)
-        guard case .granted(let ticket) = stage.slots.request({}) else {
+        guard case .granted(let ticket) = stage.slots.request(for: 99, at: nil, {}) else {
             Issue.record("no slot")
             return
         }
         try stage.start()
         try stage.fire("file")
-        #expect(stage.status.activity == .waiting(Wait(.slot)))
+        #expect(stage.status.activity == .waiting(Wait(.slot, detail: "1 request is under way")))
+        #expect(stage.events.contains(.waitingBegan(Wait(.slot, detail: "1 request is under way"))))
         #expect(stage.origin.times == [])
         stage.slots.release(ticket)
         try stage.executor.runUntilIdle()
@@ -380,61 +381,43 @@ struct RunnerStoryTests {
         #expect(stage.slots.counts == (0, 0))
     }
 
+    @Test("whose source is another one while it waits, waits for the other one's origin")
+    func slotsOfAnotherOrigin() throws {
+        let stage = try Stage(always, slots: 1)
+        guard case .granted(let ticket) = stage.slots.request(for: 99, at: nil, {}) else {
+            Issue.record("no slot")
+            return
+        }
+        try stage.start()
+        try stage.fire("file")
+        stage.slots.change(RequestSlots.Limits(total: 3, perOrigin: 1))
+        #expect(stage.slots.counts == (2, 0))
+        try stage.executor.runUntilIdle()
+        #expect(stage.outcomes == [.changed])
+        // Another pipeline takes the origin's only place.
+        let origin = HTTPOrigin(of: "https://example.com/")
+        _ = stage.slots.request(for: 98, at: origin, {})
+        try stage.advance(10)
+        try stage.fire("file")
+        #expect(stage.status.waitsFor?.detail == "1 request is under way at https://example.com")
+        var other = stage.definition
+        other.source = .http(HTTPSource(url: "http://other.example/data", host: "other.example"))
+        stage.runner.reconfigure(other, share: 0)
+        try stage.executor.runUntilIdle()
+        #expect(stage.outcomes.count == 2)
+        #expect(stage.slots.counts == (2, 0))
+        stage.slots.release(ticket)
+    }
+
     @Test("one that is stopped while it waits for a slot takes its wish back")
     func slotsStopped() throws {
         let stage = try Stage(always, slots: 1)
-        _ = stage.slots.request {}
+        _ = stage.slots.request(for: 99, at: nil) {}
         try stage.start()
         try stage.fire("file")
         #expect(stage.slots.counts == (1, 1))
         stage.service?.cancel()
         try stage.executor.runUntilIdle()
         #expect(stage.slots.counts == (1, 0))
-    }
-}
-
-@Suite("Slots for runs")
-struct RunSlotsTests {
-    @Test("first come, first served, up to the limit")
-    func order() {
-        var slots = RunSlotsMachine<String>(limit: 2)
-        func request(_ name: String) -> (ticket: UInt64, isGranted: Bool) { slots.request(name) }
-        func release(_ ticket: UInt64) -> String? { slots.release(ticket) }
-        let first = request("a")
-        let second = request("b")
-        let third = request("c")
-        let fourth = request("d")
-        #expect([first, second, third, fourth].map(\.isGranted) == [true, true, false, false])
-        #expect(release(third.ticket) == nil, "a wish that is taken back")
-        #expect(release(first.ticket) == "d")
-        #expect(release(first.ticket) == nil, "a second time has no effect")
-        #expect(slots.takenCount == 2)
-        #expect(release(second.ticket) == nil)
-        #expect(release(fourth.ticket) == nil)
-        #expect(slots.takenCount == 0)
-        #expect(slots.waitingCount == 0)
-    }
-
-    @Test("there is at least one")
-    func atLeastOne() {
-        var slots = RunSlotsMachine<Void>(limit: 0)
-        let reply = slots.request(())
-        #expect(reply.isGranted)
-    }
-
-    @Test("wishes that are taken back leave no one out and nothing behind")
-    func many() {
-        var slots = RunSlotsMachine<Int>(limit: 1)
-        var held = slots.request(0).ticket
-        var tickets: [UInt64] = []
-        for index in 1...10_000 { tickets.append(slots.request(index).ticket) }
-        for (index, ticket) in tickets.enumerated() where index % 10 != 9 { _ = slots.release(ticket) }
-        var granted: [Int] = []
-        while let next = slots.release(held) {
-            granted.append(next)
-            held = tickets[next - 1]
-        }
-        #expect(granted == Array(stride(from: 10, through: 10_000, by: 10)))
-        #expect(slots.takenCount == 0)
     }
 }

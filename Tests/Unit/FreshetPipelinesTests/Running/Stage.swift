@@ -17,7 +17,7 @@ final class Stage {
     let clock: ScriptedClock
     let origin: ScriptedOrigin
     let store: MemoryStore
-    let slots: RunSlots
+    let slots: RequestSlots
     private let sources: [String: SignalSource]
     private let told = EventLog()
     private(set) var engine: PipelineEngine
@@ -50,7 +50,7 @@ final class Stage {
         clock = ScriptedClock(executor: executor)
         origin = ScriptedOrigin(clock: clock)
         store = MemoryStore(clock: clock)
-        self.slots = RunSlots(limit: slots)
+        self.slots = RequestSlots(RequestSlots.Limits(total: slots, perOrigin: slots))
         self.definition = definition
         var sources: [String: SignalSource] = [:]
         for name in ["start", "network", "resume", "reload", "file"] {

@@ -1,0 +1,51 @@
+import FreshetControl
+import FreshetRender
+import Testing
+
+@testable import FreshetCommands
+
+@Suite("A pipeline for people")
+struct PipelineViewTests {
+    private static let minute: Int64 = 60_000_000
+    private let now: Int64 = 1_795_262_400_000_000
+
+    private func view(_ pipeline: PipelineStatus) -> PipelineView {
+        PipelineView(
+            pipeline: pipeline, times: Times(now: now, timeZone: { _ in (0, "UTC") }),
+            palette: Palette(isColourful: false))
+    }
+
+    @Test("a wait for its turn says whose limit it is, and one for the network leaves that to the network's line")
+    func waiting() {
+        var status = PipelineStatus(
+            name: "a", source: "https://example.com/", state: .waiting, waitingFor: .slot,
+            waitingDetail: "6 requests are under way at https://example.com, 2 others wait longer", needsNetwork: true,
+            path: "via wan0")
+        #expect(
+            view(status).lines.contains(
+                "    State: waiting for its turn: 6 requests are under way at https://example.com, 2 others wait longer"
+            ))
+        status.waitingFor = .network
+        status.waitingDetail = "a portal answered"
+        status.path = "a portal answered"
+        #expect(view(status).lines.contains("    State: waiting for the network"))
+        #expect(view(status).lines.contains("  Network: a portal answered"))
+    }
+
+    @Test("until when it is fresh by its origin's word, and when it is past its max-age")
+    func expiry() {
+        var status = PipelineStatus(
+            name: "a", source: "https://example.com/", state: .loaded, freshness: .fresh,
+            originExpires: now + 57 * Self.minute, expires: now + 1200 * Self.minute)
+        #expect(
+            view(status).lines.suffix(2) == [
+                "    Fresh: until Sat 2026-11-21 12:57:00 UTC; in 57min, says the origin",
+                "  Expires: in 20h (max-age)",
+            ])
+        status.freshness = .expired
+        status.expires = now - 5 * Self.minute
+        #expect(view(status).lines.contains("    State: loaded (expired)"))
+        #expect(view(status).lines.last == "  Expires: 5min ago (max-age)")
+        #expect(view(status).row.map(\.text).contains("loaded (expired)"))
+    }
+}
