@@ -102,11 +102,14 @@ struct PipelineVoice: Sendable {
                 NewsWaves.News(
                     outcome: hasChanged ? .changed : .unchanged, isRecovery: isRecovery,
                     isNews: hasChanged || isRecovery))
+            var done = fields()
+            // What of it is not new is told by a line of its own.
+            done[.error] = nil
             if isRecovery { log.say(.recovered, level: tell ? .info : .debug) }
             if hasChanged {
-                log.say(.changed, level: tell ? .info : .debug, fields())
+                log.say(.changed, level: tell ? .info : .debug, done)
             } else {
-                log.say(.unchanged, fields())
+                log.say(.unchanged, done)
             }
             if hasChanged, let generation, generation.truncated, generation.number == summary.generation {
                 log.say(

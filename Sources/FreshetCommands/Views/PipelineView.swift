@@ -39,19 +39,24 @@ struct PipelineView {
             add("Set", parameters.map(ParameterView.text).joined(separator: ", "))
         }
         if pipeline.needsNetwork, let path = pipeline.path { add("Network", path) }
-        if let branches = pipeline.branches { add("Branches", "\(branches.failed) of \(branches.total) fail", .bad) }
-        for branch in pipeline.branches?.failing ?? [] {
-            let attempts = Count.text(branch.attempts, "attempt")
-            add(
-                "",
-                "\(branch.path.joined(separator: "/")): \(branch.message) (\(attempts), \(times.relative(branch.since)))"
-            )
+        // Branches of a copy that was made say all that its failure says.
+        if let branches = pipeline.branches {
+            add("Branches", "\(branches.failed) of \(branches.total) fail", .bad)
+            for branch in branches.failing { lines.append(String(repeating: " ", count: 11) + self.text(of: branch)) }
         }
-        if let failure = pipeline.failure {
+        if let failure = pipeline.failure, pipeline.branches == nil || pipeline.state == .failed {
             add("Error", failure.message, .bad)
             add("Since", "\(times.both(failure.since)), \(Count.text(failure.attempts, "attempt"))")
         }
         return lines
+    }
+
+    /// Such as `comedy: the origin answered 404 Not Found, 3 attempts, first 5min ago`.
+    private func text(of branch: BranchFailureStatus) -> String {
+        let path = branch.path.joined(separator: "/")
+        return DisplayText.harmless(
+            "\(path): \(branch.message), \(Count.text(branch.attempts, "attempt")), first \(times.relative(branch.since))"
+        )
     }
 
     private var title: String {

@@ -255,7 +255,9 @@ extension RefreshMachine {
         let attempts = (failing?.attempts ?? 0) + 1
         failing = OngoingFailure(
             failure: failure, since: failing?.since ?? now, attempts: attempts, isPartial: partial != nil)
-        let delay = BackOff.delay(after: attempts, failure.kind, policy: settings.policy, jitter: &jitter)
+        var delay = BackOff.delay(after: attempts, failure.kind, policy: settings.policy, jitter: &jitter)
+        // What is new of the rest is not missed for the sake of a branch.
+        if partial != nil, let every = settings.policy.every { delay = min(delay, every + settings.plannedDelay) }
         var due = max(now.advanced(by: delay), run.order.started.advanced(by: settings.policy.minInterval))
         if let retryAfter { due = max(due, retryAfter) }
         retry = Retry(wanted: wanted, kind: failure.kind, due: due, inGrace: false)

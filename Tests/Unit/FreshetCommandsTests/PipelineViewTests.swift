@@ -48,4 +48,34 @@ struct PipelineViewTests {
         #expect(view(status).lines.last == "  Expires: 5min ago (max-age)")
         #expect(view(status).row.map(\.text).contains("loaded (expired)"))
     }
+
+    @Test("branches that fail are named below their number, and take the place of the failure that repeats them")
+    func branches() {
+        let failing = [
+            BranchFailureStatus(
+                path: ["comedy", "7"], message: "404 Not Found", since: now - 5 * Self.minute, attempts: 3)
+        ]
+        var status = PipelineStatus(
+            name: "a", source: "https://example.com/", state: .loaded,
+            failure: FailureStatus(message: "1 of 9 branches failed", since: now, attempts: 1),
+            branches: BranchesStatus(total: 9, failed: 1, failing: failing))
+        #expect(
+            view(status).lines.suffix(2) == [
+                " Branches: 1 of 9 fail", "           comedy/7: 404 Not Found, 3 attempts, first 5min ago",
+            ])
+        // A run that failed as a whole has more to say.
+        status.state = .failed
+        #expect(view(status).lines.contains("    Error: 1 of 9 branches failed"))
+    }
+
+    @Test("how far a run has come")
+    func progress() {
+        let status = PipelineStatus(
+            name: "a", source: "https://example.com/", state: .loading, loadedBytes: 2_048, loadedPages: 3,
+            endedBranches: 4, knownBranches: 9)
+        let line = view(status).lines.first { $0.hasPrefix("    State: ") }
+        #expect(line?.contains("3 pages") == true)
+        #expect(line?.contains("4 of 9 branches") == true)
+        #expect(line?.contains("2 KiB so far") == true)
+    }
 }

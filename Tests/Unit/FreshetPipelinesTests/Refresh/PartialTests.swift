@@ -32,13 +32,18 @@ struct PartialTests {
         #expect(talk.nextRun?.reason == .timer)
     }
 
-    @Test("what the origin refuses of it is not asked for again before the next check, an hour at least")
+    @Test("what the origin refuses of it is not asked for again before the next check, and that is not put off")
     func refused() {
         let talk = Dialogue(policy)
         _ = talk.at(0, .hears("file", at: 0))
         _ = talk.at(1, partly(1, .refused))
-        #expect(talk.pass(until: 3600) == [])
-        #expect(talk.pass(until: 3700).map(\.deed) == [.starts(2, ["file"])])
+        #expect(talk.pass(until: 601) == [.init(at: 601, deed: .starts(2, ["file"]))])
+        // Without a check that is planned it waits as any refusal does.
+        let other = Dialogue(RefreshPolicy(freshFor: .zero))
+        _ = other.at(0, .hears("file", at: 0))
+        _ = other.at(1, partly(1, .refused))
+        #expect(other.pass(until: 3600) == [])
+        #expect(other.pass(until: 10_000).map(\.deed).prefix(1) == [.starts(2, ["file"])])
     }
 
     @Test("a branch that cannot connect holds up nothing, though the network is away")
