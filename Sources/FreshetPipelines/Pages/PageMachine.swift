@@ -254,7 +254,8 @@ struct PageMachine: Sendable {
             let ceiling = BackOff.ceiling(after: failures, policy: retry)
             return .again(after: max(pause, jitter.duration(upTo: ceiling)))
         // Another attempt would change nothing.
-        case (.certificateDate, _), (.refused, _), (.content, _), (.local, _), (.absent, _), (.deadline, _):
+        case (.certificateDate, _), (.refused, _), (.content, _), (.local, _), (.absent, _), (.budget, _),
+            (.deadline, _):
             return .fail
         }
     }

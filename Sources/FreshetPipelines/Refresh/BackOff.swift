@@ -17,7 +17,7 @@ enum BackOff {
         switch kind {
         case .refused:
             spread(over: max(policy.every ?? .zero, leastAfterRefusal), after: failures, policy: policy.retry, &jitter)
-        case .connection, .transient, .certificateDate, .content, .local, .absent, .deadline:
+        case .connection, .transient, .certificateDate, .content, .local, .absent, .budget, .deadline:
             jitter.duration(upTo: ceiling(after: failures, policy: policy.retry))
         }
     }

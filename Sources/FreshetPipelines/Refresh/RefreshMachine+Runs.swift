@@ -104,7 +104,8 @@ extension RefreshMachine {
         if reason == .routingSaysNo { network.attemptedAnyway(at: now) }
         let order = RunOrder(
             run: lastRunNumber, reason: reason, causes: wanted.causes, started: now, epoch: network.state.epoch,
-            parameters: parameters?.values ?? ParameterValues())
+            parameters: parameters?.values ?? ParameterValues(),
+            allowance: reason == .forced ? nil : budgetUse(at: now).map { max(1, $0.budget.limit - $0.used) })
         let deadline = settings.policy.deadline
         run = Run(
             order: order, wanted: wanted, requests: requests, slot: slot, startBefore: startBefore,

@@ -179,6 +179,7 @@ struct PageLoader: Sendable {
         -> FetchedContent
     {
         if Task.isCancelled { throw .cancelled }
+        try progress.allowRequest()
         let result: FetchResult
         do throws(FetchError) {
             result = try await world.fetcher.fetch(

@@ -217,7 +217,7 @@ package final class PipelineRunner: Sendable {
 
     private func start(_ order: RunOrder, in group: inout DiscardingTaskGroup) {
         let interruption = CurrentValue(false)
-        let progress = RunProgress()
+        let progress = RunProgress(allowance: order.allowance)
         let definition = state.withLock { state in
             state.interruption = interruption
             state.progress = progress

@@ -5,11 +5,19 @@ final class RunProgress: Sendable {
     private struct State {
         var loaded = LoadProgress()
         var requests = 0
+        /// Requests that were allowed, made yet or not.
+        var allowed = 0
         var failures: [BranchFailure] = []
         var truncated = false
     }
 
     private let state = Lock(State())
+    /// How many requests there may be; nil: any number.
+    private let allowance: Int?
+
+    init(allowance: Int? = nil) {
+        self.allowance = allowance
+    }
 
     /// What people are shown.
     var loaded: LoadProgress { state.withLock { $0.loaded } }
@@ -48,6 +56,21 @@ final class RunProgress: Sendable {
     }
 
     func noteTruncation() { state.withLock { $0.truncated = true } }
+
+    /// Takes one of the requests that the budget has left. Those that an answer leads to by itself, to the target of a
+    /// redirect for instance, are counted and not asked about.
+    func allowRequest() throws(FetchError) {
+        let isAllowed = state.withLock { state in
+            state.allowed = max(state.allowed, state.requests) + 1
+            return allowance.map { state.allowed <= $0 } ?? true
+        }
+        guard !isAllowed else { return }
+        throw .failed(
+            RunFailure(
+                .budget,
+                "refresh.budget had \(allowance ?? 0) requests left, and the run needs more; raise it, or ask for less")
+        )
+    }
 
     func countRequest() { state.withLock { $0.requests += 1 } }
 

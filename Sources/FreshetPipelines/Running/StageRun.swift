@@ -202,6 +202,7 @@ struct StageRun: Sendable {
         _ source: SourceDefinition, _ validators: Validators?
     ) async throws(FetchError) -> FetchResult {
         if Task.isCancelled { throw .cancelled }
+        try progress.allowRequest()
         return try await world.fetcher.fetch(
             FetchRequest(
                 source: source, validators: validators, maxBytes: definition.check.maxBytes, epoch: epoch,
@@ -350,14 +351,15 @@ extension EachDefinition.OnError {
         guard self == .null || self == .omit else { return false }
         return switch failure.kind {
         case .refused, .content: true
-        case .connection, .transient, .certificateDate, .local, .absent, .deadline: false
+        case .connection, .transient, .certificateDate, .local, .absent, .budget, .deadline: false
         }
     }
 }
 
 extension RunFailure {
-    /// Whether the failure is the branch's own: an origin that wants to be left alone means all of them.
-    fileprivate var isOfOneBranch: Bool { retryAfter == nil }
+    /// Whether the failure is the branch's own: an origin that wants to be left alone means all of them, and so does a
+    /// budget that is spent.
+    fileprivate var isOfOneBranch: Bool { retryAfter == nil && kind != .budget }
 
     fileprivate func ofAll(_ count: Int, first path: [String]) -> RunFailure {
         var failure = self

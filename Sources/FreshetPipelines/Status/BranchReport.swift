@@ -60,7 +60,7 @@ extension RunFailure.Kind {
     fileprivate var rank: Int {
         switch self {
         case .connection: 0
-        case .transient, .deadline, .local, .absent: 1
+        case .transient, .deadline, .local, .absent, .budget: 1
         case .certificateDate: 2
         case .content: 3
         case .refused: 4

@@ -35,6 +35,8 @@ package struct RunOrder: Hashable, Sendable {
     package var epoch: UInt64
     /// One consistent set.
     package var parameters = ParameterValues()
+    /// How many requests it may make, at least one; nil: any number.
+    package var allowance: Int?
 }
 
 /// A run that ended.

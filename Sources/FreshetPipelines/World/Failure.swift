@@ -18,6 +18,8 @@ package struct RunFailure: Error, Hashable, Sendable, CustomStringConvertible {
         case local
         /// What it is made of is not there yet: it runs when it is.
         case absent
+        /// The run needs more requests than its budget has left.
+        case budget
         /// The run's deadline passed.
         case deadline
     }

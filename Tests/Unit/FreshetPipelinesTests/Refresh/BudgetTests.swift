@@ -106,4 +106,37 @@ struct BudgetTests {
         }
         #expect(made.count > budget.limit)
     }
+
+    @Test("a run may make as many requests as are left, one at least, and one that is forced any number")
+    func allowance() {
+        let talk = Dialogue(policy(5))
+        _ = talk.at(0, .hears("file", at: 0))
+        #expect(talk.orders.last?.allowance == 5)
+        _ = talk.at(1, .ended(run: 1, .succeeded(changed: true, generation: 1), requests: 3))
+        _ = talk.at(10, .hears("file", at: 10))
+        #expect(talk.orders.last?.allowance == 2)
+        _ = talk.at(11, .ended(run: 2, .succeeded(changed: true, generation: 1), requests: 4))
+        _ = talk.at(20, .refresh(request: 1, force: true))
+        #expect(talk.orders.count == 3)
+        #expect(talk.orders.last?.allowance == nil)
+        let other = Dialogue(RefreshPolicy(freshFor: .zero))
+        _ = other.at(0, .hears("file", at: 0))
+        #expect(other.orders.last?.allowance == nil)
+    }
+
+    @Test("a request beyond what is left is not made, and what answers lead to by themselves counts too")
+    func beyond() throws {
+        let progress = RunProgress(allowance: 3)
+        try progress.allowRequest()
+        try progress.allowRequest()
+        for _ in 0..<3 { progress.countRequest() }
+        #expect {
+            try progress.allowRequest()
+        } throws: { error in
+            guard case .failed(let failure)? = error as? FetchError else { return false }
+            return failure.kind == .budget && failure.message.contains("refresh.budget had 3 requests left")
+        }
+        let free = RunProgress()
+        for _ in 0..<100 { try free.allowRequest() }
+    }
 }
