@@ -40,8 +40,8 @@ package struct SourceFetcher: Fetching {
             return try await files.read(
                 path, validators: request.validators, maxBytes: request.maxBytes, progress: request.progress)
         case .joined:
-            // safe: the engine takes them apart, and asks for each by itself.
-            preconditionFailure("several sources are no one source")
+            // The engine takes them apart, and asks for each by itself.
+            throw .failed(RunFailure(.local, "several sources were asked as if they were one"))
         }
     }
 

@@ -141,7 +141,7 @@ package actor HTTPClient {
         let cancellations = cancellations
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                start(identifier, continuation)
+                start(exchange, continuation)
             }
         } onCancel: {
             cancellations.add(identifier)
@@ -161,9 +161,9 @@ package actor HTTPClient {
         spareHandles.append(easy)
     }
 
-    private func start(_ identifier: UInt64, _ waiter: CheckedContinuation<Result<FetchResult, FetchError>, Never>) {
-        // safe: `fetch` has just put it there, and takes it away after the waiter was resumed.
-        guard let exchange = exchanges[identifier] else { preconditionFailure("a request without its exchange") }
+    private func start(
+        _ exchange: HTTPExchange, _ waiter: CheckedContinuation<Result<FetchResult, FetchError>, Never>
+    ) {
         exchange.waiter = waiter
         switch exchange.machine.start() {
         case .request(let hop): send(exchange, hop)
