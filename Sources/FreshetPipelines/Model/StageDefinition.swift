@@ -82,6 +82,8 @@ package struct EachDefinition: Hashable, Sendable {
     package static let maximumConcurrency = 64
     /// The most items of a list: each is a request.
     package static let maximumItems = 10_000
+    /// The longest key, in bytes: it is shown wherever its branch fails.
+    package static let maximumKeyBytes = 1024
     /// How deep fan-outs may stand within each other: the numbers of their requests multiply.
     package static let maximumDepth = 3
 

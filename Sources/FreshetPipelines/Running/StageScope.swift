@@ -56,6 +56,13 @@ extension EachDefinition {
         var items: [BranchItem] = []
         var known: [String: Int] = [:]
         for start in stride(from: 0, to: values.count, by: width) {
+            guard values[start + 1].count <= Self.maximumKeyBytes else {
+                throw .failed(
+                    RunFailure(
+                        .content,
+                        "an item has a key of \(values[start + 1].count) bytes, more than 'each' takes "
+                            + "(\(Self.maximumKeyBytes)); see each.key (\(key))"))
+            }
             var item = BranchItem(
                 key: String(decoding: values[start + 1], as: UTF8.self), json: values[start], places: [:])
             for (place, value) in zip(places, values[(start + 2)...]) where value.first == Self.present {
