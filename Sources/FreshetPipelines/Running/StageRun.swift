@@ -213,10 +213,10 @@ struct StageRun: Sendable {
         of content: FetchedContent, by stage: StageDefinition, in scope: StageScope
     ) async throws(FetchError) -> [UInt8] {
         let rules = definition.check
-        if let refusal = rules.refusal(ofType: content.mediaType) ?? rules.refusal(ofAnswer: content.bytes.count) {
+        if let refusal = rules.refusal(ofType: content.mediaType) ?? rules.refusal(ofAnswer: content.body.size) {
             throw .failed(refusal)
         }
-        return try await evaluate(stage.transform ?? ".", over: content.bytes, in: scope)
+        return try await evaluate(stage.transform ?? ".", over: try content.bytes, in: scope)
     }
 
     /// The one JSON text that a program makes.
