@@ -2,6 +2,11 @@
 # shellcheck shell=bash
 set -euo pipefail
 export LC_ALL=C.UTF-8
+# The trace of a test that is run again: it is not to stand in what the test reads of standard error.
+if [ -n "${FRESHET_TRACED:-}" ]; then
+    exec {BASH_XTRACEFD}>&2
+    set -x
+fi
 
 # wait_until SECONDS WHAT COMMAND…: polls until the command succeeds, or fails naming what was awaited. The seconds are
 # those of a machine at rest: a busy one, which runs other tests beside this one, gets four times as many.
