@@ -30,6 +30,7 @@ extension DefinitionReader {
         guard var stage, let cache else { return (nil, cacheFile) }
         // Of one answer there is one transform, wherever it stands.
         if stage.each == nil, file["sources"] == nil { stage.transform = nil }
+        checkFormats(of: stage, transform, cache, in: file)
         let definition = PipelineDefinition(
             name: name, description: description, stage: stage, transform: transform, refresh: refresh, check: check,
             cache: cache, parameters: parameters)
@@ -74,9 +75,10 @@ extension DefinitionReader {
     mutating func stage(_ section: Section, among names: [String]) -> StageDefinition? {
         let source = source(section, among: names)
         let pages = pages(of: source, in: section)
+        let format = format(of: source, in: section)
         let transform = value("transform", in: section, .program)
         let each = each(in: section, among: names)
-        return source.map { StageDefinition($0, pages: pages, transform: transform, each: each) }
+        return source.map { StageDefinition($0, pages: pages, format: format, transform: transform, each: each) }
     }
 
     private mutating func source(_ section: Section, among names: [String]) -> SourceDefinition? {
@@ -267,6 +269,7 @@ extension DefinitionReader {
             return (nil, nil)
         }
         guard let section = section(.cache, "cache", in: file) else { return (nil, nil) }
+        let format: ContentFormat = value("format", in: section, .choice()) ?? .json
         let mode = value("mode", in: section, .fileMode)
         if let mode, mode & 0o022 != 0, let entry = section["mode"] {
             warning(
@@ -283,7 +286,8 @@ extension DefinitionReader {
         guard let name = value("file", in: section, .fileName) else { return (nil, nil) }
         return (
             CacheRules(
-                file: name, mode: mode, group: group, keep: keep ?? CacheRules.defaultKeep, maxAge: maxAge),
+                file: name, format: format, mode: mode, group: group, keep: keep ?? CacheRules.defaultKeep,
+                maxAge: maxAge),
             entry.value.location
         )
     }

@@ -115,6 +115,8 @@ package struct CheckRules: Hashable, Sendable {
 package struct CacheRules: Hashable, Sendable {
     /// The file's name below `current/`: one path component.
     package var file: String
+    /// What a program's strings become: JSON, or lines of text.
+    package var format: ContentFormat
     /// Permission bits; nil: by the source, see ``PipelineDefinition/cacheMode``.
     package var mode: UInt32?
     /// The name of the group that owns the file; nil: the service's own.
@@ -128,10 +130,12 @@ package struct CacheRules: Hashable, Sendable {
     package static let defaultKeep = 5
 
     package init(
-        file: String, mode: UInt32? = nil, group: String? = nil, keep: Int = CacheRules.defaultKeep,
+        file: String, format: ContentFormat = .json, mode: UInt32? = nil, group: String? = nil,
+        keep: Int = CacheRules.defaultKeep,
         maxAge: Duration? = nil
     ) {
         self.file = file
+        self.format = format
         self.mode = mode
         self.group = group
         self.keep = keep

@@ -3,15 +3,18 @@ package struct StageDefinition: Hashable, Sendable {
     package var source: SourceDefinition
     /// How its pages are read; nil: it comes as one.
     package var pages: PagesDefinition?
+    /// What programs are given of the answer.
+    package var format: ContentFormat
     /// A jq program for the source's data alone; nil leaves it as it is. What stands around it may be used as `$name`.
     package var transform: String?
     /// What is fetched for each item of the data.
     package var each: EachDefinition?
 
     package init(
-        _ source: SourceDefinition, pages: PagesDefinition? = nil, transform: String? = nil,
-        each: EachDefinition? = nil
+        _ source: SourceDefinition, pages: PagesDefinition? = nil, format: ContentFormat = .json,
+        transform: String? = nil, each: EachDefinition? = nil
     ) {
+        self.format = format
         self.source = source
         self.pages = pages
         self.transform = transform
@@ -37,6 +40,14 @@ package struct StageDefinition: Hashable, Sendable {
     var isSingle: Bool {
         if case .joined = source { false } else { each == nil }
     }
+}
+
+/// How a content stands between bytes and jq programs.
+package enum ContentFormat: String, CaseIterable, Hashable, Sendable {
+    /// As it is: JSON texts.
+    case json
+    /// All of it is one text in UTF-8: to a program one string.
+    case text
 }
 
 /// A fan-out: one branch for each item of a list, whose results take the items' places.

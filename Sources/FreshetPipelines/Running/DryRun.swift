@@ -62,7 +62,8 @@ package struct DryRun: Sendable {
     private var mediaType: String? {
         let definition = body.definition
         let isAnswer = definition.stage.isSingle && definition.stage.pages == nil && definition.transform == nil
-        return isAnswer ? witness.mediaType : "application/json"
+        if isAnswer { return witness.mediaType }
+        return definition.cache.format == .text ? "text/plain" : "application/json"
     }
 }
 

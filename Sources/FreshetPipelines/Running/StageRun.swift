@@ -190,6 +190,7 @@ struct StageRun: Sendable {
         binding.add(source)
         binding.add(stage.pages?.summary ?? "")
         binding.add(stage.transform ?? "")
+        if stage.format != .json { binding.add("format:\(stage.format)") }
         binding.add(definition.check.types.joined(separator: " "))
         for variable in scope.variables {
             binding.add(variable.name)
@@ -216,7 +217,9 @@ struct StageRun: Sendable {
         if let refusal = rules.refusal(ofType: content.mediaType) ?? rules.refusal(ofAnswer: content.bytes.count) {
             throw .failed(refusal)
         }
-        return try await evaluate(stage.transform ?? ".", over: content.bytes, in: scope)
+        return try await evaluate(
+            stage.transform ?? ".", over: try await world.transformer.json(of: content.bytes, in: stage.format),
+            in: scope)
     }
 
     /// The one JSON text that a program makes.
