@@ -109,6 +109,7 @@ extension DefinitionReader {
             return value("url", in: section, .url).map { url in
                 checkPlaces(of: url.url, kind, in: section, among: names)
                 let source = request(for: url, headers, in: section)
+                checkPlaces(of: source, in: section, among: names)
                 if source.headers.contains(where: { $0.credential != nil }), !source.mayCarryCredentials {
                     error(
                         kind.value.location, section.path("url"),
@@ -124,6 +125,9 @@ extension DefinitionReader {
         case "pipeline":
             return upstream(in: section)
         default:
+            if case .sequence(let nodes)? = section["exec"]?.value.content {
+                checkPlaces(ofArguments: Array(nodes.dropFirst()), section.path("exec"), among: names)
+            }
             return command(in: section).map { .command($0) }
         }
     }
