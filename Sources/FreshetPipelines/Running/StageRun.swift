@@ -214,9 +214,9 @@ struct StageRun: Sendable {
         of content: FetchedContent, by stage: StageDefinition, in scope: StageScope
     ) async throws(FetchError) -> [UInt8] {
         let rules = definition.check
-        if let refusal = rules.refusal(ofType: content.mediaType) ?? rules.refusal(ofAnswer: content.bytes.count) {
-            throw .failed(refusal)
-        }
+        // A file and a program state no type.
+        if case .http = stage.source, let refusal = rules.refusal(ofType: content.mediaType) { throw .failed(refusal) }
+        if let refusal = rules.refusal(ofAnswer: content.bytes.count) { throw .failed(refusal) }
         return try await evaluate(
             stage.transform ?? ".", over: try await world.transformer.json(of: content.bytes, in: stage.format),
             in: scope)
