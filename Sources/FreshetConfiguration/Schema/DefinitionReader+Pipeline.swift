@@ -106,6 +106,13 @@ extension DefinitionReader {
         }
         switch kind.key {
         case "url":
+            if isURLFromData(in: section, among: names) {
+                return value("url", in: section, .line).map { url in
+                    let source = request(for: (url, ""), headers, in: section)
+                    checkPlaces(of: source, in: section, among: names)
+                    return .http(source)
+                }
+            }
             return value("url", in: section, .url).map { url in
                 checkPlaces(of: url.url, kind, in: section, among: names)
                 let source = request(for: url, headers, in: section)

@@ -93,7 +93,8 @@ package enum KeyCatalogue {
             "total", "past-end",
         ],
         .each: [
-            "as", "key", "concurrency", "on-error", "url", "file", "exec", "pipeline", "headers", "credential",
+            "as", "key", "concurrency", "on-error", "same-origin", "url", "file", "exec", "pipeline", "headers",
+            "credential",
             "method", "body", "content-type", "unix-socket", "client-certificate", "client-key",
             "certificate-authority", "format", "pages", "transform", "each",
         ],

@@ -67,7 +67,8 @@ package enum SourceDefinition: Hashable, Sendable {
     /// this machine.
     package var needsNetworkByDefault: Bool {
         switch self {
-        case .http(let source): !source.isLocal
+        // Where data leads to is not known before; who has that data says whether it is elsewhere.
+        case .http(let source): !source.isLocal && source.placeOfURL == nil
         case .command, .file, .copy: false
         case .joined(let sources): sources.contains { $0.stage.all.contains(where: \.source.needsNetworkByDefault) }
         }

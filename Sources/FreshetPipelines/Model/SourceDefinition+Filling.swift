@@ -45,6 +45,10 @@ extension SourceDefinition {
         // Without a place nothing has to be taken apart.
         guard url.utf8.contains(UInt8(ascii: "{")) else { return url }
         do throws(URLTemplate.Fault) {
+            if let place = URLTemplate.whole(url) {
+                guard let text = value(place) else { throw .missing(place) }
+                return text
+            }
             return try URLTemplate(url).url(value)
         } catch {
             throw .url(error)

@@ -4,7 +4,7 @@ extension SourceDefinition {
     package var places: [URLTemplate.Place] {
         switch self {
         case .http(let source):
-            var places = (try? URLTemplate(source.url))?.places ?? []
+            var places = source.placeOfURL.map { [$0] } ?? (try? URLTemplate(source.url))?.places ?? []
             for header in source.headers {
                 if case .text(let value) = header.value { places += TextTemplate.places(in: value, as: .header) }
             }

@@ -70,6 +70,8 @@ package struct EachDefinition: Hashable, Sendable {
     /// How many branches run at once, at least one.
     package var concurrency: Int
     package var onError: OnError
+    /// URLs that come from the items themselves lead to the origin of the list's own URL only.
+    package var sameOrigin: Bool
     /// What each branch does.
     package var stage: StageDefinition {
         get {
@@ -100,8 +102,9 @@ package struct EachDefinition: Hashable, Sendable {
 
     package init(
         as name: String, key: String = EachDefinition.defaultKey, concurrency: Int = EachDefinition.defaultConcurrency,
-        onError: OnError = .previous, _ stage: StageDefinition
+        onError: OnError = .previous, sameOrigin: Bool = true, _ stage: StageDefinition
     ) {
+        self.sameOrigin = sameOrigin
         self.name = name
         self.key = key
         self.concurrency = concurrency

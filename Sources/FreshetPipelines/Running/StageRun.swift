@@ -62,7 +62,9 @@ struct StageRun: Sendable {
         }
         guard let each = stage.each else { return value }
         let items = try await each.items(of: value.json, by: world.transformer, with: scope.variables)
-        value.json = try await branches(items, of: each, in: scope)
+        var inner = scope
+        if case .http(let list) = try filled(stage.source, in: scope) { inner.list = list } else { inner.list = nil }
+        value.json = try await branches(items, of: each, in: inner)
         return value
     }
 
@@ -179,7 +181,13 @@ struct StageRun: Sendable {
             throw .failed(RunFailure(.content, "the item has no text or number at '\(place)'"))
         }
         do throws(RunFailure) {
-            return try source.filled { scope.places[$0] ?? parameters.value($0) }
+            let filled = try source.filled { scope.places[$0] ?? parameters.value($0) }
+            guard case .http(let template) = source, let place = template.placeOfURL, case .http(let request) = filled
+            else { return filled }
+            return .http(
+                try request.following(
+                    request.url, at: place, from: scope.list, sameOrigin: scope.sameOrigin,
+                    resolve: world.fetcher.resolve))
         } catch {
             throw .failed(error)
         }
