@@ -145,9 +145,15 @@ private struct DryRunSession: Sendable {
         }
     }
 
+    /// Where the daemon whose configuration it is keeps its copies: without other directories of configuration that is the
+    /// system's, whoever asks.
     private func cacheDirectory() throws(ServiceDirectoriesError) -> String {
         if let directory = options.cacheDirectory { return directory }
-        return try ServiceDirectories(name: "freshet", environment: options.environment, userID: geteuid()).cache
+        let isSystems =
+            options.configurationDirectories.isEmpty && options.environment["CONFIGURATION_DIRECTORY"] == nil
+        return try ServiceDirectories(
+            name: "freshet", environment: options.environment, userID: isSystems ? 0 : geteuid()
+        ).cache
     }
 
     // MARK: What came of it

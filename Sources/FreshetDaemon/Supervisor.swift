@@ -158,6 +158,7 @@ actor Supervisor {
         let unknown = options.onceNames.filter { !known.contains($0) }
         guard unknown.isEmpty else {
             log.say(.cannotStart, [.error: .string(UnknownPipelines.sentence(unknown, among: known))])
+            inherited?.turnAway()
             return .usage
         }
         (configuration, surroundings) = await checkingSurroundings(of: wanted(loaded))
