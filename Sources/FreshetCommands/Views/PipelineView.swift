@@ -6,6 +6,8 @@ struct PipelineView {
     let pipeline: PipelineStatus
     let times: Times
     let palette: Palette
+    /// Whether how far a run is may be drawn.
+    var hasBars = false
 
     // MARK: Block
 
@@ -44,6 +46,7 @@ struct PipelineView {
             add("Branches", "\(branches.failed) of \(branches.total) fail", .bad)
             for branch in branches.failing { lines.append(String(repeating: " ", count: 11) + self.text(of: branch)) }
         }
+        if let more = pipeline.more { add("More", Self.places(more)) }
         if let failure = pipeline.failure, pipeline.branches == nil || pipeline.state == .failed {
             add("Error", failure.message, .bad)
             add("Since", "\(times.both(failure.since)), \(Count.text(failure.attempts, "attempt"))")
@@ -57,6 +60,16 @@ struct PipelineView {
         return DisplayText.harmless(
             "\(path): \(branch.message), \(Count.text(branch.attempts, "attempt")), first \(times.relative(branch.since))"
         )
+    }
+
+    /// Where further pages can be loaded: the keys, as `load-more` takes them, and how many pages there are.
+    static func places(_ more: MorePages) -> String {
+        let shown = more.places.map { place in
+            let pages = "after \(Count.text(place.pages, "page"))"
+            return place.path.isEmpty ? pages : "\(place.path.joined(separator: " ")) (\(pages))"
+        }
+        let others = more.total - Int64(shown.count)
+        return shown.joined(separator: ", ") + (others > 0 ? " and \(others) others" : "")
     }
 
     private var title: String {
@@ -83,11 +96,8 @@ struct PipelineView {
         if let until = pipeline.waitingUntil { text += ", \(times.relative(until))" }
         // Of the network it has a line of its own.
         if let detail = pipeline.waitingDetail, detail != pipeline.path { text += ": \(detail)" }
-        if let pages = pipeline.loadedPages { text += ", \(Count.text(pages, "page"))" }
-        if let known = pipeline.knownBranches, let ended = pipeline.endedBranches {
-            text += ", \(ended) of \(known) branches"
-        }
-        if let bytes = pipeline.loadedBytes { text += ", \(SizeText.bytes(bytes)) so far" }
+        if hasBars, let bar = ProgressView.bar(pipeline) { text += " \(bar)" }
+        if let amounts = ProgressView.amounts(pipeline) { text += ", \(amounts)" }
         if let freshness = pipeline.freshness { text += " (\(freshness.rawValue))" }
         return text
     }

@@ -168,6 +168,31 @@ package struct BranchesStatus: Codable, Hashable, Sendable {
     }
 }
 
+/// Where further pages of a pipeline can be loaded.
+package struct MorePages: Codable, Hashable, Sendable {
+    package struct Place: Codable, Hashable, Sendable {
+        /// The keys that lead to the branch; none: the pipeline's own pages.
+        package var path: [String]
+        /// How many pages are in the copy.
+        package var pages: Int64
+
+        package init(path: [String], pages: Int64) {
+            self.path = path
+            self.pages = pages
+        }
+    }
+
+    /// At how many places.
+    package var total: Int64
+    /// The first of them.
+    package var places: [Place]
+
+    package init(total: Int64, places: [Place]) {
+        self.total = total
+        self.places = places
+    }
+}
+
 /// A branch that fails.
 package struct BranchFailureStatus: Codable, Hashable, Sendable {
     /// The keys that lead to it.
@@ -212,6 +237,8 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
     package var waitingDetail: String?
     /// Bytes of the run under way so far.
     package var loadedBytes: Int64?
+    /// How many there will be; nil: nobody knows.
+    package var totalBytes: Int64?
     /// Pages of the run under way so far; nil if it has none.
     package var loadedPages: Int64?
     /// Branches of the run under way that have ended, and those known so far; nil: it has none.
@@ -233,6 +260,8 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
     package var budget: BudgetStatus?
     /// Nil unless branches fail.
     package var branches: BranchesStatus?
+    /// Nil: nothing more can be loaded anywhere.
+    package var more: MorePages?
     package var needsNetwork: Bool
     /// How the network leads to the source, or why it does not.
     package var path: String?
@@ -242,12 +271,13 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
     package init(
         name: String, description: String? = nil, source: String, state: PipelineState,
         waitingFor: WaitingReason? = nil, waitingUntil: Int64? = nil, waitingDetail: String? = nil,
-        loadedBytes: Int64? = nil, loadedPages: Int64? = nil, endedBranches: Int64? = nil, knownBranches: Int64? = nil,
+        loadedBytes: Int64? = nil, totalBytes: Int64? = nil, loadedPages: Int64? = nil, endedBranches: Int64? = nil,
+        knownBranches: Int64? = nil,
         freshness: Freshness? = nil, generation: GenerationStatus? = nil, lastCheck: Int64? = nil,
         originExpires: Int64? = nil, expires: Int64? = nil,
         lastRun: RunStatus? = nil, lastCauses: [CauseStatus] = [], nextRun: NextRun? = nil,
         failure: FailureStatus? = nil, budget: BudgetStatus? = nil, branches: BranchesStatus? = nil,
-        needsNetwork: Bool = false, path: String? = nil, parameters: [ParameterStatus]? = nil
+        more: MorePages? = nil, needsNetwork: Bool = false, path: String? = nil, parameters: [ParameterStatus]? = nil
     ) {
         self.name = name
         self.description = description
@@ -257,6 +287,7 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
         self.waitingUntil = waitingUntil
         self.waitingDetail = waitingDetail
         self.loadedBytes = loadedBytes
+        self.totalBytes = totalBytes
         self.loadedPages = loadedPages
         self.endedBranches = endedBranches
         self.knownBranches = knownBranches
@@ -271,6 +302,7 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
         self.failure = failure
         self.budget = budget
         self.branches = branches
+        self.more = more
         self.needsNetwork = needsNetwork
         self.path = path
         self.parameters = parameters

@@ -37,7 +37,7 @@ extension HTTPClient {
         if piece.isFirst {
             await kept?.discard()
             kept = nil
-            kept = try await exchange.keeper?.begin(expecting: exchange.announced)
+            kept = try await exchange.keeper?.begin(expecting: exchange.expected)
         }
         try await kept?.append(piece.bytes)
     }

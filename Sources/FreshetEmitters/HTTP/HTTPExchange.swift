@@ -53,6 +53,7 @@ final class HTTPExchange {
     private let fields: [String]
     private let proof: ClientProof?
     private let progress: @Sendable (UInt64) -> Void
+    private let announced: @Sendable (UInt64) -> Void
     /// Told of each hop that begins.
     let asked: @Sendable () -> Void
     private let refusal: (@Sendable (String?) -> RunFailure?)?
@@ -71,7 +72,7 @@ final class HTTPExchange {
     /// What of the body is not written away.
     var spool: BodySpool
     /// The body's length, if its origin says it.
-    private(set) var announced: UInt64?
+    private(set) var expected: UInt64?
     private var ignored = 0
     private var hasBodyBegun = false
     private var takesBody = false
@@ -96,6 +97,7 @@ final class HTTPExchange {
         self.proof = proof
         maxBytes = request.maxBytes
         progress = request.progress
+        announced = request.announced
         asked = request.asked
         refusal = request.refusal
         keeper = request.keeper
@@ -235,7 +237,7 @@ final class HTTPExchange {
             partial = nil
             spool.restart()
         }
-        announced = nil
+        expected = nil
         if let refusal, let fault = faultOfType(refusal) {
             stop = .refused(fault)
             return
@@ -247,7 +249,8 @@ final class HTTPExchange {
                 stop = .tooLarge(announced: length)
                 return
             }
-            announced = length
+            expected = length
+            if resumptions == 0 { announced(length) }
         }
         spool.reserve(Int(min(length, maxBytes, Self.reserveLimit)))
     }

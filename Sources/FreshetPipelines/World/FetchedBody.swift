@@ -11,6 +11,14 @@ package enum FetchedBody: Sendable {
         }
     }
 
+    /// Nil: it is kept aside.
+    package var bytes: [UInt8]? {
+        switch self {
+        case .bytes(let bytes): bytes
+        case .kept: nil
+        }
+    }
+
     /// It is not wanted after all. Of one that was committed nothing is taken away.
     package func discard() async {
         if case .kept(let kept) = self { await kept.pending.discard() }

@@ -24,6 +24,8 @@ package struct FetchRequest: Sendable {
     package var epoch: UInt64
     /// Bytes of the body received so far; called often, on the emitter's thread, and must not block.
     package var progress: @Sendable (UInt64) -> Void
+    /// Told once how many bytes the body has, if its source says so; on the emitter's thread, and must not block.
+    package var announced: @Sendable (UInt64) -> Void
     /// Told of each request that is made on behalf of it, redirects included; on the emitter's thread, and must not
     /// block.
     package var asked: @Sendable () -> Void
@@ -35,6 +37,7 @@ package struct FetchRequest: Sendable {
     package init(
         source: SourceDefinition, validators: Validators? = nil, maxBytes: UInt64 = CheckRules.defaultMaxBytes,
         epoch: UInt64 = 0, progress: @escaping @Sendable (UInt64) -> Void = { _ in },
+        announced: @escaping @Sendable (UInt64) -> Void = { _ in },
         asked: @escaping @Sendable () -> Void = {}, refusal: (@Sendable (String?) -> RunFailure?)? = nil,
         keeper: (any BodyKeeping)? = nil
     ) {
@@ -45,6 +48,7 @@ package struct FetchRequest: Sendable {
         self.maxBytes = maxBytes
         self.epoch = epoch
         self.progress = progress
+        self.announced = announced
         self.asked = asked
     }
 }
@@ -171,12 +175,15 @@ package struct RememberedState: Hashable, Sendable {
     package var requests: [SpentRequests]
     /// What is set of its parameters, by their names.
     package var parameters: [String: String]
+    /// Its sets of pages that may be continued.
+    package var pages: [StoredPagesState]
     /// The checks were of another configuration: they say how old the copy is, and nothing of what is configured now.
     package var isOfAnother = false
 
     package init(
         generation: OfferedGeneration? = nil, lastCheck: Int64? = nil, expires: Int64? = nil, retryAfter: Int64? = nil,
-        lastRun: UInt64 = 0, binding: String? = nil, requests: [SpentRequests] = [], parameters: [String: String] = [:]
+        lastRun: UInt64 = 0, binding: String? = nil, requests: [SpentRequests] = [], parameters: [String: String] = [:],
+        pages: [StoredPagesState] = []
     ) {
         self.generation = generation
         self.lastCheck = lastCheck
@@ -186,6 +193,7 @@ package struct RememberedState: Hashable, Sendable {
         self.binding = binding
         self.requests = requests
         self.parameters = parameters
+        self.pages = pages
     }
 }
 
@@ -214,10 +222,15 @@ package struct Snapshot: Sendable {
     /// When it stops being fresh by its origin's word: wall-clock microseconds since 1970; nil: not known, or not asked
     /// for.
     package var expires: Int64?
+    /// All of the source was asked for. Else it is a check of nothing: when the last one was, and what the origin asked
+    /// for then, stays.
+    package var isCheck: Bool
 
     package init(
-        _ body: FetchedBody, validators: Validators, binding: String, truncated: Bool = false, expires: Int64? = nil
+        _ body: FetchedBody, validators: Validators, binding: String, truncated: Bool = false, expires: Int64? = nil,
+        isCheck: Bool = true
     ) {
+        self.isCheck = isCheck
         self.body = body
         self.validators = validators
         self.binding = binding
