@@ -10,6 +10,15 @@ struct RunBody: Sendable {
     let progress: RunProgress
     /// For what is left to chance.
     let seed: UInt64
+    /// One further page is asked for, instead of everything.
+    var more: More?
+
+    struct More: Hashable, Sendable {
+        /// Where.
+        var place: [String]
+        /// The copy as it is lacks something.
+        var isTruncated: Bool
+    }
 
     /// A check that succeeded.
     struct Success: Hashable, Sendable {
@@ -17,6 +26,8 @@ struct RunBody: Sendable {
         /// What readers see now; nil: what they saw before.
         var generation: OfferedGeneration?
         var expiry: DataExpiry?
+        /// Its sets of pages that may be continued.
+        var pages: [PagesState] = []
     }
 
     /// Runs until it has an outcome. A commit that has begun is not cancelled.
@@ -31,20 +42,30 @@ struct RunBody: Sendable {
     /// The snapshot is put together from the answers to many requests. Each of them is conditional by itself; what they
     /// come to is compared when it is committed.
     private func runOnTree() async throws(FetchError) -> Success {
-        let stages = StageRun(definition, world, parameters, epoch: epoch, progress: progress, seed: seed)
+        let stages = stages
         let bytes = try await acceptable(try await stages.value())
-        let success = try await commit(bytes, Validators())
+        return try await commit(bytes, of: stages)
+    }
+
+    private var stages: StageRun {
+        StageRun(
+            definition, world, parameters, epoch: epoch, progress: progress, seed: seed, place: more?.place)
+    }
+
+    private func commit(_ bytes: [UInt8], of stages: StageRun) async throws(FetchError) -> Success {
+        var success = try await commit(bytes, Validators())
         // Only what became a copy: a run that was refused asks for everything again.
         await stages.parts.close()
+        success.pages = stages.parts.pages
         return success
     }
 
     /// The snapshot is made of a set of pages. It has no validators as a whole: all of it is asked for, and compared when
     /// it is committed.
     private func runOnPages(_ pages: PagesDefinition, of source: HTTPSource) async throws(FetchError) -> Success {
-        let stages = StageRun(definition, world, parameters, epoch: epoch, progress: progress, seed: seed)
-        let set = try await stages.loadPages(pages, of: source, seed: seed)
-        return try await commit(try await acceptable(set.items), Validators())
+        let stages = stages
+        let bytes = try await acceptable(try await stages.items(of: pages, source))
+        return pages.loadsOnDemand ? try await commit(bytes, of: stages) : try await commit(bytes, Validators())
     }
 
     /// The snapshot is made of one answer. If that is still the one before, nothing is made.
@@ -78,7 +99,7 @@ struct RunBody: Sendable {
         if Task.isCancelled { throw .cancelled }
         let snapshot = Snapshot(
             bytes: bytes, validators: validators, binding: definition.validatorBinding(with: parameters),
-            truncated: progress.isTruncated, expires: expiry?.wall)
+            truncated: progress.isTruncated || more?.isTruncated == true, expires: expiry?.wall, isCheck: more == nil)
         do {
             switch try await world.store.commit(snapshot, of: definition) {
             case .changed(let generation): return Success(changed: true, generation: generation, expiry: expiry)

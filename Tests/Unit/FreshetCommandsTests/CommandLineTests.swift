@@ -9,7 +9,8 @@ import Testing
         let numbers = Dictionary(uniqueKeysWithValues: CommandStatus.allCases.map { ($0, $0.rawValue) })
         #expect(
             numbers == [
-                .success: 0, .failure: 1, .usage: 64, .notRunning: 69, .tryLater: 75, .notPermitted: 77,
+                .success: 0, .failure: 1, .usage: 64, .nothingMore: 66, .notRunning: 69, .tryLater: 75,
+                .notPermitted: 77,
                 .configuration: 78,
             ])
     }
