@@ -67,6 +67,7 @@ import Testing
             rows.joined(separator: "\n") == """
                 \u{20} status                  Show what pipelines do and offer.
                 \u{20} list (default)          List the pipelines, one a line.
+                \u{20} show                    Show properties as NAME=VALUE lines, for scripts.
                 \u{20} refresh                 Run pipelines now.
                 \u{20} load-more               Load a further page.
                 \u{20} set                     Set parameters of a pipeline, or show them.
