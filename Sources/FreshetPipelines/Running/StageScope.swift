@@ -6,6 +6,8 @@ struct StageScope: Sendable {
     var variables: [JQVariable] = []
     /// What fills the places of its URL. An item's place without a value has none here.
     var places: [URLTemplate.Place: String] = [:]
+    /// That of the innermost joined stage around it.
+    var reading: Reading?
 
     /// Another number for each branch, the same in each run of one seed.
     func seed(from seed: UInt64) -> UInt64 {
