@@ -54,7 +54,7 @@ extension LocalCache {
         try transaction { (index) throws(SQLiteError) in
             if row != offer.generation { try index.put(row, of: id) }
             try index.put(validators, for: row.content.digest, of: id)
-            try index.recordSuccess(of: id, at: now, expires: expires)
+            if candidate.isCheck { try index.recordSuccess(of: id, at: now, expires: expires) }
         }
         return row.generation(path: layout.reader(offer.file))
     }
@@ -125,7 +125,7 @@ extension LocalCache {
             let surplus = try transaction { (index) throws(SQLiteError) in
                 try index.put(generation, of: pipeline.id)
                 try index.setCurrent(content, of: pipeline.id)
-                try index.recordSuccess(of: pipeline.id, at: now, expires: expires)
+                if candidate.isCheck { try index.recordSuccess(of: pipeline.id, at: now, expires: expires) }
                 return try index.forgetGenerations(of: pipeline.id, keep: destination.keep, current: content.number)
             }
             state.isSuspect = false

@@ -9,6 +9,11 @@ struct StageScope: Sendable {
     /// That of the innermost joined stage around it.
     var reading: Reading?
 
+    /// The request for the list of which this is a branch; nil: it came from no origin.
+    var list: HTTPSource?
+    /// URLs that its item names lead to that request's origin only.
+    var sameOrigin = true
+
     /// Another number for each branch, the same in each run of one seed.
     func seed(from seed: UInt64) -> UInt64 {
         path.joined(separator: "/").utf8.reduce(seed) { Jitter.mix($0 ^ UInt64($1)) }
@@ -18,6 +23,7 @@ struct StageScope: Sendable {
     func entering(_ item: BranchItem, of each: EachDefinition) -> StageScope {
         var scope = self
         scope.path.append(item.key)
+        scope.sameOrigin = each.sameOrigin
         scope.variables.append(JQVariable(each.name, json: item.json))
         // An inner fan-out of the same name hides the outer one.
         scope.places = scope.places.filter { $0.key.name != each.name }
