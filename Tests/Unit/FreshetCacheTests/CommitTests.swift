@@ -58,12 +58,14 @@ struct CommitTests {
         let fixture = try CacheFixture()
         #expect(try fixture.commit("one", truncated: true).generation.truncated)
         #expect(try fixture.cache.current("jwks")?.truncated == true)
+        #expect(try fixture.cache.memories(key: "k")["jwks"]?.current?.truncated == true)
         guard case .unchanged(let generation) = try fixture.commit("one") else {
             Issue.record("it changed")
             return
         }
         #expect(!generation.truncated)
         #expect(try fixture.cache.current("jwks")?.truncated == false)
+        #expect(try fixture.cache.memories(key: "k")["jwks"]?.current?.truncated == false)
         #expect(try fixture.commit("two", truncated: true).generation.truncated)
         #expect(try !fixture.commit("three").generation.truncated)
     }
