@@ -68,6 +68,7 @@ import Testing
                 \u{20} status                  Show what pipelines do and offer.
                 \u{20} list (default)          List the pipelines, one a line.
                 \u{20} refresh                 Run pipelines now.
+                \u{20} load-more               Load a further page.
                 \u{20} set                     Set parameters of a pipeline, or show them.
                 \u{20} unset                   Set parameters of a pipeline back to their defaults.
                 \u{20} get                     Print the content of a pipeline's current copy.
