@@ -69,6 +69,7 @@ extension BindingNumber {
     mutating func add(_ stage: StageDefinition) {
         add(stage.source)
         if let pages = stage.pages { add("pages:\(pages.summary)") }
+        if stage.format != .json { add("format:\(stage.format)") }
         if let transform = stage.transform { add("of:\(transform)") }
         guard let each = stage.each else { return }
         add("each:\(each.name) \(each.onError)")

@@ -139,19 +139,28 @@ struct RunBody: Sendable {
         if let refusal = rules.refusal(ofType: content.mediaType) ?? rules.refusal(ofAnswer: content.bytes.count) {
             throw .failed(refusal)
         }
-        return try await acceptable(content.bytes)
+        // Without a program nobody reads it, and it stays as it is.
+        let isRead = definition.transform != nil
+        return try await acceptable(
+            isRead ? try await world.transformer.json(of: content.bytes, in: definition.stage.format) : content.bytes)
     }
 
     /// The snapshot that the data becomes, if it is acceptable.
     private func acceptable(_ data: [UInt8]) async throws(FetchError) -> [UInt8] {
         let rules = definition.check
         var bytes = data
-        if let program = definition.transform {
-            bytes = try await world.transformer.transform(bytes, by: program)
+        // What was put together is JSON, whatever it is to become.
+        let isJSON = !definition.stage.isSingle || definition.stage.pages != nil
+        let format = definition.cache.format
+        if let program = definition.transform ?? (isJSON && format == .text ? "." : nil) {
+            bytes = try await world.transformer.content(of: bytes, by: program, in: format)
         }
         if let refusal = rules.refusal(ofSnapshot: bytes.count) { throw .failed(refusal) }
-        if let predicate = rules.jq, try await !world.transformer.holds(predicate, for: bytes) {
-            throw .failed(RunFailure(.content, "the snapshot does not satisfy check.jq (\(predicate))"))
+        if let predicate = rules.jq {
+            let json = try await world.transformer.json(of: bytes, in: format)
+            if try await !world.transformer.holds(predicate, for: json) {
+                throw .failed(RunFailure(.content, "the snapshot does not satisfy check.jq (\(predicate))"))
+            }
         }
         return bytes
     }

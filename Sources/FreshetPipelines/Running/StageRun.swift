@@ -69,7 +69,9 @@ struct StageRun: Sendable {
         }
         guard let each = stage.each else { return value }
         let items = try await each.items(of: value.json, by: world.transformer, with: scope.variables)
-        value.json = try await branches(items, of: each, in: scope)
+        var inner = scope
+        if case .http(let list) = try filled(stage.source, in: scope) { inner.list = list } else { inner.list = nil }
+        value.json = try await branches(items, of: each, in: inner)
         return value
     }
 
@@ -254,7 +256,13 @@ struct StageRun: Sendable {
             throw .failed(RunFailure(.content, "the item has no text or number at '\(place)'"))
         }
         do throws(RunFailure) {
-            return try source.filled { scope.places[$0] ?? parameters.value($0) }
+            let filled = try source.filled { scope.places[$0] ?? parameters.value($0) }
+            guard case .http(let template) = source, let place = template.placeOfURL, case .http(let request) = filled
+            else { return filled }
+            return .http(
+                try request.following(
+                    request.url, at: place, from: scope.list, sameOrigin: scope.sameOrigin,
+                    resolve: world.fetcher.resolve))
         } catch {
             throw .failed(error)
         }
@@ -265,6 +273,7 @@ struct StageRun: Sendable {
         binding.add(source)
         binding.add(stage.pages?.summary ?? "")
         binding.add(stage.transform ?? "")
+        if stage.format != .json { binding.add("format:\(stage.format)") }
         binding.add(definition.check.types.joined(separator: " "))
         for variable in scope.variables {
             binding.add(variable.name)
@@ -289,10 +298,12 @@ struct StageRun: Sendable {
         of content: FetchedContent, by stage: StageDefinition, in scope: StageScope
     ) async throws(FetchError) -> [UInt8] {
         let rules = definition.check
-        if let refusal = rules.refusal(ofType: content.mediaType) ?? rules.refusal(ofAnswer: content.bytes.count) {
-            throw .failed(refusal)
-        }
-        return try await evaluate(stage.transform ?? ".", over: content.bytes, in: scope)
+        // A file and a program state no type.
+        if case .http = stage.source, let refusal = rules.refusal(ofType: content.mediaType) { throw .failed(refusal) }
+        if let refusal = rules.refusal(ofAnswer: content.bytes.count) { throw .failed(refusal) }
+        return try await evaluate(
+            stage.transform ?? ".", over: try await world.transformer.json(of: content.bytes, in: stage.format),
+            in: scope)
     }
 
     /// The one JSON text that a program makes.

@@ -74,6 +74,8 @@ private struct ScriptedProgram: Transforming {
         input.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map(Array.init)
     }
 
+    func json(ofText text: [UInt8]) async throws(FetchError) -> [UInt8] { text }
+
     func holds(_ predicate: String, for input: [UInt8]) async throws(FetchError) -> Bool { true }
 }
 
