@@ -83,7 +83,7 @@ extension CacheIndex {
 
     /// Everything that a pipeline starts with; the rows of ``generation(_:)``, then the others'.
     private static let memoryQuery = """
-        SELECT g.number, g.digest, g.size, g.committed_at, g.run, g.inode, g.modified, g.changed,
+        SELECT g.number, g.digest, g.size, g.committed_at, g.run, g.inode, g.modified, g.changed, g.truncated,
             p.id, p.name, p.file, p.current, p.last_number, p.last_attempt, p.last_success, p.retry_after,
             (SELECT max(r.number) FROM runs r WHERE r.pipeline = p.id), s.value, p.expires
         FROM pipelines p
@@ -102,8 +102,8 @@ extension CacheIndex {
 
     private static func memory(_ row: borrowing SQLiteRow) -> IndexedMemory {
         let pipeline = IndexedPipeline(
-            id: row.integer(8), name: row.text(9), file: row.optionalText(10), current: row.optionalInteger(11),
-            lastNumber: row.integer(12))
+            id: row.integer(9), name: row.text(10), file: row.optionalText(11), current: row.optionalInteger(12),
+            lastNumber: row.integer(13))
         // Without a generation all of its columns are NULL, and so its digest is none.
         let generation = pipeline.current == nil ? nil : Self.generation(row)
         let offer: IndexedOffer? =
@@ -113,11 +113,11 @@ extension CacheIndex {
         return IndexedMemory(
             pipeline: pipeline, offer: offer,
             attempts: RefreshState(
-                lastAttempt: row.optionalInteger(13).map(WallTime.init(nanoseconds:)),
-                lastSuccess: row.optionalInteger(14).map(WallTime.init(nanoseconds:)),
-                retryAfter: row.optionalInteger(15).map(WallTime.init(nanoseconds:)),
-                expires: row.optionalInteger(18).map(WallTime.init(nanoseconds:))),
-            lastRun: row.optionalInteger(16) ?? 0, value: row.optionalBlob(17))
+                lastAttempt: row.optionalInteger(14).map(WallTime.init(nanoseconds:)),
+                lastSuccess: row.optionalInteger(15).map(WallTime.init(nanoseconds:)),
+                retryAfter: row.optionalInteger(16).map(WallTime.init(nanoseconds:)),
+                expires: row.optionalInteger(19).map(WallTime.init(nanoseconds:))),
+            lastRun: row.optionalInteger(17) ?? 0, value: row.optionalBlob(18))
     }
 
     mutating func put(_ run: RunRecord, of pipeline: Int64) throws(SQLiteError) {
