@@ -199,7 +199,8 @@ extension StoredPages {
     init(_ pages: PartPages) {
         // One that cannot be read is none: nothing more can be loaded before the next check.
         self.init(
-            items: pages.items, count: Int(clamping: pages.count), next: pages.next.flatMap { PageBookmark($0) })
+            items: pages.items, count: Int(clamping: pages.count), next: pages.next.flatMap { PageBookmark($0) },
+            token: pages.token)
     }
 }
 
@@ -215,7 +216,7 @@ extension SnapshotPart {
             binding: part.binding, entityTag: part.validators.entityTag, lastModified: part.validators.lastModified,
             value: part.value,
             pages: part.pages.map {
-                PartPages(items: $0.items, count: Int64($0.count), next: $0.next?.description)
+                PartPages(items: $0.items, count: Int64($0.count), next: $0.next?.description, token: $0.token)
             })
     }
 }

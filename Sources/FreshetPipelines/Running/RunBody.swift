@@ -64,8 +64,7 @@ struct RunBody: Sendable {
     /// it is committed.
     private func runOnPages(_ pages: PagesDefinition, of source: HTTPSource) async throws(FetchError) -> Success {
         let stages = stages
-        let bytes = try await acceptable(try await stages.items(of: pages, source))
-        return pages.loadsOnDemand ? try await commit(bytes, of: stages) : try await commit(bytes, Validators())
+        return try await commit(try await acceptable(try await stages.items(of: pages, source)), of: stages)
     }
 
     /// The snapshot is made of one answer. If that is still the one before, nothing is made.

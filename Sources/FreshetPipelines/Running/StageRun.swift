@@ -165,7 +165,9 @@ struct StageRun: Sendable {
             let source = try filled(stage.source, in: scope)
             let binding = binding(of: stage, asking: source, in: scope)
             if let pages = stage.pages, case .http(let source) = source {
-                let set = try await loadPages(pages, of: source, with: scope.variables, seed: scope.seed(from: seed))
+                let set = try await loadPages(
+                    pages, of: source, with: scope.variables, after: synchronized(before, binding),
+                    seed: scope.seed(from: seed))
                 return Value(json: try await put(set, of: pages, stage, binding, in: scope))
             }
             let known = before.flatMap { $0.binding == binding ? $0 : nil }
@@ -237,9 +239,16 @@ struct StageRun: Sendable {
     }
 
     private func kept(_ set: PageSet, of pages: PagesDefinition) throws(FetchError) -> StoredPages? {
-        guard pages.loadsOnDemand else { return nil }
+        guard pages.keepsItems else { return nil }
         try keptItems.take(set.items.count)
-        return StoredPages(items: set.items, count: set.pages, next: set.next)
+        return StoredPages(items: set.items, count: set.pages, next: set.next, token: set.token)
+    }
+
+    /// What a check goes on from that asks for changes alone; nil: it asks for everything.
+    private func synchronized(_ part: StoredPart?, _ binding: String) -> StoredPages? {
+        guard let part, part.binding == binding, var pages = part.pages, pages.token != nil else { return nil }
+        pages.next = nil
+        return pages
     }
 
     /// The items of the pipeline's own pages, where its stage is nothing else.
@@ -259,7 +268,10 @@ struct StageRun: Sendable {
             if let before {
                 try await continued(before, pages, of: .http(source), binding, in: scope)
             } else {
-                try await loadPages(pages, of: source, seed: seed)
+                try await loadPages(
+                    pages, of: source,
+                    after: pages.sync == nil ? nil : synchronized(await parts.part(at: scope.path), binding), seed: seed
+                )
             }
         if let kept = try kept(set, of: pages) {
             // The items are the value.
