@@ -46,8 +46,7 @@ struct CacheStore: SnapshotStore {
         try await workers.run("commit") { [self] () throws(RunFailure) in
             let destination = try CacheDestination(definition)
             do throws(CacheError) {
-                let pending = try cache.begin(destination)
-                try pending.write(snapshot.bytes)
+                let pending = try pending(snapshot.body, for: destination)
                 let outcome = try pending.commit(
                     validators: [Validators(snapshot.validators, binding: snapshot.binding)].compactMap(\.self),
                     truncated: snapshot.truncated, isCheck: snapshot.isCheck, at: WallTime(microseconds: WallClock.now),
@@ -61,8 +60,24 @@ struct CacheStore: SnapshotStore {
                 case .unchanged(let generation), .restored(let generation): .unchanged(OfferedGeneration(generation))
                 }
             } catch {
-                throw RunFailure(.local, error.description)
+                throw RunFailure(error)
             }
+        }
+    }
+
+    /// The candidate with a snapshot's body.
+    private func pending(
+        _ body: FetchedBody, for destination: CacheDestination
+    ) throws(CacheError) -> PendingGeneration {
+        switch body {
+        case .bytes(let bytes):
+            let pending = try cache.begin(destination)
+            try pending.write(bytes)
+            return pending
+        case .kept(let kept):
+            // Another store's is none of this cache.
+            guard let own = kept.pending as? CacheBody else { throw .finished }
+            return own.generation
         }
     }
 

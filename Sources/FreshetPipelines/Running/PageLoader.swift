@@ -194,7 +194,7 @@ struct PageLoader: Sendable {
         let program = PageProgram(pages)
         let outputs: [[UInt8]]
         do throws(FetchError) {
-            outputs = try await world.transformer.values(of: content.bytes, by: program.text, variables: variables)
+            outputs = try await world.transformer.values(of: try content.bytes, by: program.text, variables: variables)
         } catch {
             throw error.naming(page: request.page)
         }

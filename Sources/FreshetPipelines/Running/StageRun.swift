@@ -335,9 +335,9 @@ struct StageRun: Sendable {
         let rules = definition.check
         // A file and a program state no type.
         if case .http = stage.source, let refusal = rules.refusal(ofType: content.mediaType) { throw .failed(refusal) }
-        if let refusal = rules.refusal(ofAnswer: content.bytes.count) { throw .failed(refusal) }
+        if let refusal = rules.refusal(ofAnswer: content.body.size) { throw .failed(refusal) }
         return try await evaluate(
-            stage.transform ?? ".", over: try await world.transformer.json(of: content.bytes, in: stage.format),
+            stage.transform ?? ".", over: try await world.transformer.json(of: try content.bytes, in: stage.format),
             in: scope)
     }
 
