@@ -66,7 +66,9 @@ struct CommitTests {
         #expect(!generation.truncated)
         #expect(try fixture.cache.current("jwks")?.truncated == false)
         #expect(try fixture.cache.memories(key: "k")["jwks"]?.current?.truncated == false)
+        #expect(try fixture.cache.memory("jwks", key: "k")?.current?.truncated == false)
         #expect(try fixture.commit("two", truncated: true).generation.truncated)
+        #expect(try fixture.cache.memory("jwks", key: "k")?.current?.truncated == true)
         #expect(try !fixture.commit("three").generation.truncated)
     }
 
