@@ -44,6 +44,11 @@ package final class PipelineRunner: Sendable {
         /// What the store is still to be told, one after the other.
         var notes: [Note] = []
         var isWriting = false
+
+        /// Notes what readers see, unless something newer is known already.
+        mutating func offer(_ new: OfferedGeneration?) {
+            if let new, new.turn >= generation?.turn ?? 0 { generation = new }
+        }
     }
 
     /// Something for the store to remember.
@@ -239,7 +244,7 @@ package final class PipelineRunner: Sendable {
             let now = world.clock.now
             let failures = body.progress.failures.map(redacted)
             let (generation, flaw) = state.withLock { state in
-                if let generation = success.generation { state.generation = generation }
+                state.offer(success.generation)
                 state.branches.note(failures, of: body.progress.loaded.branches, at: now)
                 let flaw = state.branches.flaw
                 if flaw == nil { state.lastCheck = wallNow }
