@@ -12,7 +12,7 @@ struct FreshetctlCommand: ParsableCommand {
             """,
         version: Version.current,
         subcommands: [
-            Status.self, List.self, Refresh.self, SetVerb.self, Unset.self, Get.self, History.self,
+            Status.self, List.self, Refresh.self, SetVerb.self, Unset.self, Get.self, History.self, Diff.self,
             Rollback.self, Pin.self, Unpin.self, Monitor.self, Signals.self,
             Reload.self, LogLevelVerb.self, Check.self,
         ],
