@@ -19,7 +19,8 @@ extension CommandContext {
             outputBytes: write, outputDescriptor: STDOUT_FILENO, outputFailure: { outputFailure },
             talk: { text in _ = writeAll(Array(text.utf8)[...], to: STDERR_FILENO) },
             isTerminal: isTerminal,
-            columns: isTerminal ? columns(environment) : nil,
+            columns: isTerminal ? columns(of: STDOUT_FILENO, environment) : nil,
+            talkColumns: isatty(STDERR_FILENO) == 1 ? columns(of: STDERR_FILENO, environment) : nil,
             now: {
                 var time = timespec()
                 clock_gettime(CLOCK_REALTIME, &time)
@@ -58,10 +59,10 @@ extension CommandContext {
     }
 
     /// COLUMNS goes before what the terminal says, as with systemd's tools.
-    private static func columns(_ environment: [String: String]) -> Int? {
+    private static func columns(of terminal: Int32, _ environment: [String: String]) -> Int? {
         if let text = environment["COLUMNS"], let columns = Int(text), columns > 0 { return columns }
         var size = winsize()
-        guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
+        guard ioctl(terminal, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
         return Int(size.ws_col)
     }
 

@@ -55,11 +55,15 @@ package final class ControlClient {
     ///   - request: its names or `all` are to be given.
     ///   - each: gets each pipeline's result as it comes in.
     ///   - waiting: hears of runs that wait for a proof of the network.
+    ///   - interval: how often `meanwhile` is called while no result comes; nil: never.
     package func refresh(
         _ request: ControlMessage.Refresh, each: (RefreshResult) -> Void,
-        waiting: (WaitingHint) -> Void = { _ in }
+        waiting: (WaitingHint) -> Void = { _ in }, every interval: Duration? = nil,
+        meanwhile: @escaping () -> Void = {}
     ) throws(Failure) {
-        try stream("Refresh", request, as: ControlMessage.Results.self) { reply in
+        try stream(
+            "Refresh", request, as: ControlMessage.Results.self, every: interval, meanwhile: meanwhile
+        ) { reply in
             reply.waiting?.forEach(waiting)
             reply.results.forEach(each)
             return true
@@ -182,11 +186,14 @@ package final class ControlClient {
 
     private func stream<Reply: Decodable>(
         _ method: String, _ parameters: some Encodable, as type: Reply.Type, endingWithReaderOf output: Int32? = nil,
-        each: (Reply) -> Bool
+        every interval: Duration? = nil, meanwhile: @escaping () -> Void = {}, each: (Reply) -> Bool
     ) throws(Failure) {
         let encoded = try encode(parameters)
         do {
-            try client.callMore(ControlInterface.name + "." + method, encoded, endingWithReaderOf: output) {
+            try client.callMore(
+                ControlInterface.name + "." + method, encoded, endingWithReaderOf: output, every: interval,
+                meanwhile: meanwhile
+            ) {
                 (reply: VarlinkParameters) throws(VarlinkClientError) -> Bool in
                 each(try Self.decode(reply))
             }

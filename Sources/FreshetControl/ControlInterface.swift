@@ -133,6 +133,7 @@ package enum ControlInterface {
         # A pipeline. Source has no secrets: user information and query are left out. Path says how the network leads to
         # the source, or why it does not; it is null for a source that needs no network. WaitingDetail
         # says more of what it waits for, such as whose limit of requests at once.
+        # LoadedBytes of totalBytes are there of the run under way; totalBytes is null while nobody knows it.
         # OriginExpires is when the data stops being fresh by its origin's word, expires when the copy is past its maximum age.
         type Pipeline (
           name: string,
@@ -143,6 +144,7 @@ package enum ControlInterface {
           waitingUntil: ?int,
           waitingDetail: ?string,
           loadedBytes: ?int,
+          totalBytes: ?int,
           loadedPages: ?int,
           endedBranches: ?int,
           knownBranches: ?int,

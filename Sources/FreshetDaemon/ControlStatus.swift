@@ -23,6 +23,7 @@ extension FreshetControl.PipelineStatus {
             state: PipelineState(status.activity), waitingFor: wait.map { WaitingReason($0.reason) },
             waitingUntil: wait?.until.map(WallClock.microseconds(at:)), waitingDetail: wait?.detail,
             loadedBytes: progress.map { Int64(clamping: $0.bytes) },
+            totalBytes: progress.flatMap(\.totalBytes).map { Int64(clamping: $0) },
             loadedPages: progress.flatMap { $0.pages > 0 ? Int64($0.pages) : nil },
             endedBranches: branches.map { Int64($0.endedBranches) }, knownBranches: branches.map { Int64($0.branches) },
             freshness: status.freshness.map(FreshetControl.Freshness.init),

@@ -1,8 +1,7 @@
 # What the tests in a booted systemd share. Sourced first by each, which then goes on inside the container, as root,
 # with an install of the release binaries staged over its root and the sources at /opt/freshet.
 # shellcheck shell=bash
-set -euo pipefail
-export LC_ALL=C.UTF-8
+. "$(dirname "${BASH_SOURCE[0]}")/shared.sh"
 if [ "${FRESHET_BOOTED:-}" != 1 ]; then
     [ "$(id -u)" = 0 ] || { echo 'only root can boot a container'; exit 77; }
     command -v systemd-nspawn >/dev/null || { echo 'no systemd-nspawn (apt-get install systemd-container)'; exit 77; }
@@ -15,7 +14,7 @@ if [ "${FRESHET_BOOTED:-}" != 1 ]; then
         cp -a "$unpacked/." "$stage/"
     fi
     bash "$FRESHET_SOURCE/Tests/System/boot-testbed" -d "$stage" -b "$FRESHET_SOURCE" -l "$FRESHET_WORK/console" \
-        -t 120 -E FRESHET_BOOTED=1 -- bash "/opt/freshet/Tests/System/${0##*/}" && exit 0
+        -t $((FRESHET_LIMIT - 20)) -E FRESHET_BOOTED=1 -E FRESHET_TRACED="${FRESHET_TRACED:-}" -- bash "/opt/freshet/Tests/System/${0##*/}" && exit 0
     tail -n 40 "$FRESHET_WORK/console"
     exit 1
 fi
@@ -33,18 +32,6 @@ fail() {
     echo "FAILED: $*" >&2
     exit 1
 }
-# wait_until SECONDS WHAT COMMAND…: polls until the command succeeds, or fails naming what was awaited. The seconds are
-# those of a machine at rest: a busy one, which runs other tests beside this one, gets four times as many.
-wait_until() {
-    local limit=$(($1 * 4)) what=$2 deadline
-    shift 2
-    deadline=$(($(date +%s%N) + limit * 1000000000))
-    until "$@" >/dev/null 2>&1; do
-        [ "$(date +%s%N)" -lt $deadline ] || fail "waited $limit s for: $what"
-        sleep 0.02
-    done
-}
-equal() { [ "$2" = "$3" ] || fail "$1: expected '$3', got '$2'"; }
 pipeline() { cat >"$pipelines/$1.yaml"; } # pipeline NAME: its file from standard input
 property() { systemctl show --property="$1" --value "$unit"; }
 content_is() { [ "$(cat "$cache/current/$1")" = "$2" ]; }
@@ -74,6 +61,9 @@ journal_is_quiet() {
     fi
 }
 
+# manager_runs USER: the service manager of a user, who lingers, is there and takes what it is told.
+manager_runs() { [ "$(systemctl is-active "user@$(id -u "$1").service")" = active ]; }
+
 # --- an origin on this machine: origin, then files in $origin_root
 origin() {
     mkdir -p "$origin_root"
@@ -81,7 +71,8 @@ origin() {
     wait_until 10 'the origin to listen' bash -c 'exec 3<>/dev/tcp/127.0.0.1/8480'
 }
 requests() { # requests PATH [CONDITION]
-    jq -s --arg path "$1" "[.[] | select(.path == \$path and (${2:-true}))] | length" /srv/requests
+    # A line that is being written is none yet.
+    jq -nR --arg path "$1" "[inputs | fromjson? | select(.path == \$path and (${2:-true}))] | length" /srv/requests
 }
 
 # --- a network: the container is the machine; `uplink` is its cable to the name space `origin`, where the origin is.

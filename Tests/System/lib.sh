@@ -1,7 +1,6 @@
 # What the tests of the system ring share. Sourced by each; runs in the test's own name spaces.
 # shellcheck shell=bash
-set -euo pipefail
-export LC_ALL=C.UTF-8
+. "$FRESHET_SOURCE/Tests/System/shared.sh"
 work=$FRESHET_WORK
 config=$work/etc origin_root=$work/origin
 mkdir -p "$config/pipelines" "$origin_root"
@@ -20,19 +19,6 @@ fail() {
     exit 1
 }
 skip() { echo "$*"; exit 77; }
-
-# wait_until SECONDS WHAT COMMAND…: polls until the command succeeds, or fails naming what was awaited. The seconds are
-# those of a machine at rest: a busy one, which runs other tests beside this one, gets four times as many.
-wait_until() {
-    local limit=$(($1 * 4)) what=$2 deadline
-    shift 2
-    deadline=$(($(date +%s%N) + limit * 1000000000))
-    until "$@" >/dev/null 2>&1; do
-        [ "$(date +%s%N)" -lt $deadline ] || fail "waited $limit s for: $what"
-        sleep 0.02
-    done
-}
-equal() { [ "$2" = "$3" ] || fail "$1: expected '$3', got '$2'"; }
 
 # --- the network: this name space is the machine; `origin` is the world.
 network() {
@@ -66,7 +52,8 @@ origin() { # origin [COMMAND…]: with a prefix such as `ip netns exec origin`
 }
 requests() { # requests [PATH]: how many were made
     [ -e "$work/requests" ] || { echo 0; return; }
-    jq -s --arg path "${1:-}" '[.[] | select($path == "" or .path == $path)] | length' "$work/requests"
+    # A line that is being written is none yet.
+    jq -nR --arg path "${1:-}" '[inputs | fromjson? | select($path == "" or .path == $path)] | length' "$work/requests"
 }
 last_request() { # last_request FILTER
     tail -n 1 "$work/requests" | jq -r "$1"

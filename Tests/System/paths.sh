@@ -21,16 +21,20 @@ fired() { row "$1" .fired; }
 fact_is() { [ "$(fact "$1")" = "$2" ]; }
 fired_is() { [ "$(fired "$1")" = "$2" ]; }
 
-# Some time after each change the kernel is asked once more: the daemon comes to rest when that is over.
+# Some time after each change (a tenth of a second) the kernel is asked once more. The daemon has come to rest when all is
+# read that the kernel said, it sleeps, and its timer is not set for so soon.
 rests() { wait_until 10 'the daemon to come to rest' rested; }
 # shellcheck disable=SC2154  # lib.sh sets it
 rested() {
-    local before
-    before=$(wake_ups "$daemon_pid")
-    sleep 0.3
-    [ "$(wake_ups "$daemon_pid")" = "$before" ]
+    all_read && [ "$(cut -d ' ' -f 3 "/proc/$daemon_pid/stat")" = S ] &&
+        cat /proc/"$daemon_pid"/fdinfo/* | awk '
+            /^clockid:/ {boot = $2 == 7}
+            /^ticks:/ {ticks = $2}
+            boot && /^it_value:/ {gsub(/[(,)]/, ""); if (ticks > 0 || $2 == 0 && $3 > 0 && $3 < 2e8) busy = 1; boot = 0}
+            END {exit busy}'
 }
-wake_ups() { awk '/^voluntary_ctxt/ {sum += $2} END {print sum + 0}' /proc/"$1"/task/*/status; }
+unread() { awk 'NR > 1 && $2 == 0 {sum += $5} END {print sum + 0}' /proc/net/netlink; }
+all_read() { [ "$(unread)" = 0 ]; }
 
 # comes_to TARGET FACT: waits for the fact; each time that a path came, `network` has fired once more.
 firings=0

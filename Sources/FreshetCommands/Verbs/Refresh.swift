@@ -5,8 +5,9 @@ struct Refresh: Verb {
     static let configuration = CommandConfiguration(
         abstract: "Run pipelines now.",
         discussion: """
-            With --wait, prints what came of each and succeeds if all are changed or unchanged. Exit status 75 says that \
-            an origin or a budget asks for patience, and that nothing was started.
+            With --wait, shows on a terminal how far the runs are, prints what came of each and succeeds if all are \
+            changed or unchanged. Exit status 75 says that an origin or a budget asks for patience, and that nothing \
+            was started.
             """)
 
     @Argument(help: "Pipelines.") var names: [String] = []
@@ -25,12 +26,22 @@ struct Refresh: Verb {
         let request = ControlMessage.Refresh(
             names: all ? nil : names, all: all ? true : nil, wait: wait ? true : nil, force: force ? true : nil)
         var results: [RefreshResult] = []
+        let progress = ProgressLine(request.names, in: session) { try? session.connect() }
+        defer { progress.clear() }
         try session.asking { () throws(ControlClient.Failure) in
-            try client.refresh(request) { result in
-                results.append(result)
-                if !options.json { tell(result, session) }
-            } waiting: { hint in
-                session.say(RefreshView.text(hint))
+            try client.refresh(
+                request,
+                each: { result in
+                    results.append(result)
+                    progress.end(result.name)
+                    if !options.json { tell(result, session) }
+                },
+                waiting: { hint in
+                    progress.clear()
+                    session.say(RefreshView.text(hint))
+                }, every: wait ? progress.interval : nil
+            ) {
+                progress.draw()
             }
         }
         if options.json { session.print(json: ControlMessage.Results(results: results)) }

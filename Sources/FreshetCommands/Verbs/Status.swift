@@ -28,7 +28,9 @@ struct Status: Verb {
         let times = session.times
         let palette = session.palette
         var blocks = daemon.map { [DaemonView.lines($0, times, palette)] } ?? []
-        blocks += pipelines.map { PipelineView(pipeline: $0, times: times, palette: palette).lines }
+        blocks += pipelines.map {
+            PipelineView(pipeline: $0, times: times, palette: palette, hasBars: session.context.isTerminal).lines
+        }
         session.print(blocks.map { $0.joined(separator: "\n") }.joined(separator: "\n\n"))
     }
 }

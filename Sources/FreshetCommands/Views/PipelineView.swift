@@ -6,6 +6,8 @@ struct PipelineView {
     let pipeline: PipelineStatus
     let times: Times
     let palette: Palette
+    /// Whether how far a run is may be drawn.
+    var hasBars = false
 
     // MARK: Block
 
@@ -84,11 +86,8 @@ struct PipelineView {
         if let until = pipeline.waitingUntil { text += ", \(times.relative(until))" }
         // Of the network it has a line of its own.
         if let detail = pipeline.waitingDetail, detail != pipeline.path { text += ": \(detail)" }
-        if let pages = pipeline.loadedPages { text += ", \(Count.text(pages, "page"))" }
-        if let known = pipeline.knownBranches, let ended = pipeline.endedBranches {
-            text += ", \(ended) of \(known) branches"
-        }
-        if let bytes = pipeline.loadedBytes { text += ", \(SizeText.bytes(bytes)) so far" }
+        if hasBars, let bar = ProgressView.bar(pipeline) { text += " \(bar)" }
+        if let amounts = ProgressView.amounts(pipeline) { text += ", \(amounts)" }
         if let freshness = pipeline.freshness { text += " (\(freshness.rawValue))" }
         return text
     }

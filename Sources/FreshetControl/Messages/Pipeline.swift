@@ -218,6 +218,8 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
     package var waitingDetail: String?
     /// Bytes of the run under way so far.
     package var loadedBytes: Int64?
+    /// How many there will be; nil: nobody knows.
+    package var totalBytes: Int64?
     /// Pages of the run under way so far; nil if it has none.
     package var loadedPages: Int64?
     /// Branches of the run under way that have ended, and those known so far; nil: it has none.
@@ -248,7 +250,8 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
     package init(
         name: String, description: String? = nil, source: String, state: PipelineState,
         waitingFor: WaitingReason? = nil, waitingUntil: Int64? = nil, waitingDetail: String? = nil,
-        loadedBytes: Int64? = nil, loadedPages: Int64? = nil, endedBranches: Int64? = nil, knownBranches: Int64? = nil,
+        loadedBytes: Int64? = nil, totalBytes: Int64? = nil, loadedPages: Int64? = nil, endedBranches: Int64? = nil,
+        knownBranches: Int64? = nil,
         freshness: Freshness? = nil, generation: GenerationStatus? = nil, lastCheck: Int64? = nil,
         originExpires: Int64? = nil, expires: Int64? = nil,
         lastRun: RunStatus? = nil, lastCauses: [CauseStatus] = [], nextRun: NextRun? = nil,
@@ -263,6 +266,7 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
         self.waitingUntil = waitingUntil
         self.waitingDetail = waitingDetail
         self.loadedBytes = loadedBytes
+        self.totalBytes = totalBytes
         self.loadedPages = loadedPages
         self.endedBranches = endedBranches
         self.knownBranches = knownBranches

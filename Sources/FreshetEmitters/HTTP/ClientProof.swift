@@ -1,11 +1,21 @@
 import CCurl
+import FreshetEventLoop
 import FreshetPipelines
+import Glibc
 
 /// The files by which this machine proves to an origin who it is.
 struct ClientProof: Hashable {
-    /// Paths of PEM files.
-    let certificate: String
+    /// The certificate and those that lead to its authority, in PEM, and which key goes with them.
+    ///
+    /// libcurl takes a connection, or a TLS session, for another request's if that has the same certificate, and does
+    /// not look at the key (7.88; curl's pull request 21667 tells of it). Between the blocks of PEM any text may stand
+    /// (RFC 7468, 2), so the key's path makes two proofs differ.
+    let certificate: [UInt8]
+    /// The path of a PEM file.
     let key: String
+
+    /// Far more than any chain of certificates has.
+    static let certificateLimit = 1 << 20
 
     /// - Parameter files: the paths of credentials by their names.
     init(
@@ -21,8 +31,29 @@ struct ClientProof: Hashable {
         guard source.url.lowercased().hasPrefix("https://") else {
             throw RunFailure(.local, "a client certificate needs an https URL, and \(source.host) has none")
         }
-        self.certificate = try path(certificate.certificate)
         key = try path(certificate.key ?? certificate.certificate)
+        let file = try path(certificate.certificate)
+        do throws(SystemCallError) {
+            self.certificate = try Self.content(of: file) + Array("\n# with the key of \(key)\n".utf8)
+        } catch {
+            throw RunFailure(
+                .local, "the credential '\(certificate.certificate)' cannot be read: \(error.reason)")
+        }
+    }
+
+    /// Small, and in memory where systemd keeps credentials: read where it is needed.
+    private static func content(of path: String) throws(SystemCallError) -> [UInt8] {
+        let file = try OwnedDescriptor(open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY), of: "open", subject: path)
+        var bytes: [UInt8] = []
+        var piece = [UInt8](repeating: 0, count: 16_384)
+        while bytes.count < certificateLimit {
+            let count = read(file.rawValue, &piece, piece.count)
+            if count < 0 && errno == EINTR { continue }
+            guard count >= 0 else { throw SystemCallError("read", errno: errno, subject: path) }
+            guard count > 0 else { return bytes }
+            bytes += piece[..<count]
+        }
+        throw SystemCallError("read", errno: EFBIG, subject: path)
     }
 }
 
@@ -41,7 +72,7 @@ struct SystemAuthorities {
 extension EasyHandle {
     /// Sets what the origin is shown of this machine's own; nil: nothing.
     func setProof(_ proof: ClientProof?) {
-        set(CURLOPT_SSLCERT, proof?.certificate)
+        setBlob(CURLOPT_SSLCERT_BLOB, proof?.certificate)
         set(CURLOPT_SSLKEY, proof?.key)
         // A key with a passphrase is an error, and nobody is asked for it on a terminal.
         set(CURLOPT_KEYPASSWD, proof == nil ? nil : "")

@@ -55,6 +55,18 @@ final class EasyHandle {
         }
     }
 
+    /// Sets bytes, which libcurl copies; nil takes them back.
+    func setBlob(_ option: CURLoption, _ value: [UInt8]?) {
+        guard var bytes = value else {
+            freshet_curl_set_pointer(raw, option, nil)
+            return
+        }
+        bytes.withUnsafeMutableBytes { bytes in
+            var blob = curl_blob(data: bytes.baseAddress, len: bytes.count, flags: UInt32(CURL_BLOB_COPY))
+            freshet_curl_set_pointer(raw, option, &blob)
+        }
+    }
+
     /// Replaces the request's own header lines.
     func setHeaders(_ lines: [String]) {
         var list: UnsafeMutablePointer<curl_slist>?

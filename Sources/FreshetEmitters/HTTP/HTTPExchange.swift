@@ -50,6 +50,7 @@ final class HTTPExchange {
     private let fields: [String]
     private let proof: ClientProof?
     private let progress: @Sendable (UInt64) -> Void
+    private let announced: @Sendable (UInt64) -> Void
     /// Told of each hop that begins.
     let asked: @Sendable () -> Void
 
@@ -85,6 +86,7 @@ final class HTTPExchange {
         self.proof = proof
         maxBytes = request.maxBytes
         progress = request.progress
+        announced = request.announced
         asked = request.asked
         machine = TransferStateMachine(
             location, sendsBody: source.method != .get, staysAtOrigin: source.unixSocket != nil)
@@ -209,13 +211,16 @@ final class HTTPExchange {
             partial = nil
             body.removeAll(keepingCapacity: true)
         }
-        guard let announced = easy.offset(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T) else { return }
+        guard let length = easy.offset(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T) else { return }
         // The length of a compressed body says little about what it becomes.
-        if announced > maxBytes && easy.header("Content-Encoding") == nil {
-            stop = .tooLarge(announced: announced)
-            return
+        if easy.header("Content-Encoding") == nil {
+            guard length <= maxBytes else {
+                stop = .tooLarge(announced: length)
+                return
+            }
+            if resumptions == 0 { announced(length) }
         }
-        body.reserveCapacity(Int(min(announced, maxBytes, Self.reserveLimit)))
+        body.reserveCapacity(Int(min(length, maxBytes, Self.reserveLimit)))
     }
 
     /// Refuses a 206 that is not the rest of what is at hand.

@@ -100,7 +100,8 @@ struct RunBody: Sendable {
         return try await world.fetcher.fetch(
             FetchRequest(
                 source: try filledSource(), validators: validators, maxBytes: definition.check.maxBytes, epoch: epoch,
-                progress: progress.track(), asked: { [progress] in progress.countRequest() }))
+                progress: progress.track(), announced: { [progress] in progress.announce($0) },
+                asked: { [progress] in progress.countRequest() }))
     }
 
     /// The source with the parameters' values.

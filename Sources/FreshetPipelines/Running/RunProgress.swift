@@ -43,6 +43,14 @@ final class RunProgress: Sendable {
         }
     }
 
+    /// An answer says how many bytes it has.
+    func announce(_ bytes: UInt64) {
+        state.withLock { state in
+            let (sum, overflow) = state.loaded.announcedBytes.addingReportingOverflow(bytes)
+            state.loaded.announcedBytes = overflow ? .max : sum
+        }
+    }
+
     /// What is told of one set's pages: so many so far, and fewer than before when it is begun anew.
     func trackPages() -> @Sendable (Int) -> Void {
         let box = Box(Lock<UInt64>(0))

@@ -206,7 +206,8 @@ struct StageRun: Sendable {
         return try await world.fetcher.fetch(
             FetchRequest(
                 source: source, validators: validators, maxBytes: definition.check.maxBytes, epoch: epoch,
-                progress: progress.track(), asked: { [progress] in progress.countRequest() }))
+                progress: progress.track(), announced: { [progress] in progress.announce($0) },
+                asked: { [progress] in progress.countRequest() }))
     }
 
     private func json(

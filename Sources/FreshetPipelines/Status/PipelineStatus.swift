@@ -50,17 +50,27 @@ package struct Wait: Hashable, Sendable {
 package struct LoadProgress: Hashable, Sendable {
     /// Bytes of the answers' bodies received so far.
     package var bytes: UInt64
+    /// Bytes that the answers so far said they have; 0: they did not say.
+    package var announcedBytes: UInt64
     /// Pages that are loaded; 0 also for sources without pages.
     package var pages: Int
     /// Branches known so far, and those of them that have ended; 0: there are none.
     package var branches: Int
     package var endedBranches: Int
 
-    package init(bytes: UInt64 = 0, pages: Int = 0, branches: Int = 0, endedBranches: Int = 0) {
+    package init(
+        bytes: UInt64 = 0, announcedBytes: UInt64 = 0, pages: Int = 0, branches: Int = 0, endedBranches: Int = 0
+    ) {
         self.bytes = bytes
+        self.announcedBytes = announcedBytes
         self.pages = pages
         self.branches = branches
         self.endedBranches = endedBranches
+    }
+
+    /// The bytes that the run takes in all; nil: nobody knows. Of pages and branches more may come with each answer.
+    package var totalBytes: UInt64? {
+        announcedBytes >= max(bytes, 1) && pages == 0 && branches == 0 ? announcedBytes : nil
     }
 }
 

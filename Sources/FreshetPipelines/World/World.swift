@@ -24,6 +24,8 @@ package struct FetchRequest: Sendable {
     package var epoch: UInt64
     /// Bytes of the body received so far; called often, on the emitter's thread, and must not block.
     package var progress: @Sendable (UInt64) -> Void
+    /// Told once how many bytes the body has, if its source says so; on the emitter's thread, and must not block.
+    package var announced: @Sendable (UInt64) -> Void
     /// Told of each request that is made on behalf of it, redirects included; on the emitter's thread, and must not
     /// block.
     package var asked: @Sendable () -> Void
@@ -31,6 +33,7 @@ package struct FetchRequest: Sendable {
     package init(
         source: SourceDefinition, validators: Validators? = nil, maxBytes: UInt64 = CheckRules.defaultMaxBytes,
         epoch: UInt64 = 0, progress: @escaping @Sendable (UInt64) -> Void = { _ in },
+        announced: @escaping @Sendable (UInt64) -> Void = { _ in },
         asked: @escaping @Sendable () -> Void = {}
     ) {
         self.source = source
@@ -38,6 +41,7 @@ package struct FetchRequest: Sendable {
         self.maxBytes = maxBytes
         self.epoch = epoch
         self.progress = progress
+        self.announced = announced
         self.asked = asked
     }
 }

@@ -68,17 +68,19 @@ public final class VarlinkClient {
     ///   - timeout: for each reply; nil: as long as it takes.
     ///   - output: a descriptor that the replies go to. When its reader goes away (a pipe whose other end is closed),
     ///     the stream ends at once, as if `each` had returned false, and not only with the next reply.
+    ///   - interval: how often `meanwhile` is called while there is no reply; nil: never.
     ///   - each: gets each reply, the last one included. If it returns false, or throws, while more are to come, the
     ///     connection is closed, which is how a client ends a stream.
     public func callMore(
         _ method: String, _ parameters: VarlinkParameters = .none, timeout: Duration? = nil,
-        endingWithReaderOf output: Int32? = nil,
+        endingWithReaderOf output: Int32? = nil, every interval: Duration? = nil, meanwhile: @escaping () -> Void = {},
         each: (VarlinkParameters) throws(VarlinkClientError) -> Bool
     ) throws(VarlinkClientError) {
         var deadline = timeout.map { ContinuousClock.Instant.now + $0 }
         try send(VarlinkCallMessage(method: method, parameters: parameters, more: true), by: deadline)
         while true {
-            guard let reply = try receive(by: deadline, endingWithReaderOf: output) else {
+            let pause = interval.map { Pause(length: $0, body: meanwhile) }
+            guard let reply = try receive(by: deadline, endingWithReaderOf: output, pause) else {
                 close()
                 return
             }
@@ -142,7 +144,7 @@ public final class VarlinkClient {
 
     /// The next reply; nil: the reader of the output has gone.
     private func receive(
-        by deadline: ContinuousClock.Instant?, endingWithReaderOf output: Int32? = nil
+        by deadline: ContinuousClock.Instant?, endingWithReaderOf output: Int32? = nil, _ pause: Pause? = nil
     ) throws(VarlinkClientError) -> VarlinkReplyMessage? {
         while true {
             let message: [UInt8]?
@@ -160,7 +162,7 @@ public final class VarlinkClient {
             guard count < 0 else { throw fail(.closed) }
             switch errno {
             case EAGAIN:
-                guard try wait(for: Int16(POLLIN), by: deadline, endingWithReaderOf: output) else { return nil }
+                guard try wait(for: Int16(POLLIN), by: deadline, endingWithReaderOf: output, pause) else { return nil }
             case EINTR: continue
             case ECONNRESET: throw fail(.closed)
             case let reason: throw fail(.system(SystemCallError("recv", errno: reason)))
@@ -179,18 +181,31 @@ public final class VarlinkClient {
         return reply
     }
 
+    /// What is done again and again while nothing comes.
+    private struct Pause {
+        var length: Duration
+        var body: () -> Void
+    }
+
     /// Returns true if the socket is ready, and false if only the output's reader has gone.
     private func wait(
-        for events: Int16, by deadline: ContinuousClock.Instant?, endingWithReaderOf output: Int32? = nil
+        for events: Int16, by deadline: ContinuousClock.Instant?, endingWithReaderOf output: Int32? = nil,
+        _ pause: Pause? = nil
     ) throws(VarlinkClientError) -> Bool {
         // poll(2) passes over negative descriptors. Without events it reports errors and hang-ups.
         var entries = [
             pollfd(fd: socket.rawValue, events: events, revents: 0), pollfd(fd: output ?? -1, events: 0, revents: 0),
         ]
         while true {
-            let result = poll(&entries, nfds_t(entries.count), Self.milliseconds(until: deadline))
+            let interlude = pause.map { ContinuousClock.Instant.now + $0.length }
+            let next = [deadline, interlude].compactMap { $0 }.min()
+            let result = poll(&entries, nfds_t(entries.count), Self.milliseconds(until: next))
             if result > 0 { return entries[0].revents != 0 }
             if result == 0 {
+                if let pause, let interlude, interlude <= ContinuousClock.Instant.now {
+                    pause.body()
+                    continue
+                }
                 // A long wait is cut into what poll(2) can express.
                 if let deadline, ContinuousClock.Instant.now < deadline { continue }
                 throw fail(.timedOut)

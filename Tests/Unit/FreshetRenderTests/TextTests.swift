@@ -3,6 +3,23 @@ import Testing
 
 private let second: Int64 = 1_000_000
 
+@Suite struct ProgressBarTests {
+    @Test(
+        "a bar is as full as the work is done, and never wider than it may be",
+        arguments: [
+            (0, "[>       ]"), (0.5, "[====>   ]"), (0.999, "[=======>]"), (1, "[========]"), (7, "[========]"),
+            (-1, "[>       ]"),
+        ] as [(Double, String)])
+    func bars(fraction: Double, expected: String) {
+        #expect(ProgressBar.text(fraction, columns: 10) == expected)
+    }
+
+    @Test("a bar without room is a bar")
+    func narrow() {
+        #expect(ProgressBar.text(0.5, columns: 0) == "[>]")
+    }
+}
+
 @Suite struct TimeTextTests {
     @Test(
         "distances in time read as systemctl's",

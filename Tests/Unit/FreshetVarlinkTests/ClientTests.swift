@@ -40,6 +40,20 @@ import Testing
         }
     }
 
+    @Test("while no reply comes, something else is done again and again")
+    func meanwhile() async throws {
+        try await withServer { harness in
+            let client = try VarlinkClient(path: harness.path)
+            var count = 0
+            #expect(throws: VarlinkClientError.timedOut) {
+                try client.callMore(
+                    self.wait, timeout: .milliseconds(200), every: .milliseconds(1), meanwhile: { count += 1 }
+                ) { _ in true }
+            }
+            #expect(count > 0)
+        }
+    }
+
     @Test("a large reply arrives whole")
     func large() async throws {
         try await withServer { harness in
