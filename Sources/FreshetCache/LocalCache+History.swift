@@ -49,11 +49,11 @@ extension LocalCache {
         _ reader: FileReader, _ content: FileStatus, offeredAt file: String?
     ) throws(SystemCallError) -> Bool {
         guard reader.has(4, on: content) else { return false }
-        if let file, let offered = try fileSystem.status(layout.reader(file)), offered.isRegularFile,
-            !reader.has(4, on: offered)
-        {
-            return false
+        // Without a copy nothing says who may read it now: nobody but those who may read all of the cache.
+        guard let file, let offered = try fileSystem.status(layout.reader(file)), offered.isRegularFile else {
+            return reader.user == 0 || reader.user == content.owner
         }
+        guard reader.has(4, on: offered) else { return false }
         // Without its links the path has all directories that lead there.
         var directory = try fileSystem.resolve(layout.current)
         while true {

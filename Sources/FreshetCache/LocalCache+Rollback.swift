@@ -44,7 +44,7 @@ extension LocalCache {
                 return RollbackOutcome(generation: offer.generation(path: path), replaced: nil)
             }
             // Before readers see another generation, so that no crash makes the next check undo it.
-            let origin = row.originDigest ?? offer?.generation.content.digest
+            let origin = row.originDigest ?? kept.first { $0.content.number == row.current }?.content.digest
             try transaction(isDurable: true) { (index) throws(SQLiteError) in
                 try index.setOriginDigest(origin, of: row.id)
             }
@@ -106,19 +106,18 @@ extension LocalCache {
         _ state: inout PipelineEntry.State
     ) throws(CacheError) -> IndexedOffer? {
         let row = try withIndex { (index) throws(SQLiteError) in try index.pipeline(destination.pipeline) }
-        guard let row else { return nil }
-        guard let pin = row.pin else { return row.originDigest == digest ? offer : nil }
+        guard let row, row.pin != nil || row.originDigest == digest else { return nil }
+        guard let number = row.pin?.content.number ?? row.current else { return nil }
         // Then it comes back by itself.
-        if pin.content.digest == digest { return nil }
-        if let offer, offer.generation.content == pin.content { return offer }
-        let known = try withIndex { (index) throws(SQLiteError) in
-            try index.generation(pin.content.number, of: row.id)
-        }
-        guard let known, known.content == pin.content else { throw .pinnedGone(pin.content.number) }
+        if row.pin?.content.digest == digest { return nil }
+        if let offer, offer.generation.content.number == number { return offer }
+        let known = try withIndex { (index) throws(SQLiteError) in try index.generation(number, of: row.id) }
         do throws(CacheError) {
+            guard let known, row.pin.map({ $0.content == known.content }) ?? true else { throw .damaged(number) }
             _ = try putBack(known, of: row, destination, &state) { _ in }
-        } catch .damaged(let number) {
-            throw .pinnedGone(number)
+        } catch .damaged {
+            if row.pin != nil { throw .pinnedGone(number) }
+            return nil
         }
         return try withIndex { (index) throws(SQLiteError) in try index.offer(of: destination.pipeline) }
     }

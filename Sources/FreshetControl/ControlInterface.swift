@@ -200,7 +200,7 @@ package enum ControlInterface {
         )
 
         # What came of a request to refresh one pipeline. Without wait it has a name only, or tryLater. With wait it has the
-        # run's outcome; generation and size are those of the offered copy, if there is one.
+        # run's outcome; generation, size and behind are those of the offered copy, if there is one.
         type Refreshed (
           name: string,
           outcome: ?Outcome,
@@ -209,7 +209,8 @@ package enum ControlInterface {
           size: ?int,
           durationUSec: ?int,
           failure: ?string,
-          tryLater: ?TryLaterHint
+          tryLater: ?TryLaterHint,
+          behind: ?bool
         )
 
         # A run that was requested and waits, and what for in a sentence.

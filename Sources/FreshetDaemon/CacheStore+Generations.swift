@@ -14,13 +14,13 @@ extension CacheStore {
     func open(
         _ number: Int64, of pipeline: String, for reader: FileReader
     ) async throws(CacheError) -> StoredGeneration? {
-        try await workers.run("generation") { [cache] () throws(CacheError) in
+        try await readers.run("generation") { [cache] () throws(CacheError) in
             try cache.open(number, of: pipeline, for: reader)
         }
     }
 
     func read(_ generation: StoredGeneration, _ limit: Int) async throws(CacheError) -> [UInt8] {
-        try await workers.run("generation") { () throws(CacheError) in try generation.read(limit) }
+        try await readers.run("generation") { () throws(CacheError) in try generation.read(limit) }
     }
 
     /// Why it was not rolled back.

@@ -13,6 +13,8 @@ struct CacheStore: SnapshotStore {
     let report: @Sendable (_ pipeline: String, _ error: CacheError) -> Void
     /// Told that the origin has new content, which is not to replace the copy.
     var heldBack: @Sendable (_ pipeline: String, _ copy: Generation) -> Void = { _, _ in }
+    /// Reads generations for clients, one at a time: however many they are and ask for, commits have their workers.
+    let readers = WorkerPool(threads: 1)
 
     /// The small state that says which request and transform made the copy at hand.
     private static let bindingKey = "binding"

@@ -145,6 +145,11 @@ struct StoredGenerationTests {
         #expect(chmod(fixture.directory.path, 0o700) == 0)
         #expect(try !mayRead(1, stranger))
         #expect(try mayRead(1, root))
+        // Without a copy nobody knows for whom it is now.
+        #expect(chmod(fixture.directory.path, 0o755) == 0)
+        #expect(unlink(fixture.directory.cache + "/current/jwks.json") == 0)
+        #expect(try !mayRead(1, stranger))
+        #expect(try mayRead(1, owner))
     }
 
     @Test("goes by the first of owner, group and others that fits, as the kernel does")

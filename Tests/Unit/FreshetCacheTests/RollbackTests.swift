@@ -152,8 +152,18 @@ struct RollbackTests {
         #expect(unlink(fixture.directory.cache + "/current/jwks.json") == 0)
         let outcome = try fixture.cache.rollBack(destination, to: nil)
         #expect(outcome.generation.number == 3)
-        #expect(outcome.replaced == nil && outcome.generation.turn > 0)
+        #expect(outcome.replaced == nil && outcome.generation.turn > 0 && !outcome.generation.isBehind)
         #expect(try fixture.reader() == "three")
+        #expect(unlink(fixture.directory.cache + "/current/jwks.json") == 0)
+        #expect(try fixture.cache.rollBack(destination, to: 1).generation.isBehind)
+        // Removed again, it is put back by the check that finds what the origin had.
+        #expect(unlink(fixture.directory.cache + "/current/jwks.json") == 0)
+        guard case .declined(let generation, isNews: false) = try fixture.commit("three", to: destination) else {
+            Issue.record("not declined")
+            return
+        }
+        #expect(generation.number == 1 && generation.isBehind)
+        #expect(try fixture.reader() == "one")
     }
 }
 

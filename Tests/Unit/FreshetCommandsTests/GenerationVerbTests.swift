@@ -146,6 +146,19 @@ import Testing
         }
     }
 
+    @Test("a refresh that leaves the copy behind says so")
+    func refresh() async throws {
+        let service = service()
+        service.change {
+            $0.refresh["jwks"] = .success(
+                RefreshResult(name: "jwks", outcome: .unchanged, durationUSec: 9_000, behind: true))
+        }
+        try await check(
+            "refresh --wait jwks", service,
+            output: "jwks: unchanged in 9 ms; the source has other content, which is held back\n",
+            asked: ["refresh jwks wait"])
+    }
+
     @Test(
         "a stranger may look at generations, and choose none", arguments: ["rollback jwks", "pin jwks", "unpin jwks"])
     func rights(line: String) async throws {

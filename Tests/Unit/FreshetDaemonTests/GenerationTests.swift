@@ -73,7 +73,7 @@ struct GenerationTests {
             #expect(status.generation?.number == 1 && status.generation?.behind == true)
             #expect(status.freshness == .stale)
             let result = try client.refresh("a")
-            #expect(result.outcome == .unchanged && result.generation == 1)
+            #expect(result.outcome == .unchanged && result.generation == 1 && result.behind == true)
             status = try client.status("a")
             #expect(status.generation?.behind == true && status.freshness == .stale)
             #expect(home.copy("a.txt") == "one")
