@@ -42,6 +42,13 @@ package struct ContentDigest: Hashable, Sendable, CustomStringConvertible {
         self.init(bytes: bytes)
     }
 
+    /// The digest of a content.
+    package init(of content: [UInt8]) throws(CacheError) {
+        var hasher = try SHA256Hasher()
+        content.withUnsafeBytes { hasher.update($0) }
+        self = try hasher.finalize()
+    }
+
     /// The 32 bytes.
     package var bytes: [UInt8] {
         var result: [UInt8] = []

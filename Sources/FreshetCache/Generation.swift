@@ -145,6 +145,8 @@ package struct PipelineMemory: Hashable, Sendable {
     package var requests: [SpentRequests] = []
     /// What is set of its parameters, by their names.
     package var parameters: [String: String] = [:]
+    /// Its parts whose pages may be continued.
+    package var pages: [PartPagesState] = []
 }
 
 /// Requests that were made close together.

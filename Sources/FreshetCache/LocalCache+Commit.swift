@@ -71,7 +71,7 @@ extension LocalCache {
             if row != offer.generation { try index.put(row, of: id) }
             if offer.pipeline.originDigest != nil { try index.setOriginDigest(nil, of: id) }
             try index.put(check.validators, for: row.content.digest, of: id)
-            try index.recordSuccess(of: id, at: check.at, expires: check.expires)
+            if candidate.isCheck { try index.recordSuccess(of: id, at: check.at, expires: check.expires) }
         }
         return shown.generation(path: layout.reader(offer.file), turn: state.takeTurn())
     }
@@ -91,7 +91,7 @@ extension LocalCache {
             try index.setOriginDigest(candidate.digest, of: id)
             try index.dropValidators(of: id)
             try index.put(check.validators, for: candidate.digest, of: id)
-            try index.recordSuccess(of: id, at: check.at, expires: check.expires)
+            if candidate.isCheck { try index.recordSuccess(of: id, at: check.at, expires: check.expires) }
         }
         return .declined(
             shown.generation(path: layout.reader(offer.file), turn: state.takeTurn()),
@@ -151,7 +151,9 @@ extension LocalCache {
             identity: .none, truncated: candidate.truncated)
         let result = try place(candidate, as: generation, of: pipeline, destination, &state) {
             (index) throws(SQLiteError) in
-            try index.recordSuccess(of: pipeline.id, at: check.at, expires: check.expires)
+            if candidate.isCheck {
+                try index.recordSuccess(of: pipeline.id, at: check.at, expires: check.expires)
+            }
         }
         return restored == nil && pinned == nil ? .changed(result) : .restored(result)
     }

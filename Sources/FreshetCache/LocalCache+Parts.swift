@@ -7,13 +7,42 @@ package struct SnapshotPart: Hashable, Sendable {
     /// The answer's `Last-Modified` field as it came.
     package var lastModified: String?
     package var value: [UInt8]
+    /// The pages that it is made of, if they may be continued.
+    package var pages: PartPages?
 
-    package init(binding: String, entityTag: String? = nil, lastModified: String? = nil, value: [UInt8]) {
+    package init(
+        binding: String, entityTag: String? = nil, lastModified: String? = nil, value: [UInt8], pages: PartPages? = nil
+    ) {
         self.binding = binding
         self.entityTag = entityTag
         self.lastModified = lastModified
         self.value = value
+        self.pages = pages
     }
+}
+
+/// The pages of a part so far.
+package struct PartPages: Hashable, Sendable {
+    package var items: [UInt8]
+    /// How many there are.
+    package var count: Int64
+    /// What the next one is asked for by; nil: there is none.
+    package var next: String?
+
+    package init(items: [UInt8], count: Int64, next: String? = nil) {
+        self.items = items
+        self.count = count
+        self.next = next
+    }
+}
+
+/// What is known of a part's pages without reading them.
+package struct PartPagesState: Hashable, Sendable {
+    /// The part's name.
+    package var part: String
+    package var count: Int64
+    /// There is a next one.
+    package var hasMore: Bool
 }
 
 /// Parts of snapshots, so that the next run asks for each conditionally. They are no copies that anybody reads: what is

@@ -62,20 +62,22 @@ extension LocalCache {
             try withIndex { (index) throws(SQLiteError) in try index.requests(of: pipeline) }[pipeline] ?? []
         memory.parameters =
             try withIndex { (index) throws(SQLiteError) in try index.parameters(of: pipeline) }[pipeline] ?? [:]
+        memory.pages = try withIndex { (index) throws(SQLiteError) in try index.pages(of: pipeline) }[pipeline] ?? []
         return memory
     }
 
     /// The same of all pipelines, with one look into the index. What of one cannot be had (its file's directory cannot
     /// be read) is not there.
     package func memories(key: String) throws(CacheError) -> [String: PipelineMemory] {
-        let (found, requests, parameters) = try withIndex { (index) throws(SQLiteError) in
-            (try index.memories(key: key), try index.requests(), try index.parameters())
+        let (found, requests, parameters, pages) = try withIndex { (index) throws(SQLiteError) in
+            (try index.memories(key: key), try index.requests(), try index.parameters(), try index.pages())
         }
         var result: [String: PipelineMemory] = [:]
         result.reserveCapacity(found.count)
         for indexed in found { result[indexed.pipeline.name] = try? memory(indexed) }
         for (name, requests) in requests { result[name]?.requests = requests }
         for (name, parameters) in parameters { result[name]?.parameters = parameters }
+        for (name, pages) in pages { result[name]?.pages = pages }
         return result
     }
 

@@ -66,16 +66,19 @@ package final class PendingGeneration: Sendable {
     /// - Parameters:
     ///   - validators: what the origin said about the pages that went into the content.
     ///   - truncated: the source had more than was asked for.
+    ///   - isCheck: the source was asked for all of it; else when the last check was, and what came of it, stays.
     ///   - run: the run's number.
     ///   - now: the time of the check.
     ///   - expires: when the content stops being fresh by its origin's word; nil: not known.
     package func commit(
-        validators: [Validators] = [], truncated: Bool = false, run: Int64? = nil, at now: WallTime,
+        validators: [Validators] = [], truncated: Bool = false, isCheck: Bool = true, run: Int64? = nil,
+        at now: WallTime,
         expires: WallTime? = nil
     ) throws(CacheError) -> CommitOutcome {
         try finish { (candidate) throws(CacheError) in
             var candidate = candidate
             candidate.truncated = truncated
+            candidate.isCheck = isCheck
             return try cache.commit(
                 candidate, to: destination, validators: validators, run: run, at: now, expires: expires)
         }
@@ -142,4 +145,5 @@ struct Candidate: Sendable {
     var digest: ContentDigest
     var size: Int64
     var truncated = false
+    var isCheck = true
 }

@@ -29,6 +29,11 @@ extension CommandFailure {
         }
     }
 
+    /// Such as `'homepage' at 'comedy'`.
+    private static func place(_ name: String, _ path: [String]) -> String {
+        path.isEmpty ? "'\(name)'" : "'\(name)' at '\(path.joined(separator: " "))'"
+    }
+
     /// What to do when nobody listens.
     private static func remedy(socket: String, hasEnded: Bool, isInstalled: Bool) -> String {
         guard isInstalled else {
@@ -96,6 +101,22 @@ extension CommandFailure {
                 refusals.map { "'\($0.parameter)' \($0.reason)" }
                 + ["Nothing was set; 'freshetctl set \(name)' shows what there is."]
             self.init(.failure, lines.map { DisplayText.harmless($0) }.joined(separator: "\n"))
+        case .nothingMore(let name, let path):
+            self.init(.nothingMore, DisplayText.harmless("nothing more to load: \(Self.place(name, path)) is complete"))
+        case .noSuchBranch(let name, let path, let suggestion):
+            let hint =
+                suggestion.map { "; did you mean '\($0)'?" } ?? "; 'freshetctl status \(name)' shows where there are"
+            self.init(
+                .failure,
+                DisplayText.harmless(
+                    "no pages of '\(name)' are loaded on demand at '\(path.joined(separator: " "))'\(hint)"))
+        case .severalBranches(let name, let more):
+            self.init(
+                .failure,
+                DisplayText.harmless(
+                    "'\(name)' has more at \(more.total) places, name one: \(PipelineView.places(more))"))
+        case .cannotLoadMore(let name, let reason):
+            self.init(.failure, DisplayText.harmless("nothing more of '\(name)' can be loaded: \(reason)"))
         case .tryLater(let hint):
             self.init(.tryLater, "nothing was started: \(times.patience(hint)); --force passes it")
         case .busy(let reason): self.init(.tryLater, DisplayText.harmless("not now: \(reason)"))

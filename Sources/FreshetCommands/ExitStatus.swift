@@ -5,6 +5,8 @@ package enum ExitStatus: Int32, CaseIterable, Hashable, Sendable {
     case failure = 1
     /// The command line is wrong (EX_USAGE).
     case usage = 64
+    /// There is nothing more to load (EX_NOINPUT).
+    case nothingMore = 66
     /// The daemon is not running, or went away (EX_UNAVAILABLE).
     case notRunning = 69
     /// The origin, a budget or the daemon asks for patience (EX_TEMPFAIL).

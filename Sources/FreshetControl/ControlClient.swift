@@ -70,6 +70,11 @@ package final class ControlClient {
         }
     }
 
+    /// Requests a further page.
+    package func loadMore(_ request: ControlMessage.LoadMore) throws(Failure) -> LoadMoreResult {
+        try call("LoadMore", request, as: ControlMessage.LoadedMore.self).result
+    }
+
     /// Sets parameters of a pipeline, all together.
     package func setParameters(
         _ request: ControlMessage.SetParameters

@@ -27,6 +27,7 @@ package struct ControlDispatcher: Sendable {
                 "GetDaemon": method(getDaemon),
                 "List": method(list),
                 "Refresh": method(refresh),
+                "LoadMore": method(loadMore),
                 "SetParameters": method(setParameters),
                 "Get": method(get),
                 "History": method(history),
@@ -154,6 +155,13 @@ package struct ControlDispatcher: Sendable {
         } catch .noSuchPipeline where !alone {
             return RefreshResult(name: name, outcome: .cancelled, failure: "the pipeline was removed by a reload")
         }
+    }
+
+    private func loadMore(_ call: VarlinkCall) async throws -> ControlMessage.LoadedMore {
+        let request = try call.parameters.decode(as: ControlMessage.LoadMore.self)
+        _ = try await existing([request.name])
+        return ControlMessage.LoadedMore(
+            result: try await service.loadMore(request.name, at: request.path ?? [], wait: request.wait ?? false))
     }
 
     private func setParameters(_ call: VarlinkCall) async throws -> ControlMessage.ParametersSet {

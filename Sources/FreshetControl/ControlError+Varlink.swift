@@ -12,6 +12,10 @@ extension ControlError {
         static let cannotFire = ControlInterface.name + ".CannotFire"
         static let configurationRefused = ControlInterface.name + ".ConfigurationRefused"
         static let parametersRefused = ControlInterface.name + ".ParametersRefused"
+        static let nothingMore = ControlInterface.name + ".NothingMore"
+        static let noSuchBranch = ControlInterface.name + ".NoSuchBranch"
+        static let severalBranches = ControlInterface.name + ".SeveralBranches"
+        static let cannotLoadMore = ControlInterface.name + ".CannotLoadMore"
         static let tryLater = ControlInterface.name + ".TryLater"
         static let busy = ControlInterface.name + ".Busy"
     }
@@ -38,6 +42,15 @@ extension ControlError {
             Self.reply(Name.configurationRefused, ControlMessage.Diagnostics(diagnostics: diagnostics))
         case .parametersRefused(let name, let refusals):
             Self.reply(Name.parametersRefused, ControlMessage.Refusals(name: name, refusals: refusals))
+        case .nothingMore(let name, let path):
+            Self.reply(Name.nothingMore, ControlMessage.Branch(name: name, path: path))
+        case .noSuchBranch(let name, let path, let suggestion):
+            Self.reply(
+                Name.noSuchBranch, ControlMessage.Branch(name: name, path: path, suggestion: suggestion))
+        case .severalBranches(let name, let more):
+            Self.reply(Name.severalBranches, ControlMessage.Branches(name: name, more: more))
+        case .cannotLoadMore(let name, let reason):
+            Self.reply(Name.cannotLoadMore, ControlMessage.NamedReason(name: name, reason: reason))
         case .tryLater(let hint): Self.reply(Name.tryLater, hint)
         case .busy(let reason): Self.reply(Name.busy, ControlMessage.Reason(reason: reason))
         case .permissionDenied: .permissionDenied
@@ -83,6 +96,18 @@ extension ControlError {
         case Name.parametersRefused:
             guard let value = parameters(ControlMessage.Refusals.self) else { return nil }
             self = .parametersRefused(name: value.name, refusals: value.refusals)
+        case Name.nothingMore:
+            guard let value = parameters(ControlMessage.Branch.self) else { return nil }
+            self = .nothingMore(name: value.name, path: value.path)
+        case Name.noSuchBranch:
+            guard let value = parameters(ControlMessage.Branch.self) else { return nil }
+            self = .noSuchBranch(name: value.name, path: value.path, suggestion: value.suggestion)
+        case Name.severalBranches:
+            guard let value = parameters(ControlMessage.Branches.self) else { return nil }
+            self = .severalBranches(name: value.name, more: value.more)
+        case Name.cannotLoadMore:
+            guard let value = parameters(ControlMessage.NamedReason.self) else { return nil }
+            self = .cannotLoadMore(name: value.name, reason: value.reason)
         case Name.tryLater:
             guard let value = parameters(TryLaterHint.self) else { return nil }
             self = .tryLater(value)

@@ -11,9 +11,9 @@ package enum ControlInterface {
         # microseconds; sizes are bytes. A field that is null or absent says: there is none. Fields may be added to types and
         # replies; a client ignores those that it does not know.
         #
-        # Whoever may connect may read. Refresh, SetParameters, Rollback, Pin, Unpin, FireSignal and SetLogLevel are for root,
-        # the group freshet, and the daemon's own user if that is an ordinary user; Reload is for these and for the daemon's own
-        # user always. All others get org.varlink.service.PermissionDenied.
+        # Whoever may connect may read. Refresh, LoadMore, SetParameters, Rollback, Pin, Unpin, FireSignal and SetLogLevel are for
+        # root, the group freshet, and the daemon's own user if that is an ordinary user; Reload is for these and for the daemon's
+        # own user always. All others get org.varlink.service.PermissionDenied.
         interface io.freshet.Control
 
         # What a pipeline is doing. What it offers to readers is another matter: see Pipeline.generation.
@@ -130,6 +130,19 @@ package enum ControlInterface {
           failing: []BranchFailure
         )
 
+        # A place where further pages can be loaded: the keys that lead to its branch, none for the pipeline's own pages, and
+        # how many pages are in the copy.
+        type MorePlace (
+          path: []string,
+          pages: int
+        )
+
+        # Where further pages of a pipeline can be loaded: at how many places, and the first of them.
+        type MorePages (
+          total: int,
+          places: []MorePlace
+        )
+
         # A pipeline. Source has no secrets: user information and query are left out. Path says how the network leads to
         # the source, or why it does not; it is null for a source that needs no network. WaitingDetail
         # says more of what it waits for, such as whose limit of requests at once.
@@ -159,6 +172,7 @@ package enum ControlInterface {
           failure: ?Failure,
           budget: ?Budget,
           branches: ?Branches,
+          more: ?MorePages,
           needsNetwork: bool,
           path: ?string,
           parameters: ?[]Parameter
@@ -211,6 +225,21 @@ package enum ControlInterface {
           failure: ?string,
           tryLater: ?TryLaterHint,
           behind: ?bool
+        )
+
+        # What came of a request for a further page at a place. Without wait it has a name and a path only. Pages is how many
+        # are in the copy now; hasMore, whether there are more.
+        type LoadedMore (
+          name: string,
+          path: []string,
+          outcome: ?Outcome,
+          run: ?int,
+          generation: ?int,
+          size: ?int,
+          durationUSec: ?int,
+          failure: ?string,
+          pages: ?int,
+          hasMore: ?bool
         )
 
         # A run that was requested and waits, and what for in a sentence.
@@ -304,6 +333,12 @@ package enum ControlInterface {
         # TryLater.
         method Refresh(names: ?[]string, all: ?bool, wait: ?bool, force: ?bool) -> (results: []Refreshed, waiting: ?[]WaitingHint)
 
+        # Loads one further page of a set that is loaded on demand (pages.load), and commits the copy with it. Path has the keys
+        # that lead to its branch; without it, the only place of the pipeline where there are more. It is no check: when the next
+        # one comes stays as it was, and one that begins meanwhile ends it. Requests for one place at the same time are one.
+        # Without wait, returns when the page is requested; with wait, when its run has ended.
+        method LoadMore(name: string, path: ?[]string, wait: ?bool) -> (result: LoadedMore)
+
         # Changes parameters of a pipeline: all settings together, or, if a value is not taken, none. With othersToDefault
         # those that are not named go back to their defaults. Returns which have another value now, and what all are, when
         # it is remembered; a run with other values than the last one starts when it has been quiet, and ends one that is
@@ -390,6 +425,18 @@ package enum ControlInterface {
 
         # The configuration has faults; the one before is still in force.
         error ConfigurationRefused (diagnostics: []Diagnostic)
+
+        # All pages of this place are in the copy.
+        error NothingMore (name: string, path: []string)
+
+        # No pages are loaded on demand at this place. The suggestion is a similar one, its keys with spaces between them.
+        error NoSuchBranch (name: string, path: []string, suggestion: ?string)
+
+        # No place was named, and there are several.
+        error SeveralBranches (name: string, more: MorePages)
+
+        # The pipeline has no pages that go on; the reason is the rest of a sentence about it.
+        error CannotLoadMore (name: string, reason: string)
 
         # Nothing was started: the origin or a budget asks for patience.
         error TryLater (reason: string, until: ?int)

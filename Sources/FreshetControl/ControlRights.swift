@@ -5,7 +5,8 @@ package struct ControlRights: Hashable, Sendable {
     package enum Deed: CaseIterable, Hashable, Sendable {
         /// Looking at states.
         case read
-        /// Starting runs, setting parameters, firing signals, choosing generations, and changing what the daemon logs.
+        /// Starting runs, loading further pages, setting parameters, firing signals, choosing generations, and changing what
+        /// the daemon logs.
         case change
         /// Reading the configuration again.
         case reload
@@ -28,6 +29,7 @@ package struct ControlRights: Hashable, Sendable {
         "io.freshet.Control.FireSignal": .change,
         "io.freshet.Control.GetLogLevel": .read,
         "io.freshet.Control.Refresh": .change,
+        "io.freshet.Control.LoadMore": .change,
         "io.freshet.Control.SetLogLevel": .change,
         "io.freshet.Control.SetParameters": .change,
         "io.freshet.Control.Reload": .reload,

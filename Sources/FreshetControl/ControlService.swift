@@ -15,6 +15,11 @@ package protocol ControlService: Sendable {
     ///
     /// - Parameter force: passes `Retry-After` and budgets.
     func refresh(_ name: String, wait: Bool, force: Bool) async throws(ControlError) -> RefreshResult
+    /// Requests one further page of a set. With `wait`, returns when the run that loads it has ended; cancelled, it
+    /// returns early and the run goes on.
+    ///
+    /// - Parameter place: the keys that lead to the branch; empty: the only place where there are more.
+    func loadMore(_ name: String, at place: [String], wait: Bool) async throws(ControlError) -> LoadMoreResult
     /// Sets parameters of a pipeline, all together, or throws ``ControlError/parametersRefused(name:refusals:)``.
     ///
     /// - Parameters:
@@ -89,6 +94,14 @@ package enum ControlError: Error, Hashable, Sendable {
     case configurationRefused([ConfigurationDiagnostic])
     /// Nothing was set.
     case parametersRefused(name: String, refusals: [RefusedSetting])
+    /// All pages are there.
+    case nothingMore(name: String, path: [String])
+    /// No pages are loaded on demand at this place.
+    case noSuchBranch(name: String, path: [String], suggestion: String?)
+    /// There are several places, and none was named.
+    case severalBranches(name: String, more: MorePages)
+    /// The pipeline has nothing that goes on; the sentence, whose subject is the pipeline, says why.
+    case cannotLoadMore(name: String, reason: String)
     case tryLater(TryLaterHint)
     /// It cannot do this at the moment; the sentence says why.
     case busy(String)

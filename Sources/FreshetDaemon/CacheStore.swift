@@ -54,7 +54,7 @@ struct CacheStore: SnapshotStore {
                 try pending.write(snapshot.bytes)
                 let outcome = try pending.commit(
                     validators: [Validators(snapshot.validators, binding: snapshot.binding)].compactMap(\.self),
-                    truncated: snapshot.truncated, at: WallTime(microseconds: WallClock.now),
+                    truncated: snapshot.truncated, isCheck: snapshot.isCheck, at: WallTime(microseconds: WallClock.now),
                     expires: snapshot.expires.map(WallTime.init(microseconds:)))
                 // What is remembered only; the copy is what counts.
                 attempt(definition.name, else: ()) { () throws(CacheError) in
@@ -203,7 +203,21 @@ extension StoredPart {
         self.init(
             binding: part.binding,
             validators: FreshetPipelines.Validators(entityTag: part.entityTag, lastModified: part.lastModified),
-            value: part.value)
+            value: part.value, pages: part.pages.map(StoredPages.init))
+    }
+}
+
+extension StoredPages {
+    init(_ pages: PartPages) {
+        // One that cannot be read is none: nothing more can be loaded before the next check.
+        self.init(
+            items: pages.items, count: Int(clamping: pages.count), next: pages.next.flatMap { PageBookmark($0) })
+    }
+}
+
+extension StoredPagesState {
+    init(_ state: PartPagesState) {
+        self.init(part: state.part, count: Int(clamping: state.count), hasMore: state.hasMore)
     }
 }
 
@@ -211,7 +225,10 @@ extension SnapshotPart {
     init(_ part: StoredPart) {
         self.init(
             binding: part.binding, entityTag: part.validators.entityTag, lastModified: part.validators.lastModified,
-            value: part.value)
+            value: part.value,
+            pages: part.pages.map {
+                PartPages(items: $0.items, count: Int64($0.count), next: $0.next?.description)
+            })
     }
 }
 
@@ -237,7 +254,8 @@ extension RememberedState {
             retryAfter: memory.attempts.retryAfter?.microseconds,
             lastRun: UInt64(clamping: memory.lastRun),
             binding: memory.value.map { String(decoding: $0, as: UTF8.self) },
-            requests: memory.requests.map(FreshetPipelines.SpentRequests.init), parameters: memory.parameters)
+            requests: memory.requests.map(FreshetPipelines.SpentRequests.init), parameters: memory.parameters,
+            pages: memory.pages.map(StoredPagesState.init))
     }
 }
 

@@ -33,7 +33,8 @@ extension FreshetControl.PipelineStatus {
             lastRun: status.run.map(RunStatus.init) ?? status.lastRun.map(RunStatus.init),
             lastCauses: status.lastCauses.map(CauseStatus.init), nextRun: status.next.map(NextRun.init),
             failure: failure, budget: status.budget.map(BudgetStatus.init),
-            branches: status.branches.map(BranchesStatus.init), needsNetwork: definition.needsNetwork,
+            branches: status.branches.map(BranchesStatus.init), more: status.more.map(MorePages.init),
+            needsNetwork: definition.needsNetwork,
             path: path, parameters: parameters.isEmpty ? nil : parameters.map(ParameterStatus.init))
     }
 }
@@ -121,6 +122,14 @@ extension BranchesStatus {
                     path: branch.path, message: branch.failure.message, since: WallClock.microseconds(at: branch.since),
                     attempts: Int64(branch.attempts))
             })
+    }
+}
+
+extension MorePages {
+    init(_ report: PagesReport) {
+        self.init(
+            total: Int64(report.total),
+            places: report.places.map { MorePages.Place(path: $0.path, pages: Int64($0.count)) })
     }
 }
 

@@ -100,12 +100,20 @@ package enum DaemonEntry {
 enum StandardStream {
     /// Writes all of a text, or what the reader takes of it.
     static func write(_ text: String, to descriptor: Int32) {
-        var rest = Array(text.utf8)[...]
+        _ = write(Array(text.utf8)[...], to: descriptor)
+    }
+
+    /// Writes all of the bytes, or what the reader takes of them.
+    ///
+    /// - Returns: false, and `errno`, if it did not take all.
+    static func write(_ bytes: ArraySlice<UInt8>, to descriptor: Int32) -> Bool {
+        var rest = bytes
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if count < 0 && errno == EINTR { continue }
-            guard count > 0 else { return }
+            guard count > 0 else { return false }
             rest = rest.dropFirst(count)
         }
+        return true
     }
 }

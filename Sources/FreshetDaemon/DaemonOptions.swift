@@ -10,8 +10,10 @@ package struct DaemonOptions: Sendable {
     package var socket: String?
     /// A level of swift-log, such as `debug`.
     package var logLevel = "info"
-    /// Runs every pipeline once, and ends.
+    /// Runs pipelines once, and ends.
     package var once = false
+    /// The pipelines that `once` is about; empty: all of them.
+    package var onceNames: [String] = []
     /// The process's environment.
     package var environment: [String: String] = [:]
 
@@ -23,8 +25,12 @@ package enum DaemonExit: Int32, Sendable, CaseIterable {
     case success = 0
     /// Something failed that may succeed next time.
     case failure = 1
+    /// A dry run that was asked to say so would have changed the copy.
+    case wouldChange = 2
     /// The command line is wrong.
     case usage = 64
+    /// The origin or a budget asks for patience (EX_TEMPFAIL).
+    case tryLater = 75
     /// The configuration is wrong: trying again does not help.
     case configuration = 78
 }

@@ -22,6 +22,7 @@ enum JournalMessage: String, CaseIterable {
     case failed = "257972dd68734f17ae756b6dc5ace42b"
     case truncated = "e8bbb4b6729e4721b5561f27718ccfc3"
     case branchesFailed = "65eb441326b94b45a6a73beca22a34fe"
+    case loadMoreFailed = "441e61a3b08c4f2089c614658befcc63"
     case recovered = "f82d38fe28324e70bfd953fbd9ec25b2"
     case expired = "7b80ec59da2045af8f7cbcd11dd81c4d"
     case expiredNoMore = "95cc2fdd1cce491b8f0b566fd3d5fd70"
@@ -87,7 +88,8 @@ enum JournalMessage: String, CaseIterable {
         case .raised, .cacheMended, .logLevel, .socketMended, .logindMissing, .busUnheard, .unproven, .rolledBack,
             .pinned, .unpinned, .heldBack:
             .notice
-        case .failed, .truncated, .branchesFailed, .expired, .notRun, .parametersDropped, .indexRebuilt,
+        case .failed, .truncated, .branchesFailed, .loadMoreFailed, .expired, .notRun, .parametersDropped,
+            .indexRebuilt,
             .networkUnknown, .fileUnwatched, .more, .lost:
             .warning
         case .reloadRefused, .configurationFault, .faultyPipeline, .cacheTrouble, .socketLost: .error
@@ -113,6 +115,7 @@ enum JournalMessage: String, CaseIterable {
         case .failed: "failed, keeping the copy: {error}"
         case .truncated: "the copy is truncated: the source has more pages than pages.max allows"
         case .branchesFailed: "a part of the copy is not new: {error}"
+        case .loadMoreFailed: "no further page was loaded, the copy stays as it was: {error}"
         case .recovered: "recovered"
         case .expired: "the copy is older than max-age, and offered still"
         case .expiredNoMore: "the copy is no longer past its max-age"

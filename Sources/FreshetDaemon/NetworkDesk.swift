@@ -35,7 +35,7 @@ extension NetworkTarget {
         var candidates: [String?] = []
         if case .address(let text) = definition.refresh.needsNetwork { candidates.append(text) }
         candidates += definition.sources.map { source in
-            if case .http(let source) = source, !source.isLocal { source.host } else { nil }
+            if case .http(let source) = source, !source.isLocal, source.placeOfURL == nil { source.host } else { nil }
         }
         candidates.append(daemonTarget)
         let address = candidates.lazy.compactMap { $0.flatMap(IPAddress.init(_:)) }.first

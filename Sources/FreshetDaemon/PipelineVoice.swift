@@ -93,6 +93,7 @@ struct PipelineVoice: Sendable {
             if let failure = summary.failure { fields[.error] = .string(failure.message) }
             return fields
         }
+        if summary.reason.isLoadMore { return loadedMore(summary, fields(), of: generation) }
         switch summary.outcome {
         case .changed, .unchanged:
             let hasChanged = summary.outcome == .changed
@@ -111,11 +112,7 @@ struct PipelineVoice: Sendable {
             } else {
                 log.say(.unchanged, done)
             }
-            if hasChanged, let generation, generation.truncated, generation.number == summary.generation {
-                log.say(
-                    .truncated,
-                    [.run: .stringConvertible(summary.run), .generation: .stringConvertible(generation.number)])
-            }
+            if hasChanged { sayTruncation(summary, of: generation) }
             if summary.failure != nil {
                 let verdict = news.failed(at: summary.ended)
                 log.say(
@@ -133,6 +130,26 @@ struct PipelineVoice: Sendable {
             log.say(summary.failure?.kind == .absent ? .runCutShort : .networkSettling, fields())
         case .superseded, .cancelled:
             log.say(.runCutShort, fields())
+        }
+    }
+
+    private func sayTruncation(_ summary: RunSummary, of generation: OfferedGeneration?) {
+        guard let generation, generation.truncated, generation.number == summary.generation else { return }
+        log.say(
+            .truncated, [.run: .stringConvertible(summary.run), .generation: .stringConvertible(generation.number)])
+    }
+
+    /// A further page is no check: a failure begins no series of them, and a success ends none.
+    private func loadedMore(
+        _ summary: RunSummary, _ fields: [JournalField: Logger.MetadataValue], of generation: OfferedGeneration?
+    ) {
+        switch summary.outcome {
+        case .changed:
+            log.say(.changed, fields)
+            sayTruncation(summary, of: generation)
+        case .unchanged: log.say(.unchanged, fields)
+        case .failed: log.say(.loadMoreFailed, fields)
+        case .superseded, .cancelled: log.say(.runCutShort, fields)
         }
     }
 

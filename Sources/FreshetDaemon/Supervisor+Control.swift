@@ -64,12 +64,7 @@ extension Supervisor: ControlService {
     }
 
     private func result(_ name: String, _ refusal: RefreshRefusal) -> RefreshResult {
-        var until: Int64?
-        switch refusal {
-        case .retryAfter(let instant), .budget(let instant): until = WallClock.microseconds(at: instant)
-        case .held: break
-        }
-        return RefreshResult(name: name, tryLater: TryLaterHint(reason: refusal.description, until: until))
+        RefreshResult(name: name, tryLater: TryLaterHint(refusal))
     }
 
     func signals() async -> [SignalStatus] {
@@ -166,6 +161,17 @@ extension Supervisor: ControlService {
                 self?.end(.failure)
             }
         }
+    }
+}
+
+extension TryLaterHint {
+    init(_ refusal: RefreshRefusal) {
+        var until: Int64?
+        switch refusal {
+        case .retryAfter(let instant), .budget(let instant): until = WallClock.microseconds(at: instant)
+        case .held, .network, .crowded: break
+        }
+        self.init(reason: refusal.description, until: until)
     }
 }
 

@@ -54,7 +54,7 @@ extension Supervisor {
             if !waitingReloads.isEmpty { waitingReloads.removeFirst().resume() }
         }
         notifier.reloading(status: "reading the configuration")
-        let (new, surroundings) = await checkingSurroundings(of: await refusingProgramFaults(of: await load()))
+        let (new, surroundings) = await checkingSurroundings(of: await refusingProgramFaults(of: wanted(await load())))
         var faults = new.diagnostics.filter { $0.severity == .error }
         if faults.isEmpty, let conflict = await assignFiles(of: new, in: parts) { faults = [conflict] }
         guard faults.isEmpty else {

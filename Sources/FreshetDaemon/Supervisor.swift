@@ -153,7 +153,15 @@ actor Supervisor {
             return .configuration
         }
         let surroundings: Surroundings
-        (configuration, surroundings) = await checkingSurroundings(of: await load())
+        let loaded = await load()
+        let known = loaded.pipelines.map(\.name) + loaded.faulty.keys
+        let unknown = options.onceNames.filter { !known.contains($0) }
+        guard unknown.isEmpty else {
+            log.say(.cannotStart, [.error: .string(UnknownPipelines.sentence(unknown, among: known))])
+            inherited?.turnAway()
+            return .usage
+        }
+        (configuration, surroundings) = await checkingSurroundings(of: wanted(loaded))
         hidden = surroundings.hidden(with: configuration)
         redactor.know(hidden)
         for diagnostic in configuration.daemonDiagnostics { say(diagnostic) }
@@ -324,22 +332,34 @@ actor Supervisor {
 
     // MARK: Once
 
-    /// `--once`: every pipeline runs, after those that it names, and the daemon ends; with a failure if one failed.
+    /// `--once`: pipelines run, each after those that it names, and the daemon ends. A failure outweighs a faulty
+    /// configuration, and that what asks for patience.
     private func runOnce() async {
-        var failed = false
+        var exit: DaemonExit = faulty.isEmpty ? .success : .configuration
         for names in Self.turns(pipelines.mapValues(\.definition.refresh.after)) {
-            await withTaskGroup(of: Bool.self) { group in
+            await withTaskGroup(of: DaemonExit.self) { group in
                 for name in names {
                     group.addTask {
-                        guard await self.canBeReached(name) else { return true }
-                        guard let result = try? await self.refresh(name, wait: true, force: false) else { return true }
-                        return result.failure != nil || result.tryLater != nil
+                        guard await self.canBeReached(name) else { return .failure }
+                        guard let result = try? await self.refresh(name, wait: true, force: false) else {
+                            return .failure
+                        }
+                        return result.failure != nil ? .failure : result.tryLater != nil ? .tryLater : .success
                     }
                 }
-                for await one in group { failed = failed || one }
+                for await one in group where one == .failure || exit == .success { exit = one }
             }
         }
-        end(failed || !faulty.isEmpty ? .failure : .success)
+        end(exit)
+    }
+
+    /// What `--once` is to run of a configuration; all of it, if no names were given.
+    func wanted(_ configuration: Configuration) -> Configuration {
+        guard !options.onceNames.isEmpty else { return configuration }
+        var wanted = configuration
+        wanted.pipelines.removeAll { !options.onceNames.contains($0.name) }
+        wanted.faulty = wanted.faulty.filter { options.onceNames.contains($0.key) }
+        return wanted
     }
 
     /// `--once` does not wait for a network, and asks once for its proof.

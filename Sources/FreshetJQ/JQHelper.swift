@@ -41,7 +41,9 @@ package enum JQHelper {
             do throws(JQProgram.Invalid) {
                 let variables = JQVariables(request.variables)
                 reply = try cache.program(request.program, variables: variables.names)
-                    .run(request.purpose, over: request.input, with: variables, maxOutput: request.maxOutput)
+                    .run(
+                        request.purpose, over: request.input, isText: request.isText, with: variables,
+                        maxOutput: request.maxOutput)
             } catch {
                 reply = .message(.invalidProgram, error.message)
             }
@@ -89,7 +91,7 @@ package enum JQHelper {
         else { return nil }
         return JQRequest(
             header.purpose, program: String(decoding: program, as: UTF8.self), variables: variables, input: body,
-            maxOutput: header.maxOutput)
+            isText: header.isText, maxOutput: header.maxOutput)
     }
 
     /// Reads so many bytes, or returns nil at the end of the input.

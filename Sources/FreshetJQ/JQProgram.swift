@@ -43,14 +43,16 @@ final class JQProgram {
         jq_teardown(&state)
     }
 
-    /// Runs the program over each JSON text of the input, in order.
+    /// Runs the program over each JSON text of the input, in order; or, of a text, once over the string that it is.
     /// For what happens to large numbers see ``JQHelper``.
     func run(
-        _ purpose: JQRequest.Purpose, over input: [UInt8], with variables: borrowing JQVariables = JQVariables(),
+        _ purpose: JQRequest.Purpose, over input: [UInt8], isText: Bool = false,
+        with variables: borrowing JQVariables = JQVariables(),
         maxOutput: UInt64
     ) -> JQReply {
         // libjq would put U+FFFD in the place of what it does not know, without a word.
-        if let fault = Self.encodingFault(in: input) { return .message(.invalidInput, fault) }
+        if let fault = Self.encodingFault(in: input, isText: isText) { return .message(.invalidInput, fault) }
+        if isText { return run(purpose, overText: input, with: variables, maxOutput: maxOutput) }
         guard let parser = jv_parser_new(0) else { return .message(.failed, "memory has run out") }
         defer { jv_parser_free(parser) }
         return input.withUnsafeBufferPointer { buffer in
@@ -72,15 +74,26 @@ final class JQProgram {
         }
     }
 
-    /// Why the input cannot be JSON, which is UTF-8 (RFC 8259, 8.1); nil: it is UTF-8.
-    private static func encodingFault(in input: [UInt8]) -> String? {
+    private func run(
+        _ purpose: JQRequest.Purpose, overText input: [UInt8], with variables: borrowing JQVariables, maxOutput: UInt64
+    ) -> JQReply {
+        let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+        let value = JQValue(text: input.starts(with: mark) ? input.dropFirst(mark.count) : input[...])
+        var outputs = Outputs(purpose: purpose, limit: maxOutput)
+        jq_start(state, variables.bound(to: value), 0)
+        if case .ended(let reply) = takeOutputs(&outputs) { return reply }
+        return outputs.reply
+    }
+
+    /// Why the input cannot be read, which has to be UTF-8, as JSON is (RFC 8259, 8.1); nil: it is UTF-8.
+    private static func encodingFault(in input: [UInt8], isText: Bool) -> String? {
         do throws(UTF8.ValidationError) {
             _ = try UTF8Span(validating: input.span)
             return nil
         } catch {
             return
-                "it is not UTF-8 at byte \(error.byteOffsets.lowerBound + 1), as JSON has to be; perhaps it is in another "
-                + "character set, or cut off"
+                "it is not UTF-8 at byte \(error.byteOffsets.lowerBound + 1), as \(isText ? "it" : "JSON") has to be; perhaps it is in "
+                + "another character set, or cut off"
         }
     }
 

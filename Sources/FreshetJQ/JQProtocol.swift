@@ -1,7 +1,7 @@
 /// What a client asks of a jq helper: one program over one input.
 ///
-/// On the wire (all numbers little-endian): the four bytes `FJQ` and the version, one byte of ``Purpose``, three zero
-/// bytes, the lengths of the program and of the variables (4 bytes each), the input's length and the output's limit
+/// On the wire (all numbers little-endian): the four bytes `FJQ` and the version, one byte of ``Purpose``, one that is 1 if
+/// the input is a text (``isText``), two zero bytes, the lengths of the program and of the variables (4 bytes each), the input's length and the output's limit
 /// (8 bytes each); then the program, the variables and the input.
 package struct JQRequest: Hashable, Sendable {
     /// What the client wants to know.
@@ -26,14 +26,19 @@ package struct JQRequest: Hashable, Sendable {
     /// What the program finds as `$name`: one JSON object with a member for each, or nothing. The names are jq's: letters,
     /// digits and `_`, no digit first.
     package var variables: [UInt8]
-    /// JSON texts, one or more.
+    /// JSON texts, one or more; or one text.
     package var input: [UInt8]
+    /// The input is no JSON: all of it is one text in UTF-8, and to the program one string, without the byte order mark with
+    /// which it may begin.
+    package var isText: Bool
     /// The most bytes of output.
     package var maxOutput: UInt64
 
     package init(
-        _ purpose: Purpose, program: String, variables: [UInt8] = [], input: [UInt8], maxOutput: UInt64
+        _ purpose: Purpose, program: String, variables: [UInt8] = [], input: [UInt8], isText: Bool = false,
+        maxOutput: UInt64
     ) {
+        self.isText = isText
         self.purpose = purpose
         self.program = program
         self.variables = variables
@@ -44,7 +49,7 @@ package struct JQRequest: Hashable, Sendable {
     /// Header, program and variables on the wire; the input follows as it is, uncopied.
     package var head: [UInt8] {
         let program = Array(program.utf8)
-        var bytes = JQFrame.requestMagic + [purpose.rawValue, 0, 0, 0]
+        var bytes = JQFrame.requestMagic + [purpose.rawValue, isText ? 1 : 0, 0, 0]
         bytes.appendNumber(UInt32(truncatingIfNeeded: program.count))
         bytes.appendNumber(UInt32(truncatingIfNeeded: variables.count))
         bytes.appendNumber(UInt64(input.count))
@@ -56,6 +61,7 @@ package struct JQRequest: Hashable, Sendable {
     struct Header: Hashable {
         static let size = 32
         var purpose: Purpose
+        var isText: Bool
         var program: Int
         var variables: Int
         var input: Int
@@ -72,6 +78,7 @@ package struct JQRequest: Hashable, Sendable {
             guard program <= JQRequest.maxProgram, variables <= JQRequest.maxVariables, input <= JQRequest.maxInput
             else { return nil }
             self.purpose = purpose
+            isText = bytes[5] == 1
             self.program = Int(program)
             self.variables = Int(variables)
             self.input = Int(input)
@@ -178,7 +185,7 @@ package struct JQReply: Hashable, Sendable {
 /// What both directions share. The fourth byte is the version; both ends are the same binary, and the byte tells when,
 /// by mistake, they are not.
 enum JQFrame {
-    static let requestMagic = Array("FJQ".utf8) + [1]
+    static let requestMagic = Array("FJQ".utf8) + [2]
     static let replyMagic = Array("FJR".utf8) + [1]
 }
 

@@ -8,6 +8,11 @@ struct JQValue: ~Copyable {
     /// Takes a value over.
     init(_ raw: jv) { self.raw = raw }
 
+    /// A string of these bytes, which are UTF-8.
+    init(text: ArraySlice<UInt8>) {
+        raw = text.withUnsafeBytes { jv_string_sized($0.bindMemory(to: CChar.self).baseAddress, Int32($0.count)) }
+    }
+
     deinit { jv_free(raw) }
 
     /// A reference of the callee's own.

@@ -39,12 +39,48 @@ struct FreshetDaemonCommand: ParsableCommand {
     var logLevel: String = "info"
     @Flag(name: .customLong("check"), help: "Name all faults of the configuration, and end: 0, or 78 if there are any.")
     var check = false
-    @Flag(name: .customLong("json"), help: "With --check: print the faults as JSON.")
+    @Option(
+        name: .customLong("dry-run"),
+        help: ArgumentHelp(
+            "Run one pipeline beside the daemon, print what would change, commit nothing, and end.",
+            valueName: "pipeline"))
+    var dryRun: String?
+    @Option(
+        name: .customLong("set"), parsing: .singleValue,
+        help: ArgumentHelp("With --dry-run: a parameter's value.", valueName: "name=value"))
+    var settings: [String] = []
+    @Option(
+        name: .shortAndLong,
+        help: ArgumentHelp("With --dry-run: where the content goes; - is standard output.", valueName: "file"))
+    var output: String?
+    @Flag(name: .customLong("detailed-exitcode"), help: "With --dry-run: end with 2 if the copy would change.")
+    var detailedExitCode = false
+    @Flag(name: .shortAndLong, help: "With --dry-run: say nothing but errors.")
+    var quiet = false
+    @Flag(name: .customLong("json"), help: "With --check and --dry-run: print JSON.")
     var json = false
-    @Flag(name: .customLong("once"), help: "Run every pipeline once, and end: 0, or 1 if one failed.")
+    @Flag(
+        name: .customLong("once"),
+        help: """
+            Run every pipeline once, or those that are named, and end: 0, 1 if one failed, 75 if an origin or a budget \
+            asks for patience, 78 if one is faulty.
+            """)
     var once = false
+    @Argument(help: ArgumentHelp("With --once: the pipelines.", valueName: "pipeline"))
+    var names: [String] = []
 
     func validate() throws {
+        guard [check, once, dryRun != nil].count(where: { $0 }) <= 1 else {
+            throw ValidationError("--check, --once and --dry-run exclude each other")
+        }
+        if let name = names.first, !once {
+            throw ValidationError("'\(name)' is one argument too many; names of pipelines belong to --once")
+        }
+        if dryRun == nil {
+            guard settings.isEmpty, output == nil, !detailedExitCode, !quiet else {
+                throw ValidationError("--set, --output, --detailed-exitcode and --quiet belong to --dry-run")
+            }
+        }
         guard DaemonEntry.isLogLevel(logLevel) else {
             throw ValidationError(
                 "'\(logLevel)' is no log level; use trace, debug, info, notice, warning, error or critical")
@@ -59,6 +95,7 @@ struct FreshetDaemonCommand: ParsableCommand {
         options.runtimeDirectory = runtimeDirectory
         options.socket = socket
         options.once = once
+        options.onceNames = names
         options.logLevel = logLevel
         options.environment = DaemonEntry.environment()
         if check { throw ExitCode(DaemonEntry.check(options, json: json).rawValue) }
@@ -71,12 +108,29 @@ struct FreshetDaemonCommand: ParsableCommand {
             throw ValidationError("cannot start: \(error)")
         }
         let status = ExitStatus()
+        let request = dryRunRequest
         Task {
-            status.value = await DaemonEntry.run(options, on: loop)
+            status.value =
+                if let request {
+                    await DaemonEntry.dryRun(request, options, on: loop)
+                } else {
+                    await DaemonEntry.run(options, on: loop)
+                }
             loop.stop()
         }
         loop.run()
         throw ExitCode(status.value.rawValue)
+    }
+
+    private var dryRunRequest: DryRunRequest? {
+        guard let dryRun else { return nil }
+        var request = DryRunRequest(name: dryRun)
+        request.settings = settings
+        request.output = output
+        request.json = json
+        request.isQuiet = quiet
+        request.tellsChange = detailedExitCode
+        return request
     }
 }
 

@@ -2,12 +2,19 @@ extension CacheIndex {
     mutating func part(_ part: String, of name: String) throws(SQLiteError) -> SnapshotPart? {
         try database.row(
             """
-            SELECT t.binding, t.entity_tag, t.last_modified, t.value
-            FROM parts t JOIN pipelines p ON p.id = t.pipeline WHERE p.name = ? AND t.name = ?
+            SELECT t.binding, t.entity_tag, t.last_modified, t.value, g.count, g.next, g.items
+            FROM parts t JOIN pipelines p ON p.id = t.pipeline
+            LEFT JOIN pages g ON g.pipeline = t.pipeline AND g.name = t.name
+            WHERE p.name = ? AND t.name = ?
             """, .text(name), .text(part)
-        ) {
-            SnapshotPart(
-                binding: $0.text(0), entityTag: $0.optionalText(1), lastModified: $0.optionalText(2), value: $0.blob(3))
+        ) { row in
+            var pages: PartPages?
+            if let count = row.optionalInteger(4) {
+                pages = PartPages(items: row.blob(6), count: count, next: row.optionalText(5))
+            }
+            return SnapshotPart(
+                binding: row.text(0), entityTag: row.optionalText(1), lastModified: row.optionalText(2),
+                value: row.blob(3), pages: pages)
         }
     }
 
@@ -15,13 +22,35 @@ extension CacheIndex {
         try database.rows("SELECT name FROM parts WHERE pipeline = ?", .integer(pipeline)) { $0.text(0) }
     }
 
+    /// And its pages.
     mutating func forgetPart(_ name: String, of pipeline: Int64) throws(SQLiteError) {
         try database.run("DELETE FROM parts WHERE pipeline = ? AND name = ?", .integer(pipeline), .text(name))
     }
 
     mutating func put(_ part: SnapshotPart, as name: String, of pipeline: Int64) throws(SQLiteError) {
+        try forgetPart(name, of: pipeline)
         try database.run(
-            "INSERT OR REPLACE INTO parts VALUES (?, ?, ?, ?, ?, ?)", .integer(pipeline), .text(name),
+            "INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?)", .integer(pipeline), .text(name),
             .text(part.binding), SQLiteValue(part.entityTag), SQLiteValue(part.lastModified), .blob(part.value))
+        guard let pages = part.pages else { return }
+        try database.run(
+            "INSERT INTO pages VALUES (?, ?, ?, ?, ?)", .integer(pipeline), .text(name), .integer(pages.count),
+            SQLiteValue(pages.next), .blob(pages.items))
+    }
+
+    /// Of the parts of one pipeline, or of all, those whose pages may be continued, by the pipelines' names.
+    mutating func pages(of name: String? = nil) throws(SQLiteError) -> [String: [PartPagesState]] {
+        let rows = try database.rows(
+            """
+            SELECT p.name, g.name, g.count, g.next IS NOT NULL FROM pages g JOIN pipelines p ON p.id = g.pipeline
+            WHERE ?1 IS NULL OR p.name = ?1
+            """, SQLiteValue(name)
+        ) { row in
+            (
+                pipeline: row.text(0),
+                state: PartPagesState(part: row.text(1), count: row.integer(2), hasMore: row.integer(3) != 0)
+            )
+        }
+        return rows.reduce(into: [:]) { $0[$1.pipeline, default: []].append($1.state) }
     }
 }

@@ -97,7 +97,20 @@ extension CacheIndex {
         """
         ALTER TABLE pipelines ADD COLUMN expires INTEGER;
         """,
-        // 7. What generations there were, with the causes of their runs and how long these took, in nanoseconds; the digest
+        // 7. The pages of parts that may be continued: how many, and by what the next one is asked for, if there is one.
+        // The items stand last, so that nobody reads them who does not ask for them.
+        """
+        CREATE TABLE pages (
+            pipeline INTEGER NOT NULL,
+            name TEXT NOT NULL,
+            count INTEGER NOT NULL,
+            next TEXT,
+            items BLOB NOT NULL,
+            PRIMARY KEY (pipeline, name),
+            FOREIGN KEY (pipeline, name) REFERENCES parts(pipeline, name) ON DELETE CASCADE
+        ) STRICT;
+        """,
+        // 8. What generations there were, with the causes of their runs and how long these took, in nanoseconds; the digest
         // of what the origin has where that is not the copy; and the generation that a pipeline is pinned at.
         """
         CREATE TABLE history (

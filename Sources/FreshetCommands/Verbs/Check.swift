@@ -17,13 +17,7 @@ struct Check: Verb {
 
     func run(_ session: Session) throws(CommandFailure) {
         let arguments = ["--check"] + (options.json ? ["--json"] : []) + configDir.flatMap { ["--config-dir", $0] }
-        let candidates = Self.candidates(ownPath: session.context.ownPath)
-        guard let path = candidates.first(where: session.context.isExecutable) else {
-            throw CommandFailure(
-                .failure, "freshetd is not installed: looked for \(candidates.joined(separator: ", "))")
-        }
-        let reason = session.context.execute(path, arguments)
-        throw CommandFailure(.failure, "cannot execute '\(path)': \(reason)")
+        throw session.becomeDaemon(arguments)
     }
 
     /// Beside this executable, as in a build directory; then where distributions put it.
@@ -35,5 +29,18 @@ struct Check: Verb {
             candidates.append(path)
         }
         return candidates
+    }
+}
+
+extension Session {
+    /// Becomes `freshetd` with these arguments; returns only if that failed, with the reason.
+    func becomeDaemon(_ arguments: [String]) -> CommandFailure {
+        let candidates = Check.candidates(ownPath: context.ownPath)
+        guard let path = candidates.first(where: context.isExecutable) else {
+            return CommandFailure(
+                .failure, "freshetd is not installed: looked for \(candidates.joined(separator: ", "))")
+        }
+        let reason = context.execute(path, arguments)
+        return CommandFailure(.failure, "cannot execute '\(path)': \(reason)")
     }
 }

@@ -47,6 +47,7 @@ struct PipelineView {
             add("Branches", "\(branches.failed) of \(branches.total) fail", .bad)
             for branch in branches.failing { lines.append(String(repeating: " ", count: 11) + self.text(of: branch)) }
         }
+        if let more = pipeline.more { add("More", Self.places(more)) }
         if let failure = pipeline.failure, pipeline.branches == nil || pipeline.state == .failed {
             add("Error", failure.message, .bad)
             add("Since", "\(times.both(failure.since)), \(Count.text(failure.attempts, "attempt"))")
@@ -60,6 +61,16 @@ struct PipelineView {
         return DisplayText.harmless(
             "\(path): \(branch.message), \(Count.text(branch.attempts, "attempt")), first \(times.relative(branch.since))"
         )
+    }
+
+    /// Where further pages can be loaded: the keys, as `load-more` takes them, and how many pages there are.
+    static func places(_ more: MorePages) -> String {
+        let shown = more.places.map { place in
+            let pages = "after \(Count.text(place.pages, "page"))"
+            return place.path.isEmpty ? pages : "\(place.path.joined(separator: " ")) (\(pages))"
+        }
+        let others = more.total - Int64(shown.count)
+        return shown.joined(separator: ", ") + (others > 0 ? " and \(others) others" : "")
     }
 
     private var title: String {

@@ -16,11 +16,14 @@ extension DefinitionReader {
         let key = value("key", in: section, .program)
         let concurrency = value("concurrency", in: section, .integer(1...EachDefinition.maximumConcurrency))
         let onError = onError(in: section)
+        let sameOrigin = value("same-origin", in: section, .boolean)
         let name = itemName(in: section, among: names)
         guard let stage = stage(section, among: names + [name ?? ""]), let name else { return nil }
+        checkURLFromData(of: stage.source, sameOrigin, in: section, of: parent)
         return EachDefinition(
             as: name, key: key ?? EachDefinition.defaultKey,
-            concurrency: concurrency ?? EachDefinition.defaultConcurrency, onError: onError ?? .previous, stage)
+            concurrency: concurrency ?? EachDefinition.defaultConcurrency, onError: onError ?? .previous,
+            sameOrigin: sameOrigin ?? true, stage)
     }
 
     private mutating func onError(in section: Section) -> EachDefinition.OnError? {
@@ -29,6 +32,45 @@ extension DefinitionReader {
             return .null
         }
         return value("on-error", in: section, .choice())
+    }
+
+    /// Whether all of the URL comes from an item.
+    func isURLFromData(in section: Section, among items: [String]) -> Bool {
+        guard case .scalar(let scalar)? = section["url"]?.value.content, let place = URLTemplate.whole(scalar.text)
+        else { return false }
+        return items.contains(place.name)
+    }
+
+    /// Where such a URL leads is seen when it is there; what it must not take along is known before.
+    private mutating func checkURLFromData(
+        of source: SourceDefinition, _ sameOrigin: Bool?, in section: Section, of parent: Section
+    ) {
+        guard case .http(let source) = source, source.placeOfURL != nil else {
+            if let entry = section["same-origin"] {
+                warning(
+                    entry.location, section.path("same-origin"),
+                    "'same-origin' means nothing here: the URL's origin comes from no item",
+                    remedy: "it belongs to a whole URL of an item, such as url: '{item.url}'")
+            }
+            return
+        }
+        if let entry = section["unix-socket"] {
+            error(
+                entry.location, section.path("unix-socket"), "'unix-socket' does not go with a URL that an item names",
+                remedy: "leave it out, or write the URL down", related: section["url"]?.location)
+        }
+        guard parent["url"] == nil, let url = section["url"] else { return }
+        if sameOrigin != false {
+            error(
+                url.value.location, section.path("url"), "an item names the URL, and the list comes from no origin",
+                remedy: "to follow URLs to any origin: same-origin: false")
+        }
+        if !source.headers.isEmpty || source.clientCertificate != nil {
+            error(
+                url.value.location, section.path("url"),
+                "an item names the URL, and headers and credentials are sent to the list's origin only, which has none",
+                remedy: "leave them out, or write the URL down")
+        }
     }
 
     private mutating func itemName(in section: Section, among names: [String]) -> String? {

@@ -94,15 +94,17 @@ extension DefinitionReader {
         return faults[before...].contains { $0.severity == .error } ? nil : .choices(choices)
     }
 
+    /// All parameters with their defaults; nil if one is faulty, which is fault enough.
+    var defaultValues: ParameterValues? {
+        guard parameters.count == parameterNames.count else { return nil }
+        return ParameterValues(Dictionary(parameters.map { ($0.name, $0.defaultValue) }) { first, _ in first })
+    }
+
     /// The defaults have to make a whole path of a URL.
     mutating func checkDefaults(of url: String, _ entry: Node.Entry, in section: Section) {
-        // A faulty parameter is fault enough.
-        guard parameters.count == parameterNames.count else { return }
-        let values = ParameterValues(
-            Dictionary(parameters.map { ($0.name, $0.defaultValue) }) { first, _ in first })
-        guard let (name, fault) = SourceDefinition.http(HTTPSource(url: url, host: "")).fault(with: values) else {
-            return
-        }
+        guard let values = defaultValues,
+            let (name, fault) = SourceDefinition.http(HTTPSource(url: url, host: "")).fault(with: values)
+        else { return }
         error(
             entry.value.location, section.path(entry.key),
             name.map { "the default of '\($0)' \(fault)" } ?? "with the defaults, the URL would be too long",

@@ -30,6 +30,7 @@ extension DefinitionReader {
         guard var stage, let cache else { return (nil, cacheFile) }
         // Of one answer there is one transform, wherever it stands.
         if stage.each == nil, file["sources"] == nil { stage.transform = nil }
+        checkFormats(of: stage, transform, cache, in: file)
         let definition = PipelineDefinition(
             name: name, description: description, stage: stage, transform: transform, refresh: refresh, check: check,
             cache: cache, parameters: parameters)
@@ -74,9 +75,10 @@ extension DefinitionReader {
     mutating func stage(_ section: Section, among names: [String]) -> StageDefinition? {
         let source = source(section, among: names)
         let pages = pages(of: source, in: section)
+        let format = format(of: source, in: section)
         let transform = value("transform", in: section, .program)
         let each = each(in: section, among: names)
-        return source.map { StageDefinition($0, pages: pages, transform: transform, each: each) }
+        return source.map { StageDefinition($0, pages: pages, format: format, transform: transform, each: each) }
     }
 
     private mutating func source(_ section: Section, among names: [String]) -> SourceDefinition? {
@@ -104,9 +106,17 @@ extension DefinitionReader {
         }
         switch kind.key {
         case "url":
+            if isURLFromData(in: section, among: names) {
+                return value("url", in: section, .line).map { url in
+                    let source = request(for: (url, ""), headers, in: section)
+                    checkPlaces(of: source, in: section, among: names)
+                    return .http(source)
+                }
+            }
             return value("url", in: section, .url).map { url in
                 checkPlaces(of: url.url, kind, in: section, among: names)
                 let source = request(for: url, headers, in: section)
+                checkPlaces(of: source, in: section, among: names)
                 if source.headers.contains(where: { $0.credential != nil }), !source.mayCarryCredentials {
                     error(
                         kind.value.location, section.path("url"),
@@ -122,6 +132,9 @@ extension DefinitionReader {
         case "pipeline":
             return upstream(in: section)
         default:
+            if case .sequence(let nodes)? = section["exec"]?.value.content {
+                checkPlaces(ofArguments: Array(nodes.dropFirst()), section.path("exec"), among: names)
+            }
             return command(in: section).map { .command($0) }
         }
     }
@@ -267,6 +280,7 @@ extension DefinitionReader {
             return (nil, nil)
         }
         guard let section = section(.cache, "cache", in: file) else { return (nil, nil) }
+        let format: ContentFormat = value("format", in: section, .choice()) ?? .json
         let mode = value("mode", in: section, .fileMode)
         if let mode, mode & 0o022 != 0, let entry = section["mode"] {
             warning(
@@ -283,7 +297,8 @@ extension DefinitionReader {
         guard let name = value("file", in: section, .fileName) else { return (nil, nil) }
         return (
             CacheRules(
-                file: name, mode: mode, group: group, keep: keep ?? CacheRules.defaultKeep, maxAge: maxAge),
+                file: name, format: format, mode: mode, group: group, keep: keep ?? CacheRules.defaultKeep,
+                maxAge: maxAge),
             entry.value.location
         )
     }

@@ -35,7 +35,8 @@ extension DefinitionReader {
     }
 
     private mutating func certificateAuthority(in section: Section, _ url: String) -> String? {
-        for key in ["client-certificate", "certificate-authority"] where !url.lowercased().hasPrefix("https://") {
+        for key in ["client-certificate", "certificate-authority"]
+        where !url.lowercased().hasPrefix("https://") && URLTemplate.whole(url) == nil {
             guard let entry = section[key] else { continue }
             error(
                 entry.location, section.path(key), "'\(key)' is for TLS, and the URL is not encrypted",

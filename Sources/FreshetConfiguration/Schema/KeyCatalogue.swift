@@ -85,7 +85,7 @@ package enum KeyCatalogue {
         .parameter: ["default", "choices", "pattern", "quiet"],
         .source: [
             "url", "file", "exec", "pipeline", "headers", "credential", "method", "body", "content-type", "unix-socket",
-            "client-certificate", "client-key", "certificate-authority", "pages", "transform", "each",
+            "client-certificate", "client-key", "certificate-authority", "format", "pages", "transform", "each",
         ],
         .pages: ["next", "items", "key", "load", "max", "same-origin"],
         .next: [
@@ -93,9 +93,10 @@ package enum KeyCatalogue {
             "total", "past-end",
         ],
         .each: [
-            "as", "key", "concurrency", "on-error", "url", "file", "exec", "pipeline", "headers", "credential",
+            "as", "key", "concurrency", "on-error", "same-origin", "url", "file", "exec", "pipeline", "headers",
+            "credential",
             "method", "body", "content-type", "unix-socket", "client-certificate", "client-key",
-            "certificate-authority", "pages", "transform", "each",
+            "certificate-authority", "format", "pages", "transform", "each",
         ],
         .credential: ["name", "as", "header"],
         .refresh: [
@@ -106,7 +107,7 @@ package enum KeyCatalogue {
         .retry: ["from", "to"],
         .needsNetwork: ["probe", "status"],
         .check: ["jq", "min-bytes", "max-bytes", "type"],
-        .cache: ["file", "mode", "group", "keep", "max-age"],
+        .cache: ["file", "format", "mode", "group", "keep", "max-age"],
         .daemon: ["format", "splay", "concurrency", "origin-concurrency", "network-target", "network-probe"],
     ]
 

@@ -41,6 +41,59 @@ package enum ControlMessage {
         }
     }
 
+    package struct LoadMore: Codable, Hashable, Sendable {
+        package var name: String
+        package var path: [String]?
+        package var wait: Bool?
+
+        package init(name: String, path: [String]? = nil, wait: Bool? = nil) {
+            self.name = name
+            self.path = path
+            self.wait = wait
+        }
+    }
+
+    /// The reply of `LoadMore`.
+    package struct LoadedMore: Codable, Hashable, Sendable {
+        package var result: LoadMoreResult
+        package init(result: LoadMoreResult) { self.result = result }
+    }
+
+    /// Parameters of `NothingMore` and `NoSuchBranch`.
+    package struct Branch: Codable, Hashable, Sendable {
+        package var name: String
+        package var path: [String]
+        package var suggestion: String?
+
+        package init(name: String, path: [String], suggestion: String? = nil) {
+            self.name = name
+            self.path = path
+            self.suggestion = suggestion
+        }
+    }
+
+    /// Parameters of `SeveralBranches`.
+    package struct Branches: Codable, Hashable, Sendable {
+        package var name: String
+        package var more: MorePages
+
+        package init(name: String, more: MorePages) {
+            self.name = name
+            self.more = more
+        }
+    }
+
+    /// Parameters of `CannotLoadMore`.
+    package struct NamedReason: Codable, Hashable, Sendable {
+        package var name: String
+        package var reason: String
+
+        package init(name: String, reason: String) {
+            self.name = name
+            self.reason = reason
+        }
+    }
+
     package struct SetParameters: Codable, Hashable, Sendable {
         package var name: String
         package var settings: [ParameterSetting]

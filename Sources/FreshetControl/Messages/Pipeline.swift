@@ -174,6 +174,31 @@ package struct BranchesStatus: Codable, Hashable, Sendable {
     }
 }
 
+/// Where further pages of a pipeline can be loaded.
+package struct MorePages: Codable, Hashable, Sendable {
+    package struct Place: Codable, Hashable, Sendable {
+        /// The keys that lead to the branch; none: the pipeline's own pages.
+        package var path: [String]
+        /// How many pages are in the copy.
+        package var pages: Int64
+
+        package init(path: [String], pages: Int64) {
+            self.path = path
+            self.pages = pages
+        }
+    }
+
+    /// At how many places.
+    package var total: Int64
+    /// The first of them.
+    package var places: [Place]
+
+    package init(total: Int64, places: [Place]) {
+        self.total = total
+        self.places = places
+    }
+}
+
 /// A branch that fails.
 package struct BranchFailureStatus: Codable, Hashable, Sendable {
     /// The keys that lead to it.
@@ -241,6 +266,8 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
     package var budget: BudgetStatus?
     /// Nil unless branches fail.
     package var branches: BranchesStatus?
+    /// Nil: nothing more can be loaded anywhere.
+    package var more: MorePages?
     package var needsNetwork: Bool
     /// How the network leads to the source, or why it does not.
     package var path: String?
@@ -256,7 +283,7 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
         originExpires: Int64? = nil, expires: Int64? = nil,
         lastRun: RunStatus? = nil, lastCauses: [CauseStatus] = [], nextRun: NextRun? = nil,
         failure: FailureStatus? = nil, budget: BudgetStatus? = nil, branches: BranchesStatus? = nil,
-        needsNetwork: Bool = false, path: String? = nil, parameters: [ParameterStatus]? = nil
+        more: MorePages? = nil, needsNetwork: Bool = false, path: String? = nil, parameters: [ParameterStatus]? = nil
     ) {
         self.name = name
         self.description = description
@@ -281,6 +308,7 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
         self.failure = failure
         self.budget = budget
         self.branches = branches
+        self.more = more
         self.needsNetwork = needsNetwork
         self.path = path
         self.parameters = parameters

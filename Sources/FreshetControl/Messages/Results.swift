@@ -57,6 +57,43 @@ package struct RefreshResult: Codable, Hashable, Sendable {
     }
 }
 
+/// What came of a request for a further page.
+package struct LoadMoreResult: Codable, Hashable, Sendable {
+    package var name: String
+    /// The keys that lead to the branch; none: the pipeline's own pages.
+    package var path: [String]
+    /// How the run ended; nil unless it was awaited.
+    package var outcome: RunOutcome?
+    package var run: Int64?
+    /// The generation that is offered now.
+    package var generation: Int64?
+    /// That generation's bytes.
+    package var size: Int64?
+    package var durationUSec: Int64?
+    /// Why it failed, in one sentence.
+    package var failure: String?
+    /// How many pages are in the copy now, and whether there are more.
+    package var pages: Int64?
+    package var hasMore: Bool?
+
+    package init(
+        name: String, path: [String], outcome: RunOutcome? = nil, run: Int64? = nil, generation: Int64? = nil,
+        size: Int64? = nil, durationUSec: Int64? = nil, failure: String? = nil, pages: Int64? = nil,
+        hasMore: Bool? = nil
+    ) {
+        self.name = name
+        self.path = path
+        self.outcome = outcome
+        self.run = run
+        self.generation = generation
+        self.size = size
+        self.durationUSec = durationUSec
+        self.failure = failure
+        self.pages = pages
+        self.hasMore = hasMore
+    }
+}
+
 /// Something that is wrong, or doubtful, in the configuration.
 package struct ConfigurationDiagnostic: Codable, Hashable, Sendable {
     package enum Severity: String, OpenEnumeration, CaseIterable, Hashable, Sendable {

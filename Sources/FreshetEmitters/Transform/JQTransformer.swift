@@ -74,6 +74,18 @@ package actor JQTransformer: Transforming {
             purpose, program: program, variables: JQVariable.object(variables), input: input, maxOutput: maxOutput)
     }
 
+    package func json(ofText text: [UInt8]) async throws(FetchError) -> [UInt8] {
+        let reply = try await exchange(
+            JQRequest(.outputs, program: ".", input: text, isText: true, maxOutput: maxOutput))
+        guard reply.status != .invalidInput else {
+            throw .failed(
+                RunFailure(
+                    .content, "what is to be read as text ('format: text') cannot be: \(Text.escaped(reply.bytes))"))
+        }
+        if let failure = failure(reply) { throw .failed(failure) }
+        return reply.bytes
+    }
+
     package func holds(_ predicate: String, for input: [UInt8]) async throws(FetchError) -> Bool {
         try await ask(JQRequest(.verdict, program: predicate, input: input, maxOutput: maxOutput)).verdict
     }

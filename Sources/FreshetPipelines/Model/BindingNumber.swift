@@ -7,6 +7,9 @@ struct BindingNumber {
     /// As hexadecimal digits.
     var text: String { String(hash, radix: 16) }
 
+    /// A part of it, for what has to be small.
+    var short: UInt64 { UInt64(truncatingIfNeeded: hash ^ (hash >> 64)) }
+
     mutating func add(_ text: String) { add(text.utf8) }
 
     /// Bytes that are UTF-8.
@@ -66,6 +69,7 @@ extension BindingNumber {
     mutating func add(_ stage: StageDefinition) {
         add(stage.source)
         if let pages = stage.pages { add("pages:\(pages.summary)") }
+        if stage.format != .json { add("format:\(stage.format)") }
         if let transform = stage.transform { add("of:\(transform)") }
         guard let each = stage.each else { return }
         add("each:\(each.name) \(each.onError)")

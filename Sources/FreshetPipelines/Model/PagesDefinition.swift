@@ -28,6 +28,9 @@ package struct PagesDefinition: Hashable, Sendable {
         self.sameOrigin = sameOrigin
     }
 
+    /// Not all pages are loaded without being asked for: what was loaded is kept, so that more can follow.
+    package var loadsOnDemand: Bool { load != .all }
+
     /// Its jq programs.
     package var programs: [String] {
         let ofNext: [String?] =

@@ -67,7 +67,8 @@ package enum SourceDefinition: Hashable, Sendable {
     /// this machine.
     package var needsNetworkByDefault: Bool {
         switch self {
-        case .http(let source): !source.isLocal
+        // Where data leads to is not known before; who has that data says whether it is elsewhere.
+        case .http(let source): !source.isLocal && source.placeOfURL == nil
         case .command, .file, .copy: false
         case .joined(let sources): sources.contains { $0.stage.all.contains(where: \.source.needsNetworkByDefault) }
         }
@@ -115,6 +116,8 @@ package struct CheckRules: Hashable, Sendable {
 package struct CacheRules: Hashable, Sendable {
     /// The file's name below `current/`: one path component.
     package var file: String
+    /// What a program's strings become: JSON, or lines of text.
+    package var format: ContentFormat
     /// Permission bits; nil: by the source, see ``PipelineDefinition/cacheMode``.
     package var mode: UInt32?
     /// The name of the group that owns the file; nil: the service's own.
@@ -128,10 +131,12 @@ package struct CacheRules: Hashable, Sendable {
     package static let defaultKeep = 5
 
     package init(
-        file: String, mode: UInt32? = nil, group: String? = nil, keep: Int = CacheRules.defaultKeep,
+        file: String, format: ContentFormat = .json, mode: UInt32? = nil, group: String? = nil,
+        keep: Int = CacheRules.defaultKeep,
         maxAge: Duration? = nil
     ) {
         self.file = file
+        self.format = format
         self.mode = mode
         self.group = group
         self.keep = keep

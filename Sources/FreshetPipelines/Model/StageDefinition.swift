@@ -3,15 +3,18 @@ package struct StageDefinition: Hashable, Sendable {
     package var source: SourceDefinition
     /// How its pages are read; nil: it comes as one.
     package var pages: PagesDefinition?
+    /// What programs are given of the answer.
+    package var format: ContentFormat
     /// A jq program for the source's data alone; nil leaves it as it is. What stands around it may be used as `$name`.
     package var transform: String?
     /// What is fetched for each item of the data.
     package var each: EachDefinition?
 
     package init(
-        _ source: SourceDefinition, pages: PagesDefinition? = nil, transform: String? = nil,
-        each: EachDefinition? = nil
+        _ source: SourceDefinition, pages: PagesDefinition? = nil, format: ContentFormat = .json,
+        transform: String? = nil, each: EachDefinition? = nil
     ) {
+        self.format = format
         self.source = source
         self.pages = pages
         self.transform = transform
@@ -39,6 +42,14 @@ package struct StageDefinition: Hashable, Sendable {
     }
 }
 
+/// How a content stands between bytes and jq programs.
+package enum ContentFormat: String, CaseIterable, Hashable, Sendable {
+    /// As it is: JSON texts.
+    case json
+    /// All of it is one text in UTF-8: to a program one string.
+    case text
+}
+
 /// A fan-out: one branch for each item of a list, whose results take the items' places.
 package struct EachDefinition: Hashable, Sendable {
     /// What a failing branch shows.
@@ -59,6 +70,8 @@ package struct EachDefinition: Hashable, Sendable {
     /// How many branches run at once, at least one.
     package var concurrency: Int
     package var onError: OnError
+    /// URLs that come from the items themselves lead to the origin of the list's own URL only.
+    package var sameOrigin: Bool
     /// What each branch does.
     package var stage: StageDefinition {
         get {
@@ -89,8 +102,9 @@ package struct EachDefinition: Hashable, Sendable {
 
     package init(
         as name: String, key: String = EachDefinition.defaultKey, concurrency: Int = EachDefinition.defaultConcurrency,
-        onError: OnError = .previous, _ stage: StageDefinition
+        onError: OnError = .previous, sameOrigin: Bool = true, _ stage: StageDefinition
     ) {
+        self.sameOrigin = sameOrigin
         self.name = name
         self.key = key
         self.concurrency = concurrency

@@ -88,6 +88,12 @@ package struct URLTemplate: Hashable, Sendable {
         return bytes[(colon + 3)...].contains { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") }
     }
 
+    /// The place that stands for a whole URL, as `{item.url}` does, which is no template; nil: this is something else.
+    package static func whole(_ text: String) -> Place? {
+        guard text.hasPrefix("{"), text.hasSuffix("}") else { return nil }
+        return Place(named: text.dropFirst().dropLast())
+    }
+
     /// The places in their order; one that stands twice is there twice.
     package var places: [Place] {
         parts.compactMap { if case .place(let place, _) = $0 { place } else { nil } }

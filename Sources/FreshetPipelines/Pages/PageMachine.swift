@@ -27,6 +27,8 @@ struct PageMachine: Sendable {
 
     enum Step: Hashable, Sendable {
         case load(Request)
+        /// As many are there as were asked for, and this is where more follow.
+        case rest(PageBookmark)
         /// - Parameter truncated: more would follow, but for the limit on pages.
         case end(truncated: Bool)
     }
@@ -57,12 +59,15 @@ struct PageMachine: Sendable {
     private let home: WebAddress?
     private var jitter: Jitter
     private var hasRestarted = false
+    /// How many pages are asked for without a pause.
+    private let load: PageLoad
 
     private var request: Request
     /// Items so far.
     private var items = 0
-    /// Hashes of the URLs that were asked, each with its page: a cursor or a number is part of the URL.
-    private var seen: [Int: Int] = [:]
+    /// Numbers of the URLs that were asked, in the order of their pages: a cursor or a number is part of the URL.
+    private var seen: [UInt64] = []
+    private var known: [UInt64: Int] = [:]
     /// Failures in a row.
     private var failures = 0
     /// The present request carries the header fields that are configured. Once the pages have led to another origin
@@ -71,10 +76,12 @@ struct PageMachine: Sendable {
 
     /// - Parameters:
     ///   - source: the first page.
+    ///   - bookmark: goes on from here, by one page; nil: begins with the first one, and loads as many as are configured.
     ///   - retry: the waits between attempts.
     ///   - resolve: the URL that a reference means at a URL.
     init(
-        _ pages: PagesDefinition, of source: HTTPSource, retry: RetryPolicy, jitter: Jitter,
+        _ pages: PagesDefinition, of source: HTTPSource, from bookmark: PageBookmark? = nil, retry: RetryPolicy,
+        jitter: Jitter,
         resolve: @escaping @Sendable (_ reference: String, _ base: String) -> WebAddress?
     ) {
         self.pages = pages
@@ -83,11 +90,13 @@ struct PageMachine: Sendable {
         self.jitter = jitter
         self.resolve = resolve
         home = resolve(source.url, source.url)
+        // One that has to be begun anew has as many pages as it would have had.
+        load = bookmark.map { .first($0.page) } ?? pages.load
         request = Request(page: 1, source: source)
-        begin()
+        if let bookmark { resume(bookmark) } else { begin() }
     }
 
-    /// The first page.
+    /// The page to begin with.
     var first: Request { request }
 
     /// Begins anew, for good: a set is restarted once.
@@ -98,12 +107,25 @@ struct PageMachine: Sendable {
 
     private mutating func begin() {
         items = 0
-        seen = [:]
+        seen = []
+        known = [:]
         failures = 0
         isAtHome = true
         request = Request(page: 1, source: source)
         request.source.url = firstURL
-        seen[request.source.url.hashValue] = 1
+        _ = note(request)
+    }
+
+    private mutating func resume(_ bookmark: PageBookmark) {
+        items = bookmark.items
+        isAtHome = bookmark.isAtHome
+        seen = bookmark.seen
+        known = Dictionary(zip(seen, 1...)) { first, _ in first }
+        request = Request(
+            page: bookmark.page, source: isAtHome ? source : HTTPSource(url: bookmark.url, host: bookmark.host))
+        request.source.url = bookmark.url
+        request.source.host = bookmark.host
+        _ = note(request)
     }
 
     // MARK: A page
@@ -113,12 +135,18 @@ struct PageMachine: Sendable {
         failures = 0
         items += facts.items
         guard var next = try source(after: facts) else { return .end(truncated: false) }
-        switch pages.load {
-        case .first(let count) where request.page >= count: return .end(truncated: false)
-        case .first, .all: break
+        // A set that ends at its limit because it was to have no more is not cut short.
+        guard request.page < pages.max else { return .end(truncated: load == .all || load != pages.load) }
+        let isTooLong = next.url.utf8.count > URLTemplate.maximumLength
+        if case .first(let count) = load, request.page >= count {
+            // Nobody asks for what cannot be asked for, or for what leads back: then this was the last one.
+            guard !isTooLong, known[PageBookmark.number(of: next.url)] == nil else { return .end(truncated: false) }
+            return .rest(
+                PageBookmark(
+                    page: request.page + 1, items: items, url: next.url, host: next.host, isAtHome: isAtHome, seen: seen
+                ))
         }
-        guard request.page < pages.max else { return .end(truncated: true) }
-        guard next.url.utf8.count <= URLTemplate.maximumLength else {
+        guard !isTooLong else {
             throw failure("names a next page by more than the \(URLTemplate.maximumLength) bytes that a URL may have")
         }
         if !isAtHome { next.headers = [] }
@@ -212,9 +240,10 @@ struct PageMachine: Sendable {
 
     /// The page that had the URL before, if one had.
     private mutating func note(_ request: Request) -> Int? {
-        let hash = request.source.url.hashValue
-        if let earlier = seen[hash] { return earlier }
-        seen[hash] = request.page
+        let number = PageBookmark.number(of: request.source.url)
+        if let earlier = known[number] { return earlier }
+        known[number] = request.page
+        seen.append(number)
         return nil
     }
 

@@ -37,7 +37,9 @@ extension RefreshMachine {
         guard probe != nil || proof != nil else { return }
         var proof = proof ?? Proof()
         var wish: ProofWish?
-        if let probe, run == nil, slotRequest == nil, !isHeld, !isStopped, case .unproven = standing(at: now) {
+        if let probe, run == nil, slotRequest == nil, !isHeld, !isStopped,
+            standing(at: now) == .unproven || moreStanding(at: now) == .unproven
+        {
             wish = ProofWish(probe, epoch: network.state.epoch, since: proof.mayHaveChanged)
         }
         guard wish != proof.wish else { return }
@@ -61,6 +63,7 @@ extension RefreshMachine {
             proof.refusal = sentence
             // Routing says no as well: that was the attempt, and the next one takes its time.
             if !network.state.reachable { network.attemptedAnyway(at: now) }
+            answerMore(.refused(.network(sentence)))
         }
         self.proof = proof
     }

@@ -65,7 +65,15 @@ extension RefreshMachine {
 
     /// Asks for a slot when nothing else is in the way.
     mutating func proceed(_ now: Instant) {
-        guard run == nil, slotRequest == nil, !isHeld, !isStopped, case .goes = standing(at: now) else { return }
+        guard !isHeld, !isStopped else { return }
+        refuseMore(now)
+        if case .goes = standing(at: now) {
+            // It replaces all pages.
+            if run?.isLoadMore == true { interrupt(.restart) }
+        } else if moreStanding(at: now) != .goes {
+            return
+        }
+        guard run == nil, slotRequest == nil else { return }
         lastSlot += 1
         slotRequest = lastSlot
         actions.append(.requestSlot(lastSlot))
@@ -78,11 +86,13 @@ extension RefreshMachine {
             return
         }
         slotRequest = nil
-        guard !isHeld, case .goes(let reason) = standing(at: now) else {
+        if !isHeld, case .goes(let reason) = standing(at: now) {
+            start(reason, slot: slot, now)
+        } else if !isHeld, moreStanding(at: now) == .goes {
+            startLoadMore(slot: slot, now)
+        } else {
             actions.append(.releaseSlot(slot))
-            return
         }
-        start(reason, slot: slot, now)
     }
 
     private mutating func start(_ reason: RunReason, slot: UInt64, _ now: Instant) {
@@ -131,7 +141,7 @@ extension RefreshMachine {
         }
         switch interruption {
         case .restart, .pathChanged(early: false):
-            guard superseded < Self.supersededInARow else {
+            guard superseded < Self.supersededInARow || run.isLoadMore else {
                 if interruption != .restart { self.run?.isSpared = true }
                 return
             }
@@ -149,6 +159,7 @@ extension RefreshMachine {
         parametersRan(run.wanted)
         settleBudget(requests, result, now)
         actions.append(.releaseSlot(run.slot))
+        if run.isLoadMore { return loadMoreEnded(run, result, now) }
         switch (result, run.interruption) {
         case (_, .stopped?):
             finish(run, .cancelled, now)
@@ -227,15 +238,7 @@ extension RefreshMachine {
         _ run: Run, _ failure: RunFailure, partial: (outcome: RunOutcome, generation: UInt64?)? = nil, _ now: Instant
     ) {
         superseded = 0
-        if let asked = failure.retryAfter, asked > .zero {
-            // To the second is when all come back who were sent away.
-            let wait = BackOff.spread(
-                over: min(asked, BackOff.longestRetryAfter), after: (failing?.attempts ?? 0) + 1,
-                policy: settings.policy.retry, &jitter)
-            let until = now.advanced(by: wait)
-            retryAfter = until
-            actions.append(.rememberRetryAfter(until))
-        }
+        if let asked = failure.retryAfter, asked > .zero { leaveAlone(for: asked, now) }
         // No attempt helps before the other pipeline has a copy, and then its signal comes.
         if failure.kind == .absent { return finish(run, .failed, failure: failure, counts: false, now) }
         let wanted = Wanted(causes: run.wanted.causes)
@@ -270,6 +273,17 @@ extension RefreshMachine {
         report(.retryPlanned(at: due, failures: attempts, after: failure))
     }
 
+    /// The origin asked for that.
+    mutating func leaveAlone(for asked: Duration, _ now: Instant) {
+        // To the second is when all come back who were sent away.
+        let wait = BackOff.spread(
+            over: min(asked, BackOff.longestRetryAfter), after: (failing?.attempts ?? 0) + 1,
+            policy: settings.policy.retry, &jitter)
+        let until = now.advanced(by: wait)
+        retryAfter = until
+        actions.append(.rememberRetryAfter(until))
+    }
+
     /// Tells what became of the run, and answers those who waited for it unless they go on waiting.
     private mutating func finish(
         _ run: Run, _ outcome: RunOutcome, generation: UInt64? = nil, failure: RunFailure? = nil, counts: Bool = true,
@@ -293,7 +307,7 @@ extension RefreshMachine {
         }
     }
 
-    private mutating func answer(_ requests: [UInt64], _ answer: RefreshAnswer) {
+    mutating func answer(_ requests: [UInt64], _ answer: RefreshAnswer) {
         for request in requests { actions.append(.answer(request: request, answer)) }
     }
 }

@@ -7,7 +7,7 @@ extension RefreshMachine {
             splayedUntil = nil
             admit(splayed.take(), now)
         }
-        if let due = plan, now >= due, run == nil, !isStopped {
+        if let due = plan, now >= due, isBetweenChecks, !isStopped {
             // The next one is planned when this one has been answered.
             plan = nil
             let cause = RunCause(SignalName.timer, first: due)
@@ -179,7 +179,7 @@ extension RefreshMachine {
                 actions.append(.releaseSlot(slot))
             }
         }
-        guard run == nil, retry == nil else { return }
+        guard isBetweenChecks, retry == nil else { return }
         // A check that is due by the new configuration leaves the signal `reload` the time to come first.
         let due = plannedCheck(since: now)
         plan = due.map { max($0, sameProduct ? now : now.advanced(by: new.policy.quiet)) }
@@ -191,6 +191,7 @@ extension RefreshMachine {
         guard held else { return }
         for request in requests { actions.append(.answer(request: request, .refused(.held))) }
         requests = []
+        answerMore(.refused(.held))
     }
 
     mutating func stop(_ now: Instant) {
@@ -202,6 +203,7 @@ extension RefreshMachine {
         }
         for request in requests { actions.append(.answer(request: request, .stopped)) }
         requests = []
+        answerMore(.stopped)
         interrupt(.stopped)
     }
 }

@@ -26,7 +26,7 @@ extension RefreshMachine {
         guard lastSuccess != new.lastCheck else { return }
         lastSuccess = new.lastCheck
         originExpires = new.expires
-        guard run == nil, retry == nil, plan != nil else { return }
+        guard isBetweenChecks, retry == nil, plan != nil else { return }
         plan = plannedCheck(since: now)
         spreadOverdue(now)
     }

@@ -26,6 +26,11 @@ extension RefreshMachine {
         case .unproven: return Wait(.network, detail: proof?.refusal)
         case .goes: return slotRequest == nil ? nil : Wait(.slot)
         case .nothingWanted:
+            switch moreStanding(at: now) {
+            case .goes where slotRequest != nil: return Wait(.slot)
+            case .unproven: return Wait(.network)
+            case .goes, .waits, .nothingWanted: break
+            }
             // Without a network it could not run if it had to, and says so.
             return settings.needsNetwork && !network.state.reachable ? Wait(.network, until: nil) : nil
         }
@@ -74,7 +79,9 @@ extension RefreshMachine {
         var instants = [storm.deliversAt, splayedUntil, parameters?.due, isExpired ? nil : expires]
         if let run {
             if run.interruption == nil { instants.append(run.deadline) }
-        } else if !isHeld {
+        }
+        // What is due ends the loading of a further page.
+        if isBetweenChecks, !isHeld, run?.interruption == nil {
             instants.append(plan)
             if slotRequest == nil, case .waiting(let wait) = standing(at: now) { instants.append(wait.until) }
         }

@@ -14,6 +14,8 @@ package struct RefreshMachine: Sendable {
         case network(NetworkState)
         /// The operator asks for a run. The identifier, if any, is answered once.
         case refresh(request: UInt64?, force: Bool)
+        /// Somebody wants one further page of the set of pages at this place. The identifier, if any, is answered once.
+        case loadMore(request: UInt64?, place: [String])
         /// Another configuration holds from now on. By itself it asks for nothing but what was under way; the signal
         /// `reload` that comes with it does.
         ///
@@ -174,6 +176,8 @@ package struct RefreshMachine: Sendable {
     @Apart var memory: RefreshMemory?
     /// Requests that a run has to start for.
     var requests: [UInt64] = []
+    /// Further pages that are wanted, and not asked for yet.
+    var more: [MoreWish] = []
 
     var actions: [Action] = []
     var lastWake: Instant?
@@ -237,11 +241,13 @@ package struct RefreshMachine: Sendable {
         // After the stop only the end of the run is awaited.
         switch event {
         case .ended(let run, let result, let requests): ended(run, result, requests: requests, now)
-        case .refresh(let request?, _) where isStopped: actions.append(.answer(request: request, .stopped))
+        case .refresh(let request?, _) where isStopped, .loadMore(let request?, _) where isStopped:
+            actions.append(.answer(request: request, .stopped))
         case _ where isStopped: break
         case .heard(let causes): heard(causes, now)
         case .network(let state): networkChanged(state, now)
         case .refresh(let request, let force): refresh(request, force: force, now)
+        case .loadMore(let request, let place): loadMore(request, at: place, now)
         case .reconfigured(let new, let sameProduct, let values):
             reconfigured(new, sameProduct: sameProduct, now)
             parametersReconfigured(values, sameProduct: sameProduct)

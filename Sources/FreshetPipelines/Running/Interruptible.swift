@@ -1,9 +1,9 @@
-internal import FreshetSignals
+package import FreshetSignals
 
 /// Runs a body until it returns; when the value becomes true it is cancelled, and awaited all the same.
 ///
 /// - Parameter nothing: the result if the task was cancelled before the body could begin.
-func interruptible<Result: Sendable>(
+package func interruptible<Result: Sendable>(
     by interruption: CurrentValue<Bool>, otherwise nothing: Result, _ body: @escaping @Sendable () async -> Result
 ) async -> Result {
     await withTaskGroup(of: Result?.self) { group in

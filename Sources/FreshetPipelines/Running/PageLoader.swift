@@ -7,6 +7,8 @@ struct PageSet: Hashable, Sendable {
     var pages: Int
     /// There are more pages than were asked for, because of the limit on them.
     var truncated: Bool
+    /// Where it goes on; nil: it does not, or was to have no end.
+    var next: PageBookmark?
 }
 
 /// Loads the pages of a source one after the other: asks, has its program say what a page holds, goes on.
@@ -24,23 +26,32 @@ struct PageLoader: Sendable {
     let epoch: UInt64
     /// Told how far it has come.
     let progress: RunProgress
+    /// Goes on with these, by one page; nil: begins with the first one.
+    var earlier: StoredPages?
 
     /// Where a set is, shared by the loads of its pages, of which there is one at a time.
     private final class Course: Sendable {
         private struct State {
             var machine: PageMachine
+            var earlier: StoredPages?
             var truncated = false
+            var bookmark: PageBookmark?
         }
         private let state: Lock<State>
 
-        init(_ machine: PageMachine) { state = Lock(State(machine: machine)) }
+        init(_ machine: PageMachine, after earlier: StoredPages?) {
+            state = Lock(State(machine: machine, earlier: earlier))
+        }
 
         var first: PageMachine.Request { state.withLock { $0.machine.first } }
+        var earlier: StoredPages? { state.withLock { $0.earlier } }
         var isTruncated: Bool { state.withLock { $0.truncated } }
+        var bookmark: PageBookmark? { state.withLock { $0.bookmark } }
 
         func restart() {
             state.withLock { state in
                 state.machine.restart()
+                state.earlier = nil
                 state.truncated = false
             }
         }
@@ -50,6 +61,9 @@ struct PageLoader: Sendable {
             try state.withLock { state throws(RunFailure) in
                 switch try state.machine.loaded(facts) {
                 case .load(let next): return next
+                case .rest(let bookmark):
+                    state.bookmark = bookmark
+                    return nil
                 case .end(let truncated):
                     state.truncated = truncated
                     return nil
@@ -71,10 +85,10 @@ struct PageLoader: Sendable {
     /// All pages that are wanted; or a failure, and nothing.
     func load() async throws(FetchError) -> PageSet {
         let fetcher = world.fetcher
-        let machine = PageMachine(pages, of: source, retry: retry, jitter: jitter) {
+        let machine = PageMachine(pages, of: source, from: earlier?.next, retry: retry, jitter: jitter) {
             fetcher.resolve($0, against: $1)
         }
-        let course = Course(machine)
+        let course = Course(machine, after: earlier)
         let loaded = progress.trackPages()
         while true {
             do {
@@ -93,7 +107,8 @@ struct PageLoader: Sendable {
     /// Once from the first page to the last.
     private func pass(_ course: Course, _ loaded: @Sendable (Int) -> Void) async throws -> PageSet {
         let first = course.first
-        var items = Array("[".utf8)
+        let earlier = course.earlier
+        var items = earlier.map { $0.items.dropLast(Self.end.count) } ?? Array("[".utf8)[...]
         var count = 0
         // The machine ends the sequence where it was asked to, and sees a page that leads back sooner than `paginated`.
         let sequence = paginated(by: nil, initially: .max) {
@@ -113,12 +128,15 @@ struct PageLoader: Sendable {
                 throw FetchError.failed(
                     RunFailure(
                         .content,
-                        "the items of \(count) pages have more bytes than check.max-bytes allows (\(check.maxBytes))"))
+                        "the items of \((earlier?.count ?? 0) + count) pages have more bytes than check.max-bytes allows (\(check.maxBytes))"
+                    ))
             }
         }
         if Task.isCancelled { throw FetchError.cancelled }
         items += Self.end
-        return PageSet(items: items, pages: count, truncated: course.isTruncated)
+        return PageSet(
+            items: Array(items), pages: (earlier?.count ?? 0) + count, truncated: course.isTruncated,
+            next: course.bookmark)
     }
 
     private func merged(_ set: PageSet) async throws(FetchError) -> PageSet {

@@ -7,6 +7,11 @@ extension PipelineRunner {
     ///
     /// - Parameter force: passes `Retry-After` and an unreachable network too.
     package func refresh(force: Bool) async -> RefreshAnswer {
+        await answer { .refresh(request: $0, force: force) }
+    }
+
+    /// Asks for something that is answered under a number.
+    func answer(_ event: @Sendable (UInt64) -> RefreshMachine.Event) async -> RefreshAnswer {
         let request = state.withLock { state in
             state.lastRequest += 1
             return state.lastRequest
@@ -20,7 +25,7 @@ extension PipelineRunner {
                 guard isOpen else { return continuation.resume(returning: .stopped) }
                 // Cancelled before there was a waiter, nobody would wake it.
                 if Task.isCancelled { return abandon(request) }
-                mailbox.post(.refresh(request: request, force: force))
+                mailbox.post(event(request))
             }
         } onCancel: {
             abandon(request)
@@ -98,7 +103,7 @@ extension PipelineRunner {
                 expires: machine.expires,
                 lastCauses: order?.causes ?? machine.lastRun?.causes ?? [], run: order, lastRun: machine.lastRun,
                 next: machine.nextRun(at: now), budget: machine.budgetUse(at: now),
-                failing: machine.failing, branches: state.branches.report)
+                failing: machine.failing, branches: state.branches.report, more: PagesReport(state.pages))
         }
     }
 }

@@ -34,6 +34,8 @@ package final class PipelineRunner: Sendable {
         var progress = RunProgress()
         /// What is the matter with its branches.
         var branches = BranchBook()
+        /// Its sets of pages that may be continued, as the last run left them.
+        var pages: [PagesState]
 
         var lastRequest: UInt64 = 0
         var waiters: [UInt64: CheckedContinuation<RefreshAnswer, Never>] = [:]
@@ -89,7 +91,9 @@ package final class PipelineRunner: Sendable {
                 machine: machine, definition: definition, parameters: parameters,
                 droppedParameters: remembered.parameters.keys.filter { parameters.set[$0] == nil }.sorted(),
                 subscription: subscription,
-                generation: remembered.generation, lastCheck: remembered.lastCheck))
+                generation: remembered.generation, lastCheck: remembered.lastCheck,
+                pages: remembered.generation == nil
+                    ? [] : PartsDesk.pages(remembered.pages, of: definition, with: values)))
     }
 
     /// Takes what has come and does what follows from it.
@@ -223,14 +227,16 @@ package final class PipelineRunner: Sendable {
     private func start(_ order: RunOrder, in group: inout DiscardingTaskGroup) {
         let interruption = CurrentValue(false)
         let progress = RunProgress(allowance: order.allowance)
-        let definition = state.withLock { state in
+        let (definition, isTruncated) = state.withLock { state in
             state.interruption = interruption
             state.progress = progress
-            return state.definition
+            return (state.definition, state.generation?.truncated ?? false)
         }
+        var more: RunBody.More?
+        if case .loadMore(let place) = order.reason { more = RunBody.More(place: place, isTruncated: isTruncated) }
         let body = RunBody(
             definition: definition, world: world, parameters: order.parameters, epoch: order.epoch, progress: progress,
-            seed: seed &+ order.run)
+            seed: seed &+ order.run, more: more)
         group.addTask { [self] in
             let result = await interruptible(by: interruption, otherwise: .cancelled) { await self.result(of: body) }
             mailbox.post(.ended(run: order.run, result, requests: progress.requests))
@@ -245,6 +251,9 @@ package final class PipelineRunner: Sendable {
             let failures = body.progress.failures.map(redacted)
             let (generation, flaw) = state.withLock { state in
                 state.offer(success.generation)
+                state.pages = success.pages
+                // Nothing else was asked for.
+                guard body.more == nil else { return (state.generation?.number, RunFailure?.none) }
                 state.branches.note(failures, of: body.progress.loaded.branches, at: now)
                 let flaw = state.branches.flaw
                 if flaw == nil { state.lastCheck = wallNow }

@@ -10,6 +10,15 @@ struct RunBody: Sendable {
     let progress: RunProgress
     /// For what is left to chance.
     let seed: UInt64
+    /// One further page is asked for, instead of everything.
+    var more: More?
+
+    struct More: Hashable, Sendable {
+        /// Where.
+        var place: [String]
+        /// The copy as it is lacks something.
+        var isTruncated: Bool
+    }
 
     /// A check that succeeded.
     struct Success: Hashable, Sendable {
@@ -17,6 +26,8 @@ struct RunBody: Sendable {
         /// What readers see now; nil: what they saw before.
         var generation: OfferedGeneration?
         var expiry: DataExpiry?
+        /// Its sets of pages that may be continued.
+        var pages: [PagesState] = []
     }
 
     /// Runs until it has an outcome. A commit that has begun is not cancelled.
@@ -31,20 +42,30 @@ struct RunBody: Sendable {
     /// The snapshot is put together from the answers to many requests. Each of them is conditional by itself; what they
     /// come to is compared when it is committed.
     private func runOnTree() async throws(FetchError) -> Success {
-        let stages = StageRun(definition, world, parameters, epoch: epoch, progress: progress, seed: seed)
+        let stages = stages
         let bytes = try await acceptable(try await stages.value())
-        let success = try await commit(bytes, Validators())
+        return try await commit(bytes, of: stages)
+    }
+
+    private var stages: StageRun {
+        StageRun(
+            definition, world, parameters, epoch: epoch, progress: progress, seed: seed, place: more?.place)
+    }
+
+    private func commit(_ bytes: [UInt8], of stages: StageRun) async throws(FetchError) -> Success {
+        var success = try await commit(bytes, Validators())
         // Only what became a copy: a run that was refused asks for everything again.
         await stages.parts.close()
+        success.pages = stages.parts.pages
         return success
     }
 
     /// The snapshot is made of a set of pages. It has no validators as a whole: all of it is asked for, and compared when
     /// it is committed.
     private func runOnPages(_ pages: PagesDefinition, of source: HTTPSource) async throws(FetchError) -> Success {
-        let stages = StageRun(definition, world, parameters, epoch: epoch, progress: progress, seed: seed)
-        let set = try await stages.loadPages(pages, of: source, seed: seed)
-        return try await commit(try await acceptable(set.items), Validators())
+        let stages = stages
+        let bytes = try await acceptable(try await stages.items(of: pages, source))
+        return pages.loadsOnDemand ? try await commit(bytes, of: stages) : try await commit(bytes, Validators())
     }
 
     /// The snapshot is made of one answer. If that is still the one before, nothing is made.
@@ -78,7 +99,7 @@ struct RunBody: Sendable {
         if Task.isCancelled { throw .cancelled }
         let snapshot = Snapshot(
             bytes: bytes, validators: validators, binding: definition.validatorBinding(with: parameters),
-            truncated: progress.isTruncated, expires: expiry?.wall)
+            truncated: progress.isTruncated || more?.isTruncated == true, expires: expiry?.wall, isCheck: more == nil)
         do {
             switch try await world.store.commit(snapshot, of: definition) {
             case .changed(let generation): return Success(changed: true, generation: generation, expiry: expiry)
@@ -119,19 +140,28 @@ struct RunBody: Sendable {
         if let refusal = rules.refusal(ofType: content.mediaType) ?? rules.refusal(ofAnswer: content.bytes.count) {
             throw .failed(refusal)
         }
-        return try await acceptable(content.bytes)
+        // Without a program nobody reads it, and it stays as it is.
+        let isRead = definition.transform != nil
+        return try await acceptable(
+            isRead ? try await world.transformer.json(of: content.bytes, in: definition.stage.format) : content.bytes)
     }
 
     /// The snapshot that the data becomes, if it is acceptable.
     private func acceptable(_ data: [UInt8]) async throws(FetchError) -> [UInt8] {
         let rules = definition.check
         var bytes = data
-        if let program = definition.transform {
-            bytes = try await world.transformer.transform(bytes, by: program)
+        // What was put together is JSON, whatever it is to become.
+        let isJSON = !definition.stage.isSingle || definition.stage.pages != nil
+        let format = definition.cache.format
+        if let program = definition.transform ?? (isJSON && format == .text ? "." : nil) {
+            bytes = try await world.transformer.content(of: bytes, by: program, in: format)
         }
         if let refusal = rules.refusal(ofSnapshot: bytes.count) { throw .failed(refusal) }
-        if let predicate = rules.jq, try await !world.transformer.holds(predicate, for: bytes) {
-            throw .failed(RunFailure(.content, "the snapshot does not satisfy check.jq (\(predicate))"))
+        if let predicate = rules.jq {
+            let json = try await world.transformer.json(of: bytes, in: format)
+            if try await !world.transformer.holds(predicate, for: json) {
+                throw .failed(RunFailure(.content, "the snapshot does not satisfy check.jq (\(predicate))"))
+            }
         }
         return bytes
     }

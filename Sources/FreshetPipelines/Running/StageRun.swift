@@ -13,7 +13,11 @@ struct StageRun: Sendable {
     let progress: RunProgress
     /// For what is left to chance.
     let seed: UInt64
+    /// Where one further page is asked for; all else is as it was. Nil: everything is asked for.
+    let place: [String]?
     let parts: PartsDesk
+    /// What the items of pages that are kept have together.
+    private let keptItems: MemoryRoom
     /// The copies of other pipelines that were read.
     private let copies = CopyLog()
 
@@ -28,8 +32,11 @@ struct StageRun: Sendable {
 
     init(
         _ definition: PipelineDefinition, _ world: PipelineWorld, _ parameters: ParameterValues, epoch: UInt64,
-        progress: RunProgress, seed: UInt64
+        progress: RunProgress, seed: UInt64, place: [String]? = nil
     ) {
+        self.place = place
+        keptItems = MemoryRoom(
+            definition.check.maxBytes, of: "the items of pages that are kept for further ones together have")
         self.definition = definition
         self.world = world
         self.parameters = parameters
@@ -62,7 +69,9 @@ struct StageRun: Sendable {
         }
         guard let each = stage.each else { return value }
         let items = try await each.items(of: value.json, by: world.transformer, with: scope.variables)
-        value.json = try await branches(items, of: each, in: scope)
+        var inner = scope
+        if case .http(let list) = try filled(stage.source, in: scope) { inner.list = list } else { inner.list = nil }
+        value.json = try await branches(items, of: each, in: inner)
         return value
     }
 
@@ -128,16 +137,13 @@ struct StageRun: Sendable {
         of stage: StageDefinition, in scope: StageScope, onError: EachDefinition.OnError
     ) async throws(FetchError) -> Value {
         let before = await parts.part(at: scope.path)
+        if let place { return try await data(of: stage, in: scope, at: place, before) }
         do throws(FetchError) {
             let source = try filled(stage.source, in: scope)
             let binding = binding(of: stage, asking: source, in: scope)
             if let pages = stage.pages, case .http(let source) = source {
                 let set = try await loadPages(pages, of: source, with: scope.variables, seed: scope.seed(from: seed))
-                let part = StoredPart(
-                    binding: binding, validators: Validators(),
-                    value: try await evaluate(stage.transform ?? ".", over: set.items, in: scope))
-                parts.put(part, at: scope.path)
-                return Value(json: part.value)
+                return Value(json: try await put(set, of: pages, stage, binding, in: scope))
             }
             let known = before.flatMap { $0.binding == binding ? $0 : nil }
             switch try await fetch(source, known?.validators) {
@@ -147,7 +153,7 @@ struct StageRun: Sendable {
                     part.validators = newer
                     parts.put(part, at: scope.path)
                 } else {
-                    parts.keep(at: scope.path)
+                    parts.keep(part, at: scope.path)
                 }
                 note(source, part.validators)
                 return Value(json: part.value)
@@ -163,9 +169,80 @@ struct StageRun: Sendable {
             guard case .failed(let failure) = error, onError == .previous, failure.isOfOneBranch, let before else {
                 throw error
             }
-            parts.keep(at: scope.path)
+            parts.keep(before, at: scope.path)
             return Value(json: before.value, staleness: failure)
         }
+    }
+
+    /// What the source delivered last, and at the place with one page more.
+    private func data(
+        of stage: StageDefinition, in scope: StageScope, at place: [String], _ before: StoredPart?
+    ) async throws(FetchError) -> Value {
+        guard let before else { throw .failed(.noPart) }
+        guard scope.path == place, let pages = stage.pages, before.pages?.next != nil else {
+            parts.keep(before, at: scope.path)
+            return Value(json: before.value)
+        }
+        let source = try filled(stage.source, in: scope)
+        let binding = binding(of: stage, asking: source, in: scope)
+        let set = try await continued(before, pages, of: source, binding, in: scope)
+        return Value(json: try await put(set, of: pages, stage, binding, in: scope))
+    }
+
+    /// Goes on with a set by one page.
+    private func continued(
+        _ part: StoredPart, _ pages: PagesDefinition, of source: SourceDefinition, _ binding: String,
+        in scope: StageScope
+    ) async throws(FetchError) -> PageSet {
+        guard part.binding == binding, case .http(let source) = source else {
+            throw .failed(
+                RunFailure(.local, "the pages that are there were loaded with another configuration; refresh it first"))
+        }
+        return try await loadPages(
+            pages, of: source, with: scope.variables, after: part.pages, seed: scope.seed(from: seed))
+    }
+
+    /// Remembers what a set of pages became.
+    private func put(
+        _ set: PageSet, of pages: PagesDefinition, _ stage: StageDefinition, _ binding: String, in scope: StageScope
+    ) async throws(FetchError) -> [UInt8] {
+        let value = try await evaluate(stage.transform ?? ".", over: set.items, in: scope)
+        parts.put(
+            StoredPart(binding: binding, validators: Validators(), value: value, pages: try kept(set, of: pages)),
+            at: scope.path)
+        return value
+    }
+
+    private func kept(_ set: PageSet, of pages: PagesDefinition) throws(FetchError) -> StoredPages? {
+        guard pages.loadsOnDemand else { return nil }
+        try keptItems.take(set.items.count)
+        return StoredPages(items: set.items, count: set.pages, next: set.next)
+    }
+
+    /// The items of the pipeline's own pages, where its stage is nothing else.
+    func items(of pages: PagesDefinition, _ source: HTTPSource) async throws(FetchError) -> [UInt8] {
+        let scope = StageScope()
+        let binding = binding(of: definition.stage, asking: .http(source), in: scope)
+        var before: StoredPart?
+        if place != nil {
+            before = await parts.part(at: scope.path)
+            guard let part = before, let pages = part.pages else { throw .failed(.noPart) }
+            guard pages.next != nil else {
+                parts.keep(part, at: scope.path)
+                return pages.items
+            }
+        }
+        let set =
+            if let before {
+                try await continued(before, pages, of: .http(source), binding, in: scope)
+            } else {
+                try await loadPages(pages, of: source, seed: seed)
+            }
+        if let kept = try kept(set, of: pages) {
+            // The items are the value.
+            parts.put(StoredPart(binding: binding, validators: Validators(), value: [], pages: kept), at: scope.path)
+        }
+        return set.items
     }
 
     private func note(_ source: SourceDefinition, _ validators: Validators) {
@@ -179,7 +256,13 @@ struct StageRun: Sendable {
             throw .failed(RunFailure(.content, "the item has no text or number at '\(place)'"))
         }
         do throws(RunFailure) {
-            return try source.filled { scope.places[$0] ?? parameters.value($0) }
+            let filled = try source.filled { scope.places[$0] ?? parameters.value($0) }
+            guard case .http(let template) = source, let place = template.placeOfURL, case .http(let request) = filled
+            else { return filled }
+            return .http(
+                try request.following(
+                    request.url, at: place, from: scope.list, sameOrigin: scope.sameOrigin,
+                    resolve: world.fetcher.resolve))
         } catch {
             throw .failed(error)
         }
@@ -190,6 +273,7 @@ struct StageRun: Sendable {
         binding.add(source)
         binding.add(stage.pages?.summary ?? "")
         binding.add(stage.transform ?? "")
+        if stage.format != .json { binding.add("format:\(stage.format)") }
         binding.add(definition.check.types.joined(separator: " "))
         for variable in scope.variables {
             binding.add(variable.name)
@@ -214,10 +298,12 @@ struct StageRun: Sendable {
         of content: FetchedContent, by stage: StageDefinition, in scope: StageScope
     ) async throws(FetchError) -> [UInt8] {
         let rules = definition.check
-        if let refusal = rules.refusal(ofType: content.mediaType) ?? rules.refusal(ofAnswer: content.bytes.count) {
-            throw .failed(refusal)
-        }
-        return try await evaluate(stage.transform ?? ".", over: content.bytes, in: scope)
+        // A file and a program state no type.
+        if case .http = stage.source, let refusal = rules.refusal(ofType: content.mediaType) { throw .failed(refusal) }
+        if let refusal = rules.refusal(ofAnswer: content.bytes.count) { throw .failed(refusal) }
+        return try await evaluate(
+            stage.transform ?? ".", over: try await world.transformer.json(of: content.bytes, in: stage.format),
+            in: scope)
     }
 
     /// The one JSON text that a program makes.
@@ -234,12 +320,14 @@ struct StageRun: Sendable {
     }
 
     /// The pages of a stage that has some.
-    func loadPages(
-        _ pages: PagesDefinition, of source: HTTPSource, with variables: [JQVariable] = [], seed: UInt64
+    private func loadPages(
+        _ pages: PagesDefinition, of source: HTTPSource, with variables: [JQVariable] = [],
+        after earlier: StoredPages? = nil, seed: UInt64
     ) async throws(FetchError) -> PageSet {
         let set = try await PageLoader(
             pages: pages, source: source, variables: variables, world: world, check: definition.check,
-            retry: definition.refresh.retry, jitter: Jitter(seed: seed), epoch: epoch, progress: progress
+            retry: definition.refresh.retry, jitter: Jitter(seed: seed), epoch: epoch, progress: progress,
+            earlier: earlier
         ).load()
         if set.truncated { progress.noteTruncation() }
         return set
@@ -260,7 +348,7 @@ struct StageRun: Sendable {
     ) async throws(FetchError) -> [UInt8] {
         progress.expect(branches: items.count)
         let turnstile = Turnstile(limit: each.concurrency)
-        let room = MemoryRoom(definition.check.maxBytes)
+        let room = MemoryRoom(definition.check.maxBytes, of: "the branches together have")
         let branches = items.map { item in
             Emitter<Outcome, FetchError>.once { () throws(FetchError) in
                 try await turnstile.pass { () throws(FetchError) in
@@ -281,6 +369,7 @@ struct StageRun: Sendable {
             }
         }
         if let first = failures.first, failures.count == items.count {
+            if place != nil { throw .failed(.noPart) }
             // Nothing is new: that is a run that failed, whatever its copy would look like.
             throw .failed(first.failure.ofAll(items.count, first: first.path))
         }
@@ -293,7 +382,10 @@ struct StageRun: Sendable {
             let value = try await value(of: each.stage, in: scope, onError: each.onError)
             return value.staleness.map { .previous(value.json, $0) } ?? .value(value.json)
         } catch {
-            guard case .failed(let failure) = error, failure.isOfOneBranch, each.onError != .fail else {
+            guard case .failed(let failure) = error, failure.isOfOneBranch, each.onError != .fail,
+                // Where one page is asked for, a branch is as it was: without anything, or with all that it had.
+                place == nil || failure.kind == .absent
+            else {
                 throw error.of("branch '\(BranchFailure.text(scope.path))'")
             }
             return .failed(failure)
@@ -327,12 +419,17 @@ extension StageRun.Outcome {
     }
 }
 
-/// How many bytes the branches of a list may have together.
+/// How many bytes several things may have together.
 private final class MemoryRoom: Sendable {
     private let limit: UInt64
+    private let what: String
     private let taken = Lock<UInt64>(0)
 
-    init(_ limit: UInt64) { self.limit = limit }
+    /// - Parameter what: the beginning of a sentence.
+    init(_ limit: UInt64, of what: String) {
+        self.limit = limit
+        self.what = what
+    }
 
     func take(_ bytes: Int) throws(FetchError) {
         let all = taken.withLock { taken in
@@ -341,7 +438,7 @@ private final class MemoryRoom: Sendable {
         }
         guard all > limit else { return }
         throw .failed(
-            RunFailure(.content, "the branches together have more bytes than check.max-bytes allows (\(limit))"))
+            RunFailure(.content, "\(what) more bytes than check.max-bytes allows (\(limit))"))
     }
 }
 
@@ -358,6 +455,10 @@ extension EachDefinition.OnError {
 }
 
 extension RunFailure {
+    /// Where one page is asked for, there is nothing from before.
+    fileprivate static let noPart = RunFailure(
+        .absent, "what was loaded before is not there any more; a refresh loads it")
+
     /// Whether the failure is the branch's own: an origin that wants to be left alone means all of them, and so does a
     /// budget that is spent.
     fileprivate var isOfOneBranch: Bool { retryAfter == nil && kind != .budget }

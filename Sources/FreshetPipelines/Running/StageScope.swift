@@ -7,6 +7,11 @@ struct StageScope: Sendable {
     /// What fills the places of its URL. An item's place without a value has none here.
     var places: [URLTemplate.Place: String] = [:]
 
+    /// The request for the list of which this is a branch; nil: it came from no origin.
+    var list: HTTPSource?
+    /// URLs that its item names lead to that request's origin only.
+    var sameOrigin = true
+
     /// Another number for each branch, the same in each run of one seed.
     func seed(from seed: UInt64) -> UInt64 {
         path.joined(separator: "/").utf8.reduce(seed) { Jitter.mix($0 ^ UInt64($1)) }
@@ -16,6 +21,7 @@ struct StageScope: Sendable {
     func entering(_ item: BranchItem, of each: EachDefinition) -> StageScope {
         var scope = self
         scope.path.append(item.key)
+        scope.sameOrigin = each.sameOrigin
         scope.variables.append(JQVariable(each.name, json: item.json))
         // An inner fan-out of the same name hides the outer one.
         scope.places = scope.places.filter { $0.key.name != each.name }

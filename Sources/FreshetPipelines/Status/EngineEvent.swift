@@ -38,9 +38,16 @@ package enum RefreshRefusal: Error, Hashable, Sendable, CustomStringConvertible 
     /// Its budget of requests is spent; only force passes that.
     case budget(until: ContinuousClock.Instant)
     case held
+    /// There is no way to the origin; a sentence says what there is instead. Nothing waits for it: a further page is
+    /// wanted now or not at all.
+    case network(String?)
+    /// Further pages of so many sets are wanted already.
+    case crowded(limit: Int)
 
     package var description: String {
         switch self {
+        case .network(let reason): "the network is not there" + (reason.map { ": \($0)" } ?? "")
+        case .crowded(let limit): "further pages at \(limit) places are wanted already"
         case .retryAfter: "the origin asked to be left alone for a while (Retry-After)"
         case .budget: "its budget of requests is spent"
         case .held: "the pipeline is held; release it first"

@@ -126,6 +126,8 @@ package struct PipelineStatus: Hashable, Sendable {
     package var failing: OngoingFailure?
     /// What is the matter with its branches; nil: it has none, or nothing.
     package var branches: BranchReport?
+    /// Where a further page can be loaded; nil: nowhere.
+    package var more: PagesReport?
 }
 
 /// A budget of requests, and what was spent of it within the last period.

@@ -22,6 +22,11 @@ package enum RunReason: Hashable, Sendable {
     case routingSaysNo
     /// The operator forced it.
     case forced
+    /// Somebody wants one further page, at this place. It is no check: all else is as it was.
+    case loadMore([String])
+
+    /// It asks for one further page, and for nothing else.
+    package var isLoadMore: Bool { if case .loadMore = self { true } else { false } }
 }
 
 /// What a run is made with.

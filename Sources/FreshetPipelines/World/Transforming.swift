@@ -9,6 +9,8 @@ package protocol Transforming: Sendable {
     func values(
         of input: [UInt8], by program: String, variables: [JQVariable]
     ) async throws(FetchError) -> [[UInt8]]
+    /// A text in UTF-8 as one JSON string, without the byte order mark with which it may begin.
+    func json(ofText text: [UInt8]) async throws(FetchError) -> [UInt8]
     /// Whether the program's last output is neither `false` nor `null`.
     func holds(_ predicate: String, for input: [UInt8]) async throws(FetchError) -> Bool
 }
@@ -16,6 +18,30 @@ package protocol Transforming: Sendable {
 extension Transforming {
     package func transform(_ input: [UInt8], by program: String) async throws(FetchError) -> [UInt8] {
         try await transform(input, by: program, variables: [])
+    }
+
+    /// The content as programs read it.
+    func json(of content: [UInt8], in format: ContentFormat) async throws(FetchError) -> [UInt8] {
+        switch format {
+        case .json: content
+        case .text: try await json(ofText: content)
+        }
+    }
+
+    /// The outputs of a program as a content: JSON texts; or as text strings as they are, and all else as JSON. Each has a
+    /// line of its own.
+    func content(
+        of input: [UInt8], by program: String, in format: ContentFormat
+    ) async throws(FetchError) -> [UInt8] {
+        switch format {
+        case .json: return try await transform(input, by: program)
+        case .text:
+            let lines = try await values(of: input, by: program, variables: [])
+            var text: [UInt8] = []
+            text.reserveCapacity(lines.reduce(0) { $0 + $1.count + 1 })
+            for line in lines { text += line + [UInt8(ascii: "\n")] }
+            return text
+        }
     }
 }
 

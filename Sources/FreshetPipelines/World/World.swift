@@ -164,12 +164,15 @@ package struct RememberedState: Hashable, Sendable {
     package var requests: [SpentRequests]
     /// What is set of its parameters, by their names.
     package var parameters: [String: String]
+    /// Its sets of pages that may be continued.
+    package var pages: [StoredPagesState]
     /// The checks were of another configuration: they say how old the copy is, and nothing of what is configured now.
     package var isOfAnother = false
 
     package init(
         generation: OfferedGeneration? = nil, lastCheck: Int64? = nil, expires: Int64? = nil, retryAfter: Int64? = nil,
-        lastRun: UInt64 = 0, binding: String? = nil, requests: [SpentRequests] = [], parameters: [String: String] = [:]
+        lastRun: UInt64 = 0, binding: String? = nil, requests: [SpentRequests] = [], parameters: [String: String] = [:],
+        pages: [StoredPagesState] = []
     ) {
         self.generation = generation
         self.lastCheck = lastCheck
@@ -179,6 +182,7 @@ package struct RememberedState: Hashable, Sendable {
         self.binding = binding
         self.requests = requests
         self.parameters = parameters
+        self.pages = pages
     }
 }
 
@@ -207,10 +211,15 @@ package struct Snapshot: Sendable {
     /// When it stops being fresh by its origin's word: wall-clock microseconds since 1970; nil: not known, or not asked
     /// for.
     package var expires: Int64?
+    /// All of the source was asked for. Else it is a check of nothing: when the last one was, and what the origin asked
+    /// for then, stays.
+    package var isCheck: Bool
 
     package init(
-        bytes: [UInt8], validators: Validators, binding: String, truncated: Bool = false, expires: Int64? = nil
+        bytes: [UInt8], validators: Validators, binding: String, truncated: Bool = false, expires: Int64? = nil,
+        isCheck: Bool = true
     ) {
+        self.isCheck = isCheck
         self.bytes = bytes
         self.validators = validators
         self.binding = binding

@@ -2,10 +2,10 @@
 ///
 /// What the network, the kernel or a child process says may hold line breaks, terminal sequences or characters that
 /// turn the direction of writing. On a line for people they show as what they are.
-enum PlainText {
+package enum PlainText {
     /// Escapes control characters, format characters and line separators as `\n`, `\t`, `\u{7f}`. A backslash stays
     /// as it is: the line is for reading, and nothing parses it.
-    static func escaping(_ text: String) -> String {
+    package static func escaping(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: needsEscape) else { return text }
         var result = ""
         result.reserveCapacity(text.utf8.count + 8)

@@ -19,6 +19,7 @@ package final class ScriptedService: ControlService {
         package var isReadable = true
         package var rollback: Result<ControlMessage.RolledBack, ControlError> = .failure(.busy("not scripted"))
         package var pin: Result<ControlMessage.Pinned, ControlError> = .failure(.busy("not scripted"))
+        package var loadedMore: Result<LoadMoreResult, ControlError>?
         package var logLevel = LogLevel.info
         /// What happens before a refresh is answered.
         package var beforeRefresh: (@Sendable (String) async -> Void)?
@@ -58,6 +59,16 @@ package final class ScriptedService: ControlService {
         let result = script.withLock { script in
             script.asked.append("refresh \(name)\(wait ? " wait" : "")\(force ? " force" : "")")
             return script.refresh[name] ?? .success(RefreshResult(name: name))
+        }
+        return try result.get()
+    }
+
+    package func loadMore(
+        _ name: String, at place: [String], wait: Bool
+    ) async throws(ControlError) -> LoadMoreResult {
+        let result = script.withLock { script in
+            script.asked.append((["load-more", name] + place + (wait ? ["wait"] : [])).joined(separator: " "))
+            return script.loadedMore ?? .success(LoadMoreResult(name: name, path: place))
         }
         return try result.get()
     }

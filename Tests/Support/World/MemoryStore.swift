@@ -52,10 +52,12 @@ package final class MemoryStore: SnapshotStore {
             state.binding = snapshot.binding
             state.remembered.binding = snapshot.binding
             state.remembered.generation = generation
-            state.remembered.lastCheck = wallNow
-            state.remembered.expires = snapshot.expires
-            // As the index does: a success ends what the origin asked for.
-            state.remembered.retryAfter = nil
+            if snapshot.isCheck {
+                state.remembered.lastCheck = wallNow
+                state.remembered.expires = snapshot.expires
+                // As the index does: a success ends what the origin asked for.
+                state.remembered.retryAfter = nil
+            }
             return old == nil ? .changed(generation) : .unchanged(generation)
         }
         guard let result else { throw RunFailure(.local, "the disk is full") }
@@ -103,6 +105,9 @@ package final class MemoryStore: SnapshotStore {
     package func keepParts(_ pipeline: String, _ new: [String: StoredPart], and kept: Set<String>) async {
         state.withLock { state in
             state.parts = state.parts.filter { kept.contains($0.key) }.merging(new) { _, new in new }
+            state.remembered.pages = state.parts.compactMap { name, part in
+                part.pages.map { StoredPagesState(part: name, count: $0.count, hasMore: $0.next != nil) }
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 package import FreshetPipelines
 
-/// Programs are known by name: `upper` makes upper case, `true` and `false` are predicates.
+/// Programs are known by name: `upper` makes upper case, `true` and `false` are predicates. Of a text nothing is encoded.
 package struct ScriptedTransformer: Transforming {
     package init() {}
 
@@ -15,6 +15,10 @@ package struct ScriptedTransformer: Transforming {
         of input: [UInt8], by program: String, variables: [JQVariable]
     ) async throws(FetchError) -> [[UInt8]] {
         throw .failed(RunFailure(.content, "no such program"))
+    }
+
+    package func json(ofText text: [UInt8]) async throws(FetchError) -> [UInt8] {
+        Array("\"".utf8) + text + Array("\"".utf8)
     }
 
     package func holds(_ predicate: String, for input: [UInt8]) async throws(FetchError) -> Bool { predicate == "true" }

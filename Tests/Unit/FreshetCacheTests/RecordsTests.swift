@@ -304,4 +304,29 @@ struct PartsTests {
         #expect(try fixture.cache.part("x", of: "home") == part("2"))
         #expect(try fixture.cache.part("x", of: "other") == part("other"))
     }
+
+    @Test("the pages of a part are kept and go with it; what is known of them is read without them")
+    func pages() throws {
+        let fixture = try CacheFixture()
+        func part(_ count: Int64, next: String?) -> SnapshotPart {
+            SnapshotPart(
+                binding: "b", value: [], pages: PartPages(items: Array("[1]\n".utf8), count: count, next: next))
+        }
+        let open = part(1, next: "2 1 home\nh\nu\n")
+        try fixture.cache.keepParts(of: "home", new: ["x": open, "y": part(2, next: nil)], kept: [])
+        #expect(try fixture.cache.part("x", of: "home") == open)
+        func states() throws -> [PartPagesState]? {
+            try fixture.cache.memory("home", key: "k")?.pages.sorted { $0.part < $1.part }
+        }
+        #expect(
+            try states() == [
+                PartPagesState(part: "x", count: 1, hasMore: true), PartPagesState(part: "y", count: 2, hasMore: false),
+            ])
+        #expect(try fixture.cache.memories(key: "k")["home"]?.pages.count == 2)
+        try fixture.cache.keepParts(of: "home", new: ["x": part(2, next: nil)], kept: ["x"])
+        #expect(try states() == [PartPagesState(part: "x", count: 2, hasMore: false)])
+        try fixture.cache.keepParts(of: "home", new: ["x": SnapshotPart(binding: "b", value: [1])], kept: [])
+        #expect(try states() == [])
+        #expect(try fixture.cache.part("x", of: "home")?.pages == nil)
+    }
 }

@@ -9,7 +9,8 @@ import Testing
         let numbers = Dictionary(uniqueKeysWithValues: CommandStatus.allCases.map { ($0, $0.rawValue) })
         #expect(
             numbers == [
-                .success: 0, .failure: 1, .usage: 64, .notRunning: 69, .tryLater: 75, .notPermitted: 77,
+                .success: 0, .failure: 1, .usage: 64, .nothingMore: 66, .notRunning: 69, .tryLater: 75,
+                .notPermitted: 77,
                 .configuration: 78,
             ])
     }
@@ -35,7 +36,7 @@ import Testing
             "status --no-such-option", "signals fire", "signals fier network", "refresh", "refresh --all jwks", "get",
             "get a b", "signals x",
             "--no-such-option", "log-level loud", "log-level 8", "log-level info debug",
-            "list --socket",
+            "list --socket", "run jwks", "run --dry-run", "run a b --dry-run",
         ])
     func usage(line: String) {
         let transcript = Transcript()
@@ -66,7 +67,9 @@ import Testing
             rows.joined(separator: "\n") == """
                 \u{20} status                  Show what pipelines do and offer.
                 \u{20} list (default)          List the pipelines, one a line.
+                \u{20} show                    Show properties as NAME=VALUE lines, for scripts.
                 \u{20} refresh                 Run pipelines now.
+                \u{20} load-more               Load a further page.
                 \u{20} set                     Set parameters of a pipeline, or show them.
                 \u{20} unset                   Set parameters of a pipeline back to their defaults.
                 \u{20} get                     Print the content of a copy, or of an older one.
@@ -80,6 +83,7 @@ import Testing
                 \u{20} reload                  Have the daemon read its configuration again.
                 \u{20} log-level               Show how much the daemon logs, or change it.
                 \u{20} check                   Check the configuration, without the daemon.
+                \u{20} run                     Try a pipeline and keep nothing: run NAME --dry-run.
                 \u{20} See 'freshetctl help <subcommand>' for detailed help.
                 """)
         #expect(transcript.output.split(separator: "\n").allSatisfy { $0.count <= 80 })
@@ -184,6 +188,25 @@ import Testing
         #expect(Freshetctl.run(["check", "--config-dir", "/a", "--config-dir=/b"], context) == .failure)
         #expect(transcript.executed == ["/build/freshetd", "--check", "--config-dir", "/a", "--config-dir", "/b"])
         #expect(transcript.talk.contains("cannot execute '/build/freshetd': Exec format error"))
+    }
+
+    @Test("run becomes the freshetd beside it, with what belongs to a dry run; without --dry-run it says what does run")
+    func dryRun() {
+        let transcript = Transcript()
+        let context = transcript.context(executable: ["/build/freshetd"], ownPath: "/build/freshetctl")
+        let line = [
+            "--json", "run", "jwks", "--dry-run", "--set", "a=b c", "--set=d=-", "-o", "-", "--detailed-exitcode",
+            "--config-dir=/a", "--cache-dir", "/c", "-q",
+        ]
+        #expect(Freshetctl.run(line, context) == .failure)
+        #expect(
+            transcript.executed == [
+                "/build/freshetd", "--dry-run=jwks", "--set", "a=b c", "--set", "d=-", "--output=-",
+                "--detailed-exitcode", "--config-dir", "/a", "--cache-dir", "/c", "--json", "--quiet",
+            ])
+        let refused = Transcript()
+        #expect(freshetctl("run jwks", refused) == .usage)
+        #expect(refused.talk.contains("add --dry-run") && refused.talk.contains("freshetctl refresh jwks --wait"))
     }
 
     @Test("check finds the installed freshetd, and says where it looked if there is none")

@@ -43,6 +43,24 @@ struct JQProgramTests {
         }
     }
 
+    @Test("a text is one string, whatever stands in it, without the mark at its beginning; what is no UTF-8 is refused")
+    func texts() throws {
+        func run(_ bytes: [UInt8], _ program: String = ".") throws -> JQReply {
+            try JQProgram(program).run(.outputs, over: bytes, isText: true, maxOutput: 1 << 20)
+        }
+        func text(_ reply: JQReply) -> String { String(decoding: reply.bytes, as: UTF8.self) }
+        #expect(text(try run(Array("a\n\"b\" 1 {\u{0}\u{e9}".utf8))) == "\"a\\n\\\"b\\\" 1 {\\u0000\u{e9}\"\n")
+        #expect(text(try run([], "length")) == "0\n")
+        #expect(text(try run(Array("\u{FEFF}a\u{FEFF}".utf8), "length")) == "2\n")
+        let latin = try run([0x63, 0x61, 0x66, 0xE9, 0x0A])
+        #expect(latin.status == .invalidInput)
+        #expect(text(latin).contains("not UTF-8 at byte 4, as it has to be"))
+        let program = try JQProgram("[., $a]", variables: ["a"])
+        let reply = program.run(
+            .outputs, over: Array("1 2".utf8), isText: true, with: variables("{\"a\":3}"), maxOutput: 100)
+        #expect(text(reply) == "[\"1 2\",3]\n")
+    }
+
     func variables(_ object: String) -> JQVariables { JQVariables(Array(object.utf8)) }
 
     @Test("variables stand beside the input, and come anew with each run of a program that was compiled once")

@@ -102,6 +102,18 @@ struct JQProtocolTests {
         }
     }
 
+    @Test("whether the input is a text is told on the wire")
+    func text() throws {
+        let helper = try Helper()
+        let input = Array("1 2".utf8)
+        #expect(
+            try helper.ask(JQRequest(.outputs, program: ".", input: input, isText: true, maxOutput: 100))
+                == JQReply(.done, verdict: true, bytes: Array("\"1 2\"\n".utf8)))
+        #expect(
+            try helper.ask(JQRequest(.outputs, program: ".", input: input, maxOutput: 100))
+                == JQReply(.done, verdict: true, bytes: Array("1\n2\n".utf8)))
+    }
+
     @Test("a header's limits hold exactly")
     func limits() throws {
         let program = String(repeating: " ", count: JQRequest.maxProgram)

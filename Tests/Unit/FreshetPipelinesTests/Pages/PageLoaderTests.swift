@@ -74,6 +74,8 @@ private struct ScriptedProgram: Transforming {
         input.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map(Array.init)
     }
 
+    func json(ofText text: [UInt8]) async throws(FetchError) -> [UInt8] { text }
+
     func holds(_ predicate: String, for input: [UInt8]) async throws(FetchError) -> Bool { true }
 }
 
@@ -90,7 +92,7 @@ struct PageLoaderTests {
 
         init(
             _ answers: [String: [ScriptedPages.Answer]], _ pages: PagesDefinition = PagesDefinition(next: .link),
-            check: CheckRules = CheckRules(), retry: RetryPolicy = RetryPolicy()
+            check: CheckRules = CheckRules(), retry: RetryPolicy = RetryPolicy(), after earlier: StoredPages? = nil
         ) throws {
             clock = ScriptedClock(executor: executor)
             origin = ScriptedPages(answers, clock: clock)
@@ -99,7 +101,8 @@ struct PageLoaderTests {
                 slots: RequestSlots(RequestSlots.Limits(total: 1, perOrigin: 1)))
             let loader = PageLoader(
                 pages: pages, source: HTTPSource(url: "https://a.example/1", host: "a.example"), world: world,
-                check: check, retry: retry, jitter: Jitter(seed: 3), epoch: 1, progress: progress)
+                check: check, retry: retry, jitter: Jitter(seed: 3), epoch: 1, progress: progress,
+                earlier: earlier)
             task.withLock {
                 $0 = Task(executorPreference: executor) { [self] in
                     let result: Result<PageSet, FetchError>
@@ -143,6 +146,36 @@ struct PageLoaderTests {
         #expect(loading.asked == 3)
         let bytes = UInt64("2\n[1,2]\n-\n-\n-0\n[]\n-\n-\n-1\n[{\"a\":3}]\n-\n-\n-".utf8.count)
         #expect(loading.loaded == LoadProgress(bytes: bytes, pages: 3))
+    }
+
+    @Test("A set goes on by one page, which is put to those that are there; anew it begins if it is gone")
+    func goesOn() throws {
+        let pages = PagesDefinition(next: .link, load: .first(1))
+        let first = try Loading(["/1": [.page(items: "[1,2]", count: 2, links: ["/2"])]], pages)
+        let set = try #require(first.pageSet)
+        #expect(first.text == "[1,2]\n" && set.pages == 1)
+        let earlier = StoredPages(items: set.items, count: set.pages, next: set.next)
+        let second = try Loading(["/2": [.page(items: "[3]", count: 1, links: ["/3"])]], pages, after: earlier)
+        #expect(second.text == "[1,2,3]\n")
+        #expect(second.pageSet?.pages == 2 && second.pageSet?.next?.page == 3)
+        #expect(second.origin.asked == ["/2"])
+        #expect(second.loaded.pages == 1)
+        // The first page had no items.
+        let empty = StoredPages(items: Array("[]\n".utf8), count: 1, next: set.next)
+        let last = try Loading(["/2": [.page(items: "[3]", count: 1)]], pages, after: empty)
+        #expect(last.text == "[3]\n" && last.pageSet?.next == nil)
+        let gone = try Loading(
+            [
+                "/1": [.page(items: "[7]", count: 1, links: ["/2"])],
+                "/2": [
+                    .fails(RunFailure(.refused, "gone", status: 410)), .page(items: "[8]", count: 1, links: ["/3"]),
+                ],
+            ], pages, after: earlier)
+        #expect(gone.text == "[7,8]\n")
+        #expect(gone.pageSet?.pages == 2 && gone.pageSet?.next?.page == 3)
+        #expect(gone.origin.asked == ["/2", "/1", "/2"])
+        let failing = try Loading(["/2": [.fails(RunFailure(.refused, "no", status: 403))]], pages, after: earlier)
+        #expect(failing.failure?.message == "page 2: no")
     }
 
     @Test("A set without items is an empty array")

@@ -159,7 +159,105 @@ struct PageMachineTests {
     func load() throws {
         var machine = machine(.link, load: .first(2))
         #expect(url(try machine.loaded(links("/2"))) != nil)
-        #expect(try machine.loaded(links("/3")) == .end(truncated: false))
+        guard case .rest(let bookmark) = try machine.loaded(links("/3")) else {
+            Issue.record("it does not rest")
+            return
+        }
+        #expect(bookmark.page == 3 && bookmark.items == 2 && bookmark.url == "https://a.example/3")
+        // The last one is the end, and so is one beyond which nothing can be asked for.
+        var last = self.machine(.link, load: .first(1))
+        #expect(try last.loaded(Facts(items: 1)) == .end(truncated: false))
+        var back = self.machine(.link, load: .first(1))
+        #expect(try back.loaded(links(Self.url)) == .end(truncated: false))
+        var long = self.machine(.cursor(CursorRule(".c", parameter: "c")), load: .first(1))
+        let cursor = String(repeating: "x", count: URLTemplate.maximumLength)
+        #expect(try long.loaded(Facts(items: 1, next: cursor)) == .end(truncated: false))
+        var most = self.machine(.link, load: .first(1), max: 1)
+        #expect(try most.loaded(links("/2")) == .end(truncated: false))
+    }
+
+    // MARK: Going on
+
+    /// Where a machine rests after these pages.
+    private func rest(_ machine: inout PageMachine, _ facts: Facts...) throws -> PageBookmark {
+        for facts in facts.dropLast() { _ = try machine.loaded(facts) }
+        guard case .rest(let bookmark) = try machine.loaded(try #require(facts.last)) else {
+            throw RunFailure(.local, "it does not rest")
+        }
+        return bookmark
+    }
+
+    private func goingOn(_ next: NextRule, from bookmark: PageBookmark, load: Int = 1, max: Int = 100) -> PageMachine {
+        PageMachine(
+            PagesDefinition(next: next, load: .first(load), max: max),
+            of: HTTPSource(url: Self.url, headers: [HTTPHeader("X-Own", "1")], host: "a.example"), from: bookmark,
+            retry: RetryPolicy(), jitter: Jitter(seed: 1)
+        ) { ScriptedURLs.resolve($0, against: $1) }
+    }
+
+    @Test("From a bookmark it goes on by one page, with what it counted and where it was, as if it had never rested")
+    func goesOn() throws {
+        let rule = NextRule.offset(parameter: "from", PageSize(2))
+        var machine = machine(rule, load: .first(1))
+        let bookmark = try rest(&machine, Facts(items: 2))
+        var on = goingOn(rule, from: bookmark)
+        #expect(on.first.page == 2)
+        #expect(on.first.source.url == Self.url + "&from=2")
+        #expect(on.first.source.headers == [HTTPHeader("X-Own", "1")])
+        let second = try rest(&on, Facts(items: 2))
+        #expect(second.page == 3 && second.url == Self.url + "&from=4" && second.seen.count == 2)
+        var last = goingOn(rule, from: second)
+        #expect(try last.loaded(Facts(items: 1)) == .end(truncated: false))
+        // It was to have more, and the limit forbids them.
+        var limited = goingOn(rule, from: second, max: 3)
+        #expect(try limited.loaded(Facts(items: 2)) == .end(truncated: true))
+    }
+
+    @Test(
+        "What was led elsewhere goes on without the source's header fields, and a page seen before the rest is the end")
+    func goesOnElsewhere() throws {
+        var machine = machine(.link, load: .first(1), sameOrigin: false)
+        let bookmark = try rest(&machine, links("https://b.example/2"))
+        #expect(!bookmark.isAtHome)
+        var on = goingOn(.link, from: bookmark)
+        #expect(on.first.source == HTTPSource(url: "https://b.example/2", host: "b.example"))
+        #expect(try on.loaded(links("https://b.example/2")) == .end(truncated: false))
+        var home = goingOn(
+            .link,
+            from: PageBookmark(
+                page: 2, items: 1, url: Self.url + "&p=2", host: "a.example", isAtHome: true,
+                seen: [PageBookmark.number(of: Self.url)]))
+        #expect(try home.loaded(links(Self.url)) == .end(truncated: false))
+    }
+
+    @Test("A set that was resting and is gone begins anew, once, and has as many pages as it would have had")
+    func restartsAfterRest() throws {
+        var machine = machine(.link, load: .first(1))
+        var on = goingOn(.link, from: try rest(&machine, links("/2")))
+        #expect(on.failed(Self.gone) == .restart)
+        on.restart()
+        #expect(on.first.page == 1 && on.first.source.url == Self.url)
+        #expect(url(try on.loaded(links("/a2"))) == "https://a.example/a2")
+        #expect(try rest(&on, links("/a3")).page == 3)
+        #expect(on.failed(Self.gone) == .fail)
+    }
+
+    @Test("A bookmark is text that is read as what it was; other text is none")
+    func bookmarkText() {
+        let bookmark = PageBookmark(
+            page: 3, items: 40, url: "https://a.example/?c=ü b", host: "a.example", isAtHome: true,
+            seen: [0, .max, 17])
+        #expect(PageBookmark(bookmark.description) == bookmark)
+        var away = bookmark
+        away.isAtHome = false
+        away.seen = []
+        #expect(PageBookmark(away.description) == away)
+        for wrong in [
+            "", "3 4 home\nh\nu", "1 4 home\nh\nu\n", "3 -1 home\nh\nu\n", "3 4 there\nh\nu\n", "3 4 home\nh\n\n",
+            "3 4 home\nh\nu\n!", "x 4 home\nh\nu\n",
+        ] {
+            #expect(PageBookmark(wrong) == nil, "\(wrong)")
+        }
     }
 
     @Test("At the limit on pages a set ends: truncated if more would follow, complete if not")

@@ -1,0 +1,40 @@
+import FreshetControl
+import FreshetRender
+
+/// What came of a request for a further page, in one line.
+enum LoadMoreView {
+    /// - Parameter waited: whether the outcome was awaited.
+    static func text(_ result: LoadMoreResult, waited: Bool) -> String {
+        let place = ([result.name] + result.path).joined(separator: " ")
+        return DisplayText.harmless("\(place): \(outcome(result, waited: waited))")
+    }
+
+    private static func outcome(_ result: LoadMoreResult, waited: Bool) -> String {
+        let duration = result.durationUSec.map { " in \(TimeText.duration($0))" } ?? ""
+        switch result.outcome {
+        case .changed:
+            let generation = result.generation.map { ", generation \($0)" } ?? ""
+            let size = result.size.map { ", \(SizeText.bytes($0))" } ?? ""
+            return "changed\(generation)\(size)\(duration)\(pages(of: result))"
+        case .unchanged: return "unchanged\(duration)\(pages(of: result))"
+        case .failed: return "failed: \(result.failure ?? "the daemon does not say why")"
+        case .superseded: return "superseded: a check of all began, after which the pages are those that are configured"
+        case .cancelled, .unknown: return result.outcome?.rawValue ?? ""
+        case nil: return waited ? "the daemon does not say what came of it" : "a further page is requested"
+        }
+    }
+
+    private static func pages(of result: LoadMoreResult) -> String {
+        guard let pages = result.pages else { return "" }
+        return "; \(Count.text(pages, "page"))"
+            + (result.hasMore == true ? ", there are more" : ", there is nothing more to load")
+    }
+
+    static func succeeded(_ result: LoadMoreResult, waited: Bool) -> Bool {
+        switch result.outcome {
+        case .changed, .unchanged: true
+        case .failed, .superseded, .cancelled, .unknown: false
+        case nil: !waited
+        }
+    }
+}

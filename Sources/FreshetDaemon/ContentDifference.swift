@@ -1,0 +1,111 @@
+import FreshetEventLoop
+import FreshetPipelines
+
+/// How a content differs from the one before: counted for JSON, by lines for other text.
+///
+/// Contents come from anywhere: what they are is found out by the jq helper and by diff(1), and nothing here parses them.
+struct ContentDifference: Codable, Hashable, Sendable {
+    /// A part of a JSON text that differs.
+    struct Change: Codable, Hashable, Sendable {
+        /// The member of the whole that it is; empty: the whole.
+        var member: String
+        var kind: String
+        /// Items or members before.
+        var before: Int64
+        var after: Int64
+        var added: Int64
+        var removed: Int64
+        /// Members of an object that have another value.
+        var changed: Int64
+    }
+
+    /// Of JSON: the whole, and the members that differ, at most ``memberLimit``. Empty: it is written otherwise, and says
+    /// the same.
+    var changes: [Change]?
+    /// Of text: the unified format of diff(1).
+    var lines: [String]?
+    /// There are more lines.
+    var isCut: Bool?
+
+    /// More of JSON is not compared, in bytes: once parsed it takes many times that.
+    static let sizeLimit = 16 << 20
+    /// So many members are looked into.
+    static let memberLimit = 8
+
+    static func between(
+        _ old: [UInt8], and new: [UInt8], by transformer: any Transforming, on loop: EventLoop
+    ) async throws(FetchError) -> ContentDifference? {
+        if old.count <= sizeLimit, new.count <= sizeLimit, let before = try await json(old, transformer),
+            let after = try await json(new, transformer)
+        {
+            let pair = Array("[".utf8) + before + Array(",".utf8) + after + Array("]".utf8)
+            let values = try await transformer.values(of: pair, by: program, variables: [])
+            return ContentDifference(changes: changes(values))
+        }
+        guard let text = await TextDifference.between(old, and: new, on: loop) else { return nil }
+        return ContentDifference(lines: text.lines, isCut: text.isCut ? true : nil)
+    }
+
+    /// The content as one compact JSON text; nil: it is none, or one that is neither list nor object.
+    private static func json(
+        _ bytes: [UInt8], _ transformer: any Transforming
+    ) async throws(FetchError) -> [UInt8]? {
+        do throws(FetchError) {
+            let values = try await transformer.values(of: bytes, by: "type, tojson", variables: [])
+            guard values.count == 2 else { return nil }
+            return ["array", "object"].contains(String(decoding: values[0], as: UTF8.self)) ? values[1] : nil
+        } catch {
+            guard case .failed = error else { throw error }
+            return nil
+        }
+    }
+
+    private static let width = 7
+
+    private static func changes(_ values: [[UInt8]]) -> [Change] {
+        stride(from: 0, to: values.count - values.count % width, by: width).map { start in
+            let texts = values[start..<(start + width)].map { String(decoding: $0, as: UTF8.self) }
+            let counts = texts[2...].map { Int64($0) ?? 0 }
+            return Change(
+                member: texts[0], kind: texts[1], before: counts[0], after: counts[1], added: counts[2],
+                removed: counts[3], changed: counts[4])
+        }
+    }
+
+    /// For each change: the member, its kind, and five numbers. The items of lists are compared as they are, wherever they
+    /// stand.
+    private static let program = """
+        def net($o; $n): [($o[] | [., -1]), ($n[] | [., 1])] | group_by(.[0]) | map(map(.[1]) | add);
+        def difference($member; $o; $n):
+          if $o == $n then empty
+          elif ($o | type) == "array" and ($n | type) == "array" then
+            net($o; $n) as $net
+            | $member, "array", ($o | length), ($n | length), ([$net[] | select(. > 0)] | add // 0),
+              ([$net[] | select(. < 0)] | add // 0 | -.), 0
+          elif ($o | type) == "object" and ($n | type) == "object" then
+            $member, "object", ($o | length), ($n | length),
+            ([$n | keys_unsorted[] | select(. as $key | $o | has($key) | not)] | length),
+            ([$o | keys_unsorted[] | select(. as $key | $n | has($key) | not)] | length),
+            ([$n | keys_unsorted[] | . as $key | select(($o | has($key)) and $o[$key] != $n[$key])] | length)
+          else $member, "value", 1, 1, 0, 0, 1 end;
+        .[0] as $o | .[1] as $n
+        | difference(""; $o; $n),
+          (if ($o | type) == "object" and ($n | type) == "object" then
+             limit(\(memberLimit); $n | keys_unsorted[] | . as $key
+               | select(($o | has($key)) and $o[$key] != $n[$key]) | [difference($key; $o[$key]; $n[$key])]) | .[]
+           else empty end)
+        """
+}
+
+extension ContentDifference.Change {
+    /// For people, one line.
+    var sentence: String {
+        let counts = [(added, "added"), (removed, "removed"), (changed, "changed")].filter { $0.0 > 0 }
+        let said = counts.map { "\($0.0) \($0.1)" }.joined(separator: ", ")
+        switch kind {
+        case "array": return "\(after) items, was \(before): " + (said.isEmpty ? "in another order" : said)
+        case "object": return "\(after) members, was \(before): \(said)"
+        default: return "another value"
+        }
+    }
+}

@@ -1,0 +1,60 @@
+import FreshetControl
+import FreshetPipelines
+
+/// Further pages, as the operator or a program asks for them.
+extension Supervisor {
+    func loadMore(_ name: String, at place: [String], wait: Bool) async throws(ControlError) -> LoadMoreResult {
+        guard let hosted = pipelines[name] else {
+            throw .busy(
+                faulty[name] == nil
+                    ? "'\(name)' was removed from the configuration"
+                    : "'\(name)' does not run: its configuration has faults")
+        }
+        let runner = hosted.runner
+        if let generation = runner.status.generation, generation.isBehind || generation.pinnedSince != nil {
+            throw .cannotLoadMore(
+                name: name, reason: "its copy was rolled back or is pinned, and further pages would be of another one")
+        }
+        let known: [String]
+        let answer: RefreshAnswer
+        book.note(SignalName.operation, (["load-more"] + place).joined(separator: " "), pipeline: name)
+        do throws(LoadMoreFault) {
+            guard wait else { return LoadMoreResult(name: name, path: try runner.requestMore(at: place)) }
+            (known, answer) = try await runner.loadMore(at: place)
+        } catch {
+            throw ControlError(error, of: name, at: place)
+        }
+        switch answer {
+        case .stopped: throw .busy("'\(name)' was stopped before the page was there")
+        case .refused(let refusal): throw .tryLater(TryLaterHint(refusal))
+        case .ended(let summary):
+            let status = runner.status
+            let pages = runner.pages(at: known)
+            return LoadMoreResult(
+                name: name, path: known, outcome: FreshetControl.RunOutcome(rawValue: summary.outcome.rawValue),
+                run: Int64(clamping: summary.run), generation: status.generation.map { Int64(clamping: $0.number) },
+                size: status.generation.map { Int64(clamping: $0.size) },
+                durationUSec: summary.duration.microseconds, failure: summary.failure?.message,
+                pages: pages.map { Int64($0.count) }, hasMore: pages?.hasMore)
+        }
+    }
+}
+
+extension ControlError {
+    /// Why no further page was loaded.
+    fileprivate init(_ fault: LoadMoreFault, of name: String, at place: [String]) {
+        switch fault {
+        case .notOnDemand:
+            self = .cannotLoadMore(name: name, reason: "it loads all pages by itself ('pages.load' is not a number)")
+        case .notLoaded: self = .cannotLoadMore(name: name, reason: "it has no copy yet whose pages could go on")
+        case .nothingMore: self = .nothingMore(name: name, path: place)
+        case .unknownPlace(let known):
+            let keys = known.map { $0.joined(separator: " ") }
+            self = .noSuchBranch(
+                name: name, path: place,
+                suggestion: NameSuggestion.closest(to: place.joined(separator: " "), among: keys))
+        case .severalPlaces(let report): self = .severalBranches(name: name, more: MorePages(report))
+        case .refused(let refusal): self = .tryLater(TryLaterHint(refusal))
+        }
+    }
+}

@@ -1,0 +1,89 @@
+import FreshetEventLoop
+import FreshetSystemd
+import Glibc
+
+/// How two texts differ, line by line, as diff(1) says it.
+struct TextDifference: Sendable {
+    /// In the unified format, from its first `@@` on; of what comes from elsewhere nothing acts on a terminal.
+    var lines: [String]
+    /// There are more lines.
+    var isCut: Bool
+
+    /// More of a text is not compared, in bytes: people read no difference of such.
+    static let sizeLimit = 8 << 20
+    /// So many lines are shown.
+    static let lineLimit = 200
+    /// Bytes of a line that are shown.
+    static let lineWidth = 400
+    /// diff(1) takes longer than this only for texts that are made to have it do so.
+    static let patience: Duration = .seconds(10)
+    static let tool = "/usr/bin/diff"
+
+    /// Nil if the two are no texts, too large, or if there is no diff(1).
+    static func between(_ old: [UInt8], and new: [UInt8], on loop: EventLoop) async -> TextDifference? {
+        guard isText(old), isText(new), access(tool, X_OK) == 0 else { return nil }
+        guard let before = temporary(old), let after = temporary(new), let output = temporary([]) else { return nil }
+        let command = ChildProcess.Command(
+            path: tool, arguments: ["-u", "--speed-large-files", "/proc/\(getpid())/fd/\(before.rawValue)", "-"],
+            environment: ["LANG": "C.UTF-8"])
+        guard let null = try? OwnedDescriptor(open("/dev/null", O_WRONLY | O_CLOEXEC), of: "open"),
+            let child = try? ChildProcess(
+                loop, command, input: after.rawValue, output: output.rawValue, error: null.rawValue)
+        else { return nil }
+        let end = LoopTimer(loop) { child.signal(SIGKILL) }
+        end.arm(at: .now + patience)
+        defer { end.disarm() }
+        let exit = await withTaskCancellationHandler {
+            await child.wait()
+        } onCancel: {
+            child.signal(SIGKILL)
+        }
+        // 0: they are equal; 1: they differ; 2: trouble.
+        guard exit == .exited(status: 0) || exit == .exited(status: 1) else { return nil }
+        return TextDifference(read(output))
+    }
+
+    /// From what diff(1) wrote.
+    init(_ output: [UInt8]) {
+        // The first two lines name the files.
+        var all = output.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).dropFirst(2)
+        if all.last?.isEmpty == true { all.removeLast() }
+        lines = all.prefix(Self.lineLimit).map { line in
+            let shown = PlainText.escaping(String(decoding: line.prefix(Self.lineWidth), as: UTF8.self))
+            return shown + (line.count > Self.lineWidth ? "…" : "")
+        }
+        isCut = all.count > Self.lineLimit
+    }
+
+    /// UTF-8 without a NUL, and not too large.
+    private static func isText(_ bytes: [UInt8]) -> Bool {
+        guard bytes.count <= sizeLimit, !bytes.contains(0) else { return false }
+        return (try? UTF8Span(validating: bytes.span)) != nil
+    }
+
+    /// A file without a name that has these bytes, to be read from its beginning; nil: there is no place for one.
+    private static func temporary(_ bytes: [UInt8]) -> OwnedDescriptor? {
+        let directory = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+        var template = Array("\(directory)/freshet-XXXXXX".utf8CString)
+        guard let file = try? OwnedDescriptor(mkstemp(&template), of: "mkstemp") else { return nil }
+        unlink(template)
+        _ = fcntl(file.rawValue, F_SETFD, FD_CLOEXEC)
+        guard StandardStream.write(bytes[...], to: file.rawValue), lseek(file.rawValue, 0, SEEK_SET) == 0 else {
+            return nil
+        }
+        return file
+    }
+
+    private static func read(_ file: OwnedDescriptor) -> [UInt8] {
+        // As much as can be shown, and a little more, so that it shows that there is more.
+        let limit = lineLimit * (lineWidth + 1) + (64 << 10)
+        lseek(file.rawValue, 0, SEEK_SET)
+        return [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
+            while count < limit {
+                let piece = Glibc.read(file.rawValue, buffer.baseAddress?.advanced(by: count), limit - count)
+                guard piece > 0 else { break }
+                count += piece
+            }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+internal import FreshetSignals
+
+/// One run of a pipeline by itself, without an engine: it asks, transforms and checks as any run does, and what would be
+/// committed goes to whoever asked for it.
+///
+/// Nothing of earlier runs is known to it: no request is conditional, and no branch shows what it showed before.
+package struct DryRun: Sendable {
+    /// What a run that would have committed came to.
+    package struct Outcome: Sendable {
+        package var snapshot: Snapshot
+        /// What the origin calls it, or what a program made of it; nil: nobody said.
+        package var mediaType: String?
+        /// The branches that failed while the run did not.
+        package var failures: [BranchFailure]
+        /// How many requests it took.
+        package var requests: Int
+    }
+
+    private let body: RunBody
+    private let store = CapturingStore()
+    private let witness: WitnessingFetcher
+
+    /// - Parameter parameters: the values of the pipeline's parameters.
+    package init(
+        _ definition: PipelineDefinition, with parameters: ParameterValues, fetcher: any Fetching,
+        transformer: any Transforming, clock: any EngineClock
+    ) {
+        witness = WitnessingFetcher(fetcher)
+        let world = PipelineWorld(
+            fetcher: witness, transformer: transformer, store: store, clock: clock,
+            slots: RequestSlots(RequestSlots.Limits(total: 1, perOrigin: 1)))
+        body = RunBody(
+            definition: definition, world: world, parameters: parameters, epoch: 0, progress: RunProgress(),
+            seed: .random(in: .min ... .max))
+    }
+
+    /// Runs until it has an outcome; no longer than the pipeline's deadline.
+    package func run() async throws(FetchError) -> Outcome {
+        let deadline = body.definition.refresh.deadline
+        let isLate = CurrentValue(false)
+        let timer = body.world.clock.makeTimer { isLate.value = true }
+        if deadline > .zero { timer.arm(at: body.world.clock.now + deadline) }
+        defer { timer.disarm() }
+        let failure: FetchError? = await interruptible(by: isLate, otherwise: .cancelled) { [body] in
+            do throws(FetchError) {
+                _ = try await body.run()
+                return nil
+            } catch {
+                return error
+            }
+        }
+        if failure == .cancelled, isLate.value, !Task.isCancelled {
+            throw .failed(RunFailure(.deadline, "the run took longer than its deadline of \(deadline)"))
+        }
+        if let failure { throw failure }
+        guard let snapshot = store.snapshot else { throw .cancelled }
+        return Outcome(
+            snapshot: snapshot, mediaType: mediaType, failures: body.progress.failures,
+            requests: body.progress.requests)
+    }
+
+    private var mediaType: String? {
+        let definition = body.definition
+        let isAnswer = definition.stage.isSingle && definition.stage.pages == nil && definition.transform == nil
+        if isAnswer { return witness.mediaType }
+        return definition.cache.format == .text ? "text/plain" : "application/json"
+    }
+}
+
+/// Remembers one snapshot, and knows nothing else.
+private final class CapturingStore: SnapshotStore {
+    private let captured = Lock<Snapshot?>(nil)
+
+    var snapshot: Snapshot? { captured.withLock { $0 } }
+
+    func commit(_ snapshot: Snapshot, of definition: PipelineDefinition) async throws(RunFailure) -> CommitResult {
+        captured.withLock { $0 = snapshot }
+        return .changed(
+            OfferedGeneration(
+                number: 0, size: UInt64(snapshot.bytes.count), digest: "", committedAt: 0, path: definition.cache.file))
+    }
+
+    func remembered(_ pipeline: String) async -> RememberedState { RememberedState() }
+    func validators(_ pipeline: String, binding: String) async -> Validators? { nil }
+    func recordUnchanged(
+        _ pipeline: String, binding: String, validators: Validators?, expires: Int64?
+    ) async -> Bool { false }
+    func rememberRetryAfter(_ pipeline: String, until: Int64?) async {}
+    func rememberRequests(_ pipeline: String, _ requests: [SpentRequests]) async {}
+    func rememberParameters(_ pipeline: String, _ settings: @escaping @Sendable () -> [String: String]) async {}
+    func record(_ run: RunRecord) async {}
+    func part(_ pipeline: String, _ name: String) async -> StoredPart? { nil }
+    func keepParts(_ pipeline: String, _ new: [String: StoredPart], and kept: Set<String>) async {}
+}
+
+/// Asks somebody else, and notes of what type the last answer was.
+private final class WitnessingFetcher: Fetching {
+    private let fetcher: any Fetching
+    private let noted = Lock<String?>(nil)
+
+    init(_ fetcher: any Fetching) { self.fetcher = fetcher }
+
+    var mediaType: String? { noted.withLock { $0 } }
+
+    func fetch(_ request: FetchRequest) async throws(FetchError) -> FetchResult {
+        let result = try await fetcher.fetch(request)
+        if case .content(let content) = result { noted.withLock { $0 = content.mediaType } }
+        return result
+    }
+
+    func resolve(_ reference: String, against base: String) -> WebAddress? {
+        fetcher.resolve(reference, against: base)
+    }
+}

@@ -1,0 +1,71 @@
+import FreshetEventLoop
+import Testing
+
+@testable import FreshetDaemon
+
+@Suite("Dry runs: what is said of a difference")
+struct DryRunReportTests {
+    private func report(_ outcome: DryRunReport.Outcome, current: Bool) -> DryRunReport {
+        var report = DryRunReport(name: "jwks", outcome: outcome, size: 20, digest: "ab", mediaType: "text/plain")
+        if current { report.current = DryRunReport.Copy(path: "/c/jwks", size: 10, digest: "cd") }
+        return report
+    }
+
+    @Test("unchanged, changed and the first copy are told apart")
+    func outcomes() {
+        #expect(report(.unchanged, current: true).text.hasPrefix("jwks: unchanged\n"))
+        #expect(!report(.unchanged, current: true).text.contains("was"))
+        #expect(report(.changed, current: true).text.contains("size: 20 bytes, was 10\n"))
+        #expect(report(.changed, current: false).text.hasPrefix("jwks: would be the first copy\n"))
+    }
+
+    @Test("what comes from elsewhere acts on no terminal")
+    func escaped() {
+        var report = report(.changed, current: true)
+        report.mediaType = "text/\u{1b}[31m"
+        report.difference = ContentDifference(changes: [
+            ContentDifference.Change(
+                member: "a\nb", kind: "array", before: 1, after: 2, added: 1, removed: 0, changed: 0)
+        ])
+        report.branches = [DryRunReport.Branch(branch: "x", failure: "503\r")]
+        #expect(report.text.unicodeScalars.allSatisfy { $0.value >= 0x20 || $0 == "\n" })
+        #expect(report.text.contains("    .a\\nb: 2 items, was 1: 1 added\n"))
+    }
+
+    @Test("JSON that says the same, and lists in another order, are named as that")
+    func same() {
+        var report = report(.changed, current: true)
+        report.difference = ContentDifference(changes: [])
+        #expect(report.text.contains("none, but in how the JSON is written"))
+        report.difference = ContentDifference(changes: [
+            ContentDifference.Change(
+                member: "", kind: "array", before: 2, after: 2, added: 0, removed: 0, changed: 0)
+        ])
+        #expect(report.text.contains("difference: 2 items, was 2: in another order"))
+    }
+
+    @Test("of diff's output no more lines, and no longer ones, are shown than people read")
+    func limits() {
+        let lines = ["--- a", "+++ b"] + (1...TextDifference.lineLimit).map { "+\($0)" }
+        let whole = TextDifference(Array((lines.joined(separator: "\n") + "\n").utf8))
+        #expect(whole.lines.count == TextDifference.lineLimit && whole.lines.first == "+1" && !whole.isCut)
+        let more = TextDifference(Array((lines + ["+x"]).joined(separator: "\n").utf8))
+        #expect(more.lines.count == TextDifference.lineLimit && more.isCut)
+        let long = "+" + String(repeating: "x", count: TextDifference.lineWidth)
+        #expect(TextDifference(Array("--- a\n+++ b\n\(long)\n".utf8)).lines == [String(long.dropLast()) + "…"])
+    }
+
+    @Test("two texts are compared by lines; what is no text, or too large, is not")
+    func texts() async throws {
+        let loop = try EventLoop()
+        try loop.runInThread(named: "test-loop")
+        defer { loop.stop() }
+        let difference = await TextDifference.between(Array("a\nb\n".utf8), and: Array("a\nc\n".utf8), on: loop)
+        #expect(difference?.lines == ["@@ -1,2 +1,2 @@", " a", "-b", "+c"])
+        #expect(difference?.isCut == false)
+        #expect(await TextDifference.between([0], and: [1], on: loop) == nil)
+        #expect(await TextDifference.between([0xFF], and: [0x41], on: loop) == nil)
+        let large = [UInt8](repeating: 0x41, count: TextDifference.sizeLimit + 1)
+        #expect(await TextDifference.between(large, and: [0x41], on: loop) == nil)
+    }
+}
