@@ -83,9 +83,10 @@ extension CacheIndex {
 
     /// Everything that a pipeline starts with; the rows of ``generation(_:)``, then the others'.
     private static let memoryQuery = """
-        SELECT g.number, g.digest, g.size, g.committed_at, g.run, g.inode, g.modified, g.changed,
+        SELECT g.number, g.digest, g.size, g.committed_at, g.run, g.inode, g.modified, g.changed, g.truncated,
             p.id, p.name, p.file, p.current, p.last_number, p.last_attempt, p.last_success, p.retry_after,
-            (SELECT max(r.number) FROM runs r WHERE r.pipeline = p.id), s.value, p.expires
+            (SELECT max(r.number) FROM runs r WHERE r.pipeline = p.id), s.value, p.expires,
+            p.origin_digest, p.pin_number, p.pin_digest, p.pinned_at
         FROM pipelines p
         LEFT JOIN generations g ON g.pipeline = p.id AND g.number = p.current
         LEFT JOIN state s ON s.pipeline = p.id AND s.key = ?1
@@ -102,8 +103,8 @@ extension CacheIndex {
 
     private static func memory(_ row: borrowing SQLiteRow) -> IndexedMemory {
         let pipeline = IndexedPipeline(
-            id: row.integer(8), name: row.text(9), file: row.optionalText(10), current: row.optionalInteger(11),
-            lastNumber: row.integer(12))
+            id: row.integer(9), name: row.text(10), file: row.optionalText(11), current: row.optionalInteger(12),
+            lastNumber: row.integer(13), originDigest: ContentDigest(bytes: row.blob(20)), pin: pin(row, at: 21))
         // Without a generation all of its columns are NULL, and so its digest is none.
         let generation = pipeline.current == nil ? nil : Self.generation(row)
         let offer: IndexedOffer? =
@@ -113,11 +114,11 @@ extension CacheIndex {
         return IndexedMemory(
             pipeline: pipeline, offer: offer,
             attempts: RefreshState(
-                lastAttempt: row.optionalInteger(13).map(WallTime.init(nanoseconds:)),
-                lastSuccess: row.optionalInteger(14).map(WallTime.init(nanoseconds:)),
-                retryAfter: row.optionalInteger(15).map(WallTime.init(nanoseconds:)),
-                expires: row.optionalInteger(18).map(WallTime.init(nanoseconds:))),
-            lastRun: row.optionalInteger(16) ?? 0, value: row.optionalBlob(17))
+                lastAttempt: row.optionalInteger(14).map(WallTime.init(nanoseconds:)),
+                lastSuccess: row.optionalInteger(15).map(WallTime.init(nanoseconds:)),
+                retryAfter: row.optionalInteger(16).map(WallTime.init(nanoseconds:)),
+                expires: row.optionalInteger(19).map(WallTime.init(nanoseconds:))),
+            lastRun: row.optionalInteger(17) ?? 0, value: row.optionalBlob(18))
     }
 
     mutating func put(_ run: RunRecord, of pipeline: Int64) throws(SQLiteError) {
@@ -222,7 +223,7 @@ extension CacheIndex {
 
 extension String {
     /// The longest beginning that has at most `limit` bytes of UTF-8 and cuts no character.
-    fileprivate func cut(to limit: Int) -> String {
+    func cut(to limit: Int) -> String {
         guard utf8.count > limit else { return self }
         var end = utf8.index(startIndex, offsetBy: limit)
         while end > startIndex, end.samePosition(in: self) == nil { utf8.formIndex(before: &end) }
