@@ -59,7 +59,12 @@ struct CacheBodyTests {
             Issue.record("nothing changed")
             return
         }
-        #expect(try await commit(try await body([Array("one".utf8)])) == .unchanged(first))
+        let again = try await commit(try await body([Array("one".utf8)]))
+        guard case .unchanged(let same) = again else {
+            Issue.record("\(again)")
+            return
+        }
+        #expect(same.number == first.number && same.digest == first.digest)
         #expect(generations == ["1-\(first.digest)"])
     }
 
