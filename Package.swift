@@ -56,7 +56,9 @@ let package = Package(
                 "FreshetPipelines", "FreshetJQ", "FreshetEmitters", "FreshetCache", "FreshetConfiguration",
                 "FreshetControl", logging,
             ]),
-        .target(name: "FreshetCommands", dependencies: ["FreshetControl", "FreshetRender", argumentParser]),
+        .target(
+            name: "FreshetCommands",
+            dependencies: ["FreshetControl", "FreshetVarlink", "FreshetRender", argumentParser]),
         .executableTarget(
             name: "freshetd", dependencies: ["FreshetDaemon", "FreshetEventLoop", "FreshetJQ", argumentParser]),
         .executableTarget(name: "freshetctl", dependencies: ["FreshetCommands"]),

@@ -28,6 +28,16 @@ package enum CacheError: Error, Hashable, Sendable {
     case stateLimit(key: String)
     /// libcrypto offers no SHA-256.
     case digestUnavailable
+    /// The pipeline's copy is pinned at this generation.
+    case pinned(Int64)
+    /// The pinned generation is gone or damaged, and other content does not take its place.
+    case pinnedGone(Int64)
+    /// The content of this generation is not kept, if it was ever there; nil: there is none before the current one.
+    case notKept(Int64?, kept: [Int64])
+    /// The file of this generation does not have its content any more.
+    case damaged(Int64)
+    /// There is nothing to pin.
+    case nothingOffered
 }
 
 extension CacheError: CustomStringConvertible {
@@ -65,6 +75,19 @@ extension CacheError: CustomStringConvertible {
             "this content was committed or discarded before"
         case .stateLimit(let key):
             "the state \(String(reflecting: key)) of a pipeline is over the limit"
+        case .pinned(let number):
+            "the copy is pinned at generation \(number); unpin it first"
+        case .pinnedGone(let number):
+            "the copy is pinned at generation \(number), whose content is gone or damaged; unpin it, and what the origin "
+                + "has takes its place"
+        case .notKept(let number, let kept):
+            (number.map { "generation \($0) is not kept" } ?? "no generation before the current one is kept")
+                + (kept.isEmpty
+                    ? "; cache.keep says how many are" : "; there are \(kept.map(String.init).joined(separator: ", "))")
+        case .damaged(let number):
+            "the file of generation \(number) is damaged"
+        case .nothingOffered:
+            "there is no copy"
         case .digestUnavailable:
             "the system's crypto library offers no SHA-256: check the system's crypto policy"
         }

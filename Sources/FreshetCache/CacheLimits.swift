@@ -6,6 +6,8 @@ package enum CacheLimits {
     package static let runsPerPipeline = 100
     /// Bytes of each text of a run (causes, error); longer ones are cut.
     package static let runTextBytes = 4096
+    /// Numbers of generations that are remembered of each pipeline, from the newest back; those that are kept always are.
+    package static let historyPerPipeline: Int64 = 100
     /// URLs of one pipeline whose validators are remembered (pages, branches); the oldest go first.
     package static let validatorsPerPipeline = 1024
     /// Bytes of a URL and of each validator. A longer one is not kept: the next request is unconditional then.

@@ -11,6 +11,13 @@ package struct Generation: Hashable, Sendable {
     package var path: String
     /// The source had more than was asked for.
     package var truncated: Bool
+    /// The origin is known to have other content than this: it was rolled back to, or is pinned.
+    package var isBehind = false
+    /// Since when it is pinned; nil: it is not.
+    package var pinnedAt: WallTime?
+    /// Rises with each thing that this process did to the pipeline's copy: of two values that are told of one pipeline,
+    /// the one with the higher turn is the newer. 0: it was only looked at.
+    package var turn: UInt64 = 0
 
     package init(
         number: Int64, digest: ContentDigest, size: Int64, committedAt: WallTime, run: Int64?, path: String,
@@ -51,11 +58,18 @@ package enum CommitOutcome: Hashable, Sendable {
     /// The content is that of the current generation, whose file was gone, damaged or had another name: it was put
     /// into place, and the generation keeps its number.
     case restored(Generation)
+    /// The content is other than that of the current generation, which stays: it is pinned, or was rolled back to and this
+    /// is what the origin had then.
+    ///
+    /// - `isNews`: this content has not been declined before.
+    case declined(Generation, isNews: Bool)
 
     /// The generation that is current now.
     package var generation: Generation {
         switch self {
-        case .changed(let generation), .unchanged(let generation), .restored(let generation): generation
+        case .changed(let generation), .unchanged(let generation), .restored(let generation),
+            .declined(let generation, _):
+            generation
         }
     }
 }

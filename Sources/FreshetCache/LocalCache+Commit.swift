@@ -1,13 +1,13 @@
 import Synchronization
 
 extension LocalCache {
-    /// Commits a candidate; the caller closes its descriptor. In any case the candidate's name is gone afterwards, or
-    /// is left to the next start if the system refuses even that.
+    /// Commits a candidate; the caller closes its descriptor and, if this fails, removes its name.
     ///
     /// The order, and what a crash after each step leaves (``Reconciliation`` mends it):
     ///
     /// 1. checks; group, mode, fsync of the content: a candidate, which is removed
-    /// 2. the new content's validators into the index, where they do not count yet: the same
+    /// 2. the new content's validators into the index, where they do not count yet, and that what the origin has is no
+    ///    longer held back: the same
     /// 3. the candidate gets its name among the generations: content that nobody saw, which is removed
     /// 4. a further link, renamed over the reader's file: readers see the new generation, and the index follows
     /// 5. fsync of both directories
@@ -17,20 +17,35 @@ extension LocalCache {
         _ candidate: Candidate, to destination: CacheDestination, validators: [Validators], run: Int64?,
         at now: WallTime, expires: WallTime?
     ) throws(CacheError) -> CommitOutcome {
-        do throws(CacheError) {
-            try check(candidate, destination)
-            return try entry(destination.pipeline).state.withLock { (state) throws(CacheError) in
-                let offer = try verifiedOffer(of: destination.pipeline, &state)
-                try claim(destination)
-                if let offer, offer.file == destination.file, offer.generation.content.digest == candidate.digest {
-                    return .unchanged(try confirm(offer, candidate, destination, validators, at: now, expires: expires))
-                }
-                return try publish(candidate, to: destination, validators, run: run, at: now, expires: expires, &state)
+        try check(candidate, destination)
+        return try entry(destination.pipeline).state.withLock { (state) throws(CacheError) in
+            let offer = try offer(for: destination, &state)
+            let check = Check(validators: validators, run: run, at: now, expires: expires)
+            if let offer, offer.generation.content.digest == candidate.digest {
+                return .unchanged(try confirm(offer, candidate, destination, check, &state))
             }
-        } catch {
-            try? fileSystem.unlink(candidate.path)
-            throw error
+            if let stays = try held(back: candidate.digest, to: destination, offer, &state) {
+                return try decline(candidate, for: stays, destination, check, &state)
+            }
+            return try publish(candidate, to: destination, check, &state)
         }
+    }
+
+    /// What came of asking the origin, besides the content.
+    private struct Check: Sendable {
+        var validators: [Validators]
+        var run: Int64?
+        var at: WallTime
+        var expires: WallTime?
+    }
+
+    /// What is offered at the destination, which the pipeline owns from now on.
+    func offer(
+        for destination: CacheDestination, _ state: inout PipelineEntry.State
+    ) throws(CacheError) -> IndexedOffer? {
+        let offer = try verifiedOffer(of: destination.pipeline, &state)
+        try claim(destination)
+        return offer?.file == destination.file ? offer : nil
     }
 
     private func check(_ candidate: Candidate, _ destination: CacheDestination) throws(CacheError) {
@@ -43,20 +58,44 @@ extension LocalCache {
 
     /// The content is what readers have: nothing is renamed. Only a mode or group that was configured anew is set.
     private func confirm(
-        _ offer: IndexedOffer, _ candidate: Candidate, _ destination: CacheDestination, _ validators: [Validators],
-        at now: WallTime, expires: WallTime?
+        _ offer: IndexedOffer, _ candidate: Candidate, _ destination: CacheDestination, _ check: Check,
+        _ state: inout PipelineEntry.State
     ) throws(CacheError) -> Generation {
         try onFiles { (files) throws(SystemCallError) in try files.unlink(candidate.path) }
-        var generation = offer.generation
-        generation.identity = try setAccess(of: offer, to: destination)
-        generation.truncated = candidate.truncated
-        let (row, id) = (generation, offer.pipeline.id)
+        var shown = offer
+        shown.generation.identity = try setAccess(of: offer, to: destination)
+        shown.generation.truncated = candidate.truncated
+        shown.pipeline.originDigest = nil
+        let (row, id) = (shown.generation, offer.pipeline.id)
         try transaction { (index) throws(SQLiteError) in
             if row != offer.generation { try index.put(row, of: id) }
-            try index.put(validators, for: row.content.digest, of: id)
-            if candidate.isCheck { try index.recordSuccess(of: id, at: now, expires: expires) }
+            if offer.pipeline.originDigest != nil { try index.setOriginDigest(nil, of: id) }
+            try index.put(check.validators, for: row.content.digest, of: id)
+            if candidate.isCheck { try index.recordSuccess(of: id, at: check.at, expires: check.expires) }
         }
-        return row.generation(path: layout.reader(offer.file))
+        return shown.generation(path: layout.reader(offer.file), turn: state.takeTurn())
+    }
+
+    /// What readers have stays, although the origin has other content: that it has is remembered.
+    private func decline(
+        _ candidate: Candidate, for offer: IndexedOffer, _ destination: CacheDestination, _ check: Check,
+        _ state: inout PipelineEntry.State
+    ) throws(CacheError) -> CommitOutcome {
+        try onFiles { (files) throws(SystemCallError) in try files.unlink(candidate.path) }
+        var shown = offer
+        shown.generation.identity = try setAccess(of: offer, to: destination)
+        shown.pipeline.originDigest = candidate.digest
+        let (row, id) = (shown.generation, offer.pipeline.id)
+        try transaction { (index) throws(SQLiteError) in
+            if row != offer.generation { try index.put(row, of: id) }
+            try index.setOriginDigest(candidate.digest, of: id)
+            try index.dropValidators(of: id)
+            try index.put(check.validators, for: candidate.digest, of: id)
+            if candidate.isCheck { try index.recordSuccess(of: id, at: check.at, expires: check.expires) }
+        }
+        return .declined(
+            shown.generation(path: layout.reader(offer.file), turn: state.takeTurn()),
+            isNews: offer.originDigest != candidate.digest)
     }
 
     /// Gives the copy that readers have the mode and group of a destination: what was configured anew need not wait for
@@ -93,9 +132,34 @@ extension LocalCache {
     }
 
     private func publish(
-        _ candidate: Candidate, to destination: CacheDestination, _ validators: [Validators], run: Int64?,
-        at now: WallTime, expires: WallTime?, _ state: inout PipelineEntry.State
+        _ candidate: Candidate, to destination: CacheDestination, _ check: Check, _ state: inout PipelineEntry.State
     ) throws(CacheError) -> CommitOutcome {
+        try finish(candidate, destination)
+        let (pipeline, previous) = try transaction { (index) throws(SQLiteError) in
+            let pipeline = try index.ensurePipeline(destination.pipeline)
+            try index.put(check.validators, for: candidate.digest, of: pipeline.id)
+            if pipeline.originDigest != nil { try index.setOriginDigest(nil, of: pipeline.id) }
+            return (pipeline, try index.offer(of: destination.pipeline)?.generation)
+        }
+        // The index's generation again, whose file readers have lost: it keeps its number. So does a pinned one.
+        let restored = previous?.content.digest == candidate.digest ? previous : nil
+        let pinned = pipeline.pin.flatMap { $0.content.digest == candidate.digest ? $0.content : nil }
+        let content = StoredContent(
+            number: restored?.content.number ?? pinned?.number ?? pipeline.lastNumber + 1, digest: candidate.digest)
+        let generation = IndexedGeneration(
+            content: content, committedAt: restored?.committedAt ?? check.at, run: restored?.run ?? check.run,
+            identity: .none, truncated: candidate.truncated)
+        let result = try place(candidate, as: generation, of: pipeline, destination, &state) {
+            (index) throws(SQLiteError) in
+            if candidate.isCheck {
+                try index.recordSuccess(of: pipeline.id, at: check.at, expires: check.expires)
+            }
+        }
+        return restored == nil && pinned == nil ? .changed(result) : .restored(result)
+    }
+
+    /// Step 1, after the checks.
+    func finish(_ candidate: Candidate, _ destination: CacheDestination) throws(CacheError) {
         try onFiles { (files) throws(SystemCallError) in
             if let group = destination.group {
                 try files.setGroup(group, of: candidate.descriptor, path: candidate.path)
@@ -104,35 +168,43 @@ extension LocalCache {
             try files.setMode(destination.mode, of: candidate.descriptor, path: candidate.path)
             try files.synchronize(candidate.descriptor, path: candidate.path)
         }
-        let (pipeline, previous) = try transaction { (index) throws(SQLiteError) in
-            let pipeline = try index.ensurePipeline(destination.pipeline)
-            try index.put(validators, for: candidate.digest, of: pipeline.id)
-            return (pipeline, try index.offer(of: destination.pipeline)?.generation)
-        }
-        // The index's generation again, whose file readers have lost: it keeps its number.
-        let restored = previous?.content.digest == candidate.digest ? previous : nil
-        let content = StoredContent(
-            number: restored?.content.number ?? pipeline.lastNumber + 1, digest: candidate.digest)
-        let generation: IndexedGeneration
+    }
+
+    /// Steps 3 to 7: what readers see becomes this generation, of which the candidate has the content.
+    ///
+    /// - Parameters:
+    ///   - isDurable: the index's transaction survives a power cut too.
+    ///   - note: what goes into the same transaction.
+    func place(
+        _ candidate: Candidate, as new: IndexedGeneration, of pipeline: IndexedPipeline,
+        _ destination: CacheDestination, _ state: inout PipelineEntry.State, isDurable: Bool = false,
+        _ note: (inout CacheIndex) throws(SQLiteError) -> Void
+    ) throws(CacheError) -> Generation {
+        let content = new.content
         state.isSuspect = true
         do throws(CacheError) {
-            let identity = try onFiles { (files) throws(SystemCallError) in
+            var generation = new
+            generation.identity = try onFiles { (files) throws(SystemCallError) in
                 try self.rename(candidate, to: content, destination, files)
             }
-            generation = IndexedGeneration(
-                content: content, committedAt: restored?.committedAt ?? now, run: restored?.run ?? run,
-                identity: identity, truncated: candidate.truncated)
-            let surplus = try transaction { (index) throws(SQLiteError) in
-                try index.put(generation, of: pipeline.id)
+            let row = generation
+            let (surplus, offer) = try transaction(isDurable: isDurable) { (index) throws(SQLiteError) in
+                try index.put(row, of: pipeline.id)
                 try index.setCurrent(content, of: pipeline.id)
-                if candidate.isCheck { try index.recordSuccess(of: pipeline.id, at: now, expires: expires) }
-                return try index.forgetGenerations(of: pipeline.id, keep: destination.keep, current: content.number)
+                try note(&index)
+                return (
+                    try index.forgetGenerations(of: pipeline.id, keep: destination.keep, current: content.number),
+                    try index.offer(of: destination.pipeline)
+                )
             }
             state.isSuspect = false
             for old in surplus {
                 // The commit stands whether or not this works; what stays is found at the next start.
                 try? fileSystem.unlink(layout.generation(old, of: destination.pipeline))
             }
+            let path = layout.reader(destination.file)
+            let turn = state.takeTurn()
+            return offer?.generation(path: path, turn: turn) ?? row.generation(path: path)
         } catch {
             // Whichever whole generation readers see now, the index shall say the same. If that fails as well, the
             // pipeline stays suspect, and the next who asks tries again.
@@ -144,8 +216,6 @@ extension LocalCache {
             }
             throw error
         }
-        let result = generation.generation(path: layout.reader(destination.file))
-        return restored == nil ? .changed(result) : .restored(result)
     }
 
     /// Steps 3 to 5. Returns what the reader's file is now.

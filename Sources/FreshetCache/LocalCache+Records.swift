@@ -2,19 +2,26 @@ extension LocalCache {
     /// The origin confirmed the content (a 304, or a command or file that had nothing new).
     ///
     /// - Parameters:
+    ///   - asked: what the request was made conditional with. If that does not belong to what the copy is compared with any
+    ///     more, since it was unpinned or rolled back meanwhile, the answer says nothing of it.
     ///   - validators: what came with the answer; they replace those of the same URLs.
     ///   - expires: when the content stops being fresh by its origin's word, instead of what was said before.
-    /// - Returns: the generation that was confirmed. Nil, and nothing is recorded, if it has gone meanwhile: the next
-    ///   request is unconditional.
+    /// - Returns: the generation that is offered, if it is what was confirmed, or was to stay whatever is. Nil, and nothing
+    ///   is recorded, if it has gone meanwhile: the request is to be made again.
     package func recordUnchanged(
-        _ pipeline: String, validators: [Validators] = [], expires: WallTime? = nil, at now: WallTime
+        _ pipeline: String, asked: Validators? = nil, validators: [Validators] = [], expires: WallTime? = nil,
+        at now: WallTime
     ) throws(CacheError) -> Generation? {
-        guard let offer = try offer(of: pipeline) else { return nil }
-        try transaction { (index) throws(SQLiteError) in
-            try index.put(validators, for: offer.generation.content.digest, of: offer.pipeline.id)
-            try index.recordSuccess(of: offer.pipeline.id, at: now, expires: expires)
+        guard try offer(of: pipeline) != nil else { return nil }
+        return try transaction { (index) throws(SQLiteError) in
+            // Read again: this is no turn of the pipeline's, and its copy may be another one by now.
+            guard let offer = try index.offer(of: pipeline) else { return nil }
+            let id = offer.pipeline.id
+            if let asked, try index.validators(url: asked.url, for: offer.checkedDigest, of: id) != asked { return nil }
+            try index.put(validators, for: offer.checkedDigest, of: id)
+            try index.recordSuccess(of: id, at: now, expires: expires)
+            return offer.generation(path: self.layout.reader(offer.file))
         }
-        return offer.generation.generation(path: layout.reader(offer.file))
     }
 
     /// An attempt that brought nothing.
@@ -84,7 +91,7 @@ extension LocalCache {
             }
         if offer == nil { attempts.forgetSuccess() }
         return PipelineMemory(
-            current: offer.map { $0.generation.generation(path: layout.reader($0.file)) }, attempts: attempts,
+            current: offer.map { $0.generation(path: layout.reader($0.file)) }, attempts: attempts,
             lastRun: indexed.lastRun, value: indexed.value)
     }
 
@@ -116,7 +123,9 @@ extension LocalCache {
     package func record(_ run: RunRecord) throws(CacheError) {
         try CacheName.check(run.pipeline)
         try transaction { (index) throws(SQLiteError) in
-            try index.put(run, of: try index.ensurePipeline(run.pipeline).id)
+            let id = try index.ensurePipeline(run.pipeline).id
+            try index.put(run, of: id)
+            try index.rememberCauses(of: run, of: id)
         }
     }
 

@@ -48,7 +48,8 @@ extension LocalCache {
             if let start { start.row(pipeline) } else {
                 try withIndex { (index) throws(SQLiteError) in try index.pipeline(pipeline) }
             }
-        var indexed = PipelineInIndex(current: row?.current, lastNumber: row?.lastNumber ?? 0)
+        var indexed = PipelineInIndex(
+            current: row?.current, lastNumber: row?.lastNumber ?? 0, pin: row?.pin?.content)
         if let row {
             indexed.generations =
                 if let start { start.generations(of: row.id) } else {
@@ -151,7 +152,7 @@ extension LocalCache {
             if let shown {
                 try index.put(shown, of: row.id)
                 try index.setCurrent(shown.content, of: row.id)
-            } else if plan.current == .lost {
+            } else if plan.current == .lost || plan.current == .withheld {
                 try index.setCurrent(nil, of: row.id)
             }
         }
@@ -179,7 +180,7 @@ extension LocalCache {
             // Readers see it, but its names may not have reached the disk before the process ended.
             try files.synchronizeDirectory(layout.generations(of: pipeline))
             try files.synchronizeDirectory(layout.current)
-        case .asIndexed, .verified, .lost:
+        case .asIndexed, .verified, .lost, .withheld:
             break  // the names are right, or there are none
         }
         guard let status = try files.status(reader) else {
@@ -194,7 +195,7 @@ extension Reconciliation {
     fileprivate var shown: StoredContent? {
         switch current {
         case .verified(let content), .followed(let content), .promoted(let content, _), .restored(let content): content
-        case .asIndexed, .lost: nil
+        case .asIndexed, .lost, .withheld: nil
         }
     }
 
@@ -206,6 +207,7 @@ extension Reconciliation {
         case .followed(let content), .promoted(let content, _): repairs.append(.followed(content.number))
         case .restored(let content): repairs.append(.restored(content.number))
         case .lost: repairs.append(.lost)
+        case .withheld: repairs.append(.withheld)
         }
         repairs += adopted.map { .adopted($0.number) }
         if current != .lost {

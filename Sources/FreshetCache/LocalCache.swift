@@ -130,15 +130,15 @@ package final class LocalCache: Sendable {
 
     /// What the pipeline offers now; nil if it has nothing, or if that is gone or damaged.
     package func current(_ pipeline: String) throws(CacheError) -> Generation? {
-        try offer(of: pipeline).map { $0.generation.generation(path: layout.reader($0.file)) }
+        try offer(of: pipeline).map { $0.generation(path: layout.reader($0.file)) }
     }
 
     /// What a request for `url` may be made conditional with: nil unless they belong to this URL and to exactly the
-    /// content that is offered now.
+    /// content that is offered now, or, if that stays although the origin has other content, to that content.
     package func validators(_ pipeline: String, url: String) throws(CacheError) -> Validators? {
         guard let offer = try offer(of: pipeline) else { return nil }
         return try withIndex { (index) throws(SQLiteError) in
-            try index.validators(url: url, for: offer.generation.content.digest, of: offer.pipeline.id)
+            try index.validators(url: url, for: offer.checkedDigest, of: offer.pipeline.id)
         }
     }
 
@@ -203,6 +203,13 @@ final class PipelineEntry: Sendable {
         var isSuspect = false
         /// A reader's file whose digest was found wrong: it is not read again to learn the same.
         var refuted: FileIdentity?
+        private var turns: UInt64 = 0
+
+        /// Counts what is done to the copy: see ``Generation/turn``.
+        mutating func takeTurn() -> UInt64 {
+            turns += 1
+            return turns
+        }
     }
 
     let state = Mutex(State())

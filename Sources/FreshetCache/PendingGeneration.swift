@@ -75,21 +75,30 @@ package final class PendingGeneration: Sendable {
         at now: WallTime,
         expires: WallTime? = nil
     ) throws(CacheError) -> CommitOutcome {
+        try finish { (candidate) throws(CacheError) in
+            var candidate = candidate
+            candidate.truncated = truncated
+            candidate.isCheck = isCheck
+            return try cache.commit(
+                candidate, to: destination, validators: validators, run: run, at: now, expires: expires)
+        }
+    }
+
+    /// Ends the writing and hands the candidate over. Afterwards its name is gone, or is left to the next start if the
+    /// system refuses even that.
+    func finish<Value>(_ body: (Candidate) throws(CacheError) -> Value) throws(CacheError) -> Value {
         // The writer is taken out: who comes second finds it finished.
         guard let taken = writer.withLock({ $0.take() }) else { throw .finished }
         let (descriptor, size) = (taken.descriptor, taken.size)
         defer { cache.fileSystem.close(descriptor) }
-        let digest: ContentDigest
         do throws(CacheError) {
-            digest = try taken.finalize()
+            let digest = try taken.finalize()
+            return try body(
+                Candidate(descriptor: descriptor, path: path, token: token, digest: digest, size: size))
         } catch {
             try? cache.fileSystem.unlink(path)
             throw error
         }
-        let candidate = Candidate(
-            descriptor: descriptor, path: path, token: token, digest: digest, size: size, truncated: truncated,
-            isCheck: isCheck)
-        return try cache.commit(candidate, to: destination, validators: validators, run: run, at: now, expires: expires)
     }
 
     /// Ends the candidate without a trace. A second call does nothing.

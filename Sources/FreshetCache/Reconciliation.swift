@@ -17,6 +17,8 @@ struct PipelineInIndex: Hashable, Sendable {
     var current: Int64?
     var lastNumber: Int64 = 0
     var generations: [IndexedGeneration] = []
+    /// What the pipeline is pinned at.
+    var pin: StoredContent?
 }
 
 /// What must be done so that the reader's file and the index agree on one whole generation.
@@ -32,10 +34,12 @@ struct PipelineInIndex: Hashable, Sendable {
 /// | another inode with the content of the index's generation (restored from a backup) | that one | it is accepted |
 /// | gone, foreign or damaged | a generation whose content is still there | it is put back |
 /// | gone, foreign or damaged | no content that is there | no generation is current; all is fetched again |
+/// | gone, foreign or damaged | a pinned generation whose content is gone | none is current, and other content stays aside |
 /// | not known (its name went with a lost index) | nothing | content stays, none is current until the next commit |
 ///
 /// Content with a higher number than the current one that the index does not know was never published and is removed;
-/// with a lower one it was, and is known again.
+/// with a lower one it was, and is known again. (After a rollback the index knows the higher ones; if it is lost as well,
+/// they go.)
 struct Reconciliation: Hashable, Sendable {
     enum Current: Hashable, Sendable {
         /// As the index says, and nothing to do.
@@ -50,6 +54,8 @@ struct Reconciliation: Hashable, Sendable {
         case restored(StoredContent)
         /// Nothing whole is there.
         case lost
+        /// The pinned generation is not there, and no other takes its place.
+        case withheld
     }
 
     var current: Current
@@ -90,7 +96,7 @@ struct Reconciliation: Hashable, Sendable {
         let known = Set(index.generations.map(\.content))
         let knownNumbers = Set(index.generations.map(\.content.number))
         let present = Set(disk.generations.map(\.content))
-        let shown = hasFile ? shownNumber(index) : .max
+        let shown = hasFile ? shownNumber(index) ?? index.pin?.number : .max
         for content in present.subtracting(known).sorted(by: { $0.number < $1.number }) {
             if case .followed(content) = current { continue }
             if let shown, content.number < shown, !knownNumbers.contains(content.number) {
@@ -99,7 +105,8 @@ struct Reconciliation: Hashable, Sendable {
                 unpublished.append(content)
             }
         }
-        for content in known.subtracting(present).sorted(by: { $0.number < $1.number }) where content.number != shown {
+        let missing = known.subtracting(present).sorted { $0.number < $1.number }
+        for content in missing where content.number != shown || current == .withheld {
             forgotten.append(content.number)
         }
     }
@@ -124,8 +131,12 @@ struct Reconciliation: Hashable, Sendable {
                 return found
             }
         }
-        // The current one first, then the newest that was published.
         let present = Set(disk.generations.map(\.content))
+        if let pin = index.pin {
+            if present.contains(pin), try canRestore(pin) { return .restored(pin) }
+            return index.current == nil ? .asIndexed : .withheld
+        }
+        // The current one first, then the newest that was published.
         let known = index.generations.map(\.content).filter(present.contains).sorted { $0.number > $1.number }
         let isCurrent = { (content: StoredContent) in content.number == index.current }
         for content in known.filter(isCurrent) + known.filter({ !isCurrent($0) }) where try canRestore(content) {
@@ -140,7 +151,7 @@ struct Reconciliation: Hashable, Sendable {
         case .asIndexed: index.current
         case .verified(let content), .followed(let content), .promoted(let content, _), .restored(let content):
             content.number
-        case .lost: nil
+        case .lost, .withheld: nil
         }
     }
 

@@ -74,6 +74,24 @@ extension CommandFailure {
             self.init(
                 .failure,
                 DisplayText.harmless("'\(name)' has no copy yet; 'freshetctl status \(name)' says why"))
+        case .noSuchGeneration(let name, let number, let kept):
+            let what =
+                number.map { "generation \($0) of '\(name)' is not kept" } ?? "no older generation of '\(name)' is kept"
+            let rest = kept.isEmpty ? "" : "; there are \(kept.map(String.init).joined(separator: ", "))"
+            self.init(.failure, DisplayText.harmless("\(what)\(rest). 'cache.keep' says how many are kept."))
+        case .damagedGeneration(let name, let number):
+            self.init(.failure, DisplayText.harmless("the file of generation \(number) of '\(name)' is damaged"))
+        case .notReadable(let name, let number):
+            self.init(
+                .notPermitted,
+                DisplayText.harmless(
+                    "you may not read generation \(number) of '\(name)'; read it as root or as a member of the group of its "
+                        + "file, or set cache.mode"))
+        case .pinned(let name, let number):
+            self.init(
+                .failure,
+                DisplayText.harmless(
+                    "'\(name)' is pinned at generation \(number); 'freshetctl unpin \(name)' lets go of it"))
         case .configurationRefused(let diagnostics):
             let faults = diagnostics.count { $0.severity == .fault }
             self.init(

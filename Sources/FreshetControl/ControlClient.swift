@@ -86,6 +86,45 @@ package final class ControlClient {
         try call("Get", ControlMessage.Name(name: name), as: ControlMessage.Generation.self).generation
     }
 
+    /// The newest generations of a pipeline, newest first.
+    package func history(of name: String, limit: Int64? = nil) throws(Failure) -> ControlMessage.PastGenerations {
+        try call(
+            "History", ControlMessage.History(name: name, limit: limit), as: ControlMessage.PastGenerations.self)
+    }
+
+    /// Reads a generation that is kept.
+    ///
+    /// - Parameter each: gets its content piece by piece, until it returns false.
+    package func read(
+        _ generation: Int64, of name: String, each: ([UInt8]) -> Bool
+    ) throws(Failure) {
+        var isSound = true
+        try stream(
+            "ReadGeneration", ControlMessage.Numbered(name: name, number: generation), as: ControlMessage.Content.self
+        ) { reply in
+            guard let bytes = Base64.bytes(of: reply.data) else {
+                isSound = false
+                return false
+            }
+            return each(bytes)
+        }
+        if !isSound { throw .mismatch("what should be a generation's content is not Base64") }
+    }
+
+    /// Makes a generation the current one; nil: the one before.
+    package func rollBack(_ name: String, to number: Int64? = nil) throws(Failure) -> ControlMessage.RolledBack {
+        try call(
+            "Rollback", ControlMessage.Numbered(name: name, number: number), as: ControlMessage.RolledBack.self)
+    }
+
+    package func pin(_ name: String) throws(Failure) -> ControlMessage.Pinned {
+        try call("Pin", ControlMessage.Name(name: name), as: ControlMessage.Pinned.self)
+    }
+
+    package func unpin(_ name: String) throws(Failure) -> ControlMessage.Pinned {
+        try call("Unpin", ControlMessage.Name(name: name), as: ControlMessage.Pinned.self)
+    }
+
     /// Follows what happens, until `each` returns false, or the daemon ends, which throws.
     ///
     /// - Parameters:

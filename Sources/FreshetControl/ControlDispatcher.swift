@@ -30,6 +30,11 @@ package struct ControlDispatcher: Sendable {
                 "LoadMore": method(loadMore),
                 "SetParameters": method(setParameters),
                 "Get": method(get),
+                "History": method(history),
+                "ReadGeneration": method(readGeneration),
+                "Rollback": method(rollback),
+                "Pin": method(pin),
+                "Unpin": method(unpin),
                 "Monitor": method(monitor),
                 "Signals": method(signals),
                 "FollowSignals": method(followSignals),
@@ -170,7 +175,7 @@ package struct ControlDispatcher: Sendable {
             asker: Self.asker(of: call))
     }
 
-    private static func asker(of call: VarlinkCall) -> String {
+    static func asker(of call: VarlinkCall) -> String {
         "user \(call.peer.user), process \(call.peer.processIdentifier)"
     }
 
@@ -245,7 +250,7 @@ package struct ControlDispatcher: Sendable {
     }
 
     /// The names that were asked for, each once and sorted, or all; throws if one does not exist.
-    private func existing(_ names: [String]?) async throws(ControlError) -> [String] {
+    func existing(_ names: [String]?) async throws(ControlError) -> [String] {
         let all = await service.pipelineNames()
         guard let names else { return all }
         let known = Set(all)

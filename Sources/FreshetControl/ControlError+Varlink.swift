@@ -4,6 +4,10 @@ extension ControlError {
     private enum Name {
         static let noSuchPipeline = ControlInterface.name + ".NoSuchPipeline"
         static let noGeneration = ControlInterface.name + ".NoGeneration"
+        static let noSuchGeneration = ControlInterface.name + ".NoSuchGeneration"
+        static let damagedGeneration = ControlInterface.name + ".DamagedGeneration"
+        static let notReadable = ControlInterface.name + ".NotReadable"
+        static let pinned = ControlInterface.name + ".Pinned"
         static let noSuchSignal = ControlInterface.name + ".NoSuchSignal"
         static let cannotFire = ControlInterface.name + ".CannotFire"
         static let configurationRefused = ControlInterface.name + ".ConfigurationRefused"
@@ -22,6 +26,15 @@ extension ControlError {
         case .noSuchPipeline(let name, let suggestion):
             Self.reply(Name.noSuchPipeline, ControlMessage.NoSuchName(name: name, suggestion: suggestion))
         case .noGeneration(let name): Self.reply(Name.noGeneration, ControlMessage.Name(name: name))
+        case .noSuchGeneration(let name, let number, let kept):
+            Self.reply(
+                Name.noSuchGeneration, ControlMessage.NoSuchGeneration(name: name, number: number, kept: kept))
+        case .damagedGeneration(let name, let number):
+            Self.reply(Name.damagedGeneration, ControlMessage.Numbered(name: name, number: number))
+        case .notReadable(let name, let number):
+            Self.reply(Name.notReadable, ControlMessage.Numbered(name: name, number: number))
+        case .pinned(let name, let number):
+            Self.reply(Name.pinned, ControlMessage.Numbered(name: name, number: number))
         case .noSuchSignal(let name, let suggestion):
             Self.reply(Name.noSuchSignal, ControlMessage.NoSuchName(name: name, suggestion: suggestion))
         case .cannotFire(let name): Self.reply(Name.cannotFire, ControlMessage.Name(name: name))
@@ -60,6 +73,17 @@ extension ControlError {
         case Name.noGeneration:
             guard let value = parameters(ControlMessage.Name.self) else { return nil }
             self = .noGeneration(name: value.name)
+        case Name.noSuchGeneration:
+            guard let value = parameters(ControlMessage.NoSuchGeneration.self) else { return nil }
+            self = .noSuchGeneration(name: value.name, number: value.number, kept: value.kept)
+        case Name.damagedGeneration, Name.notReadable, Name.pinned:
+            guard let value = parameters(ControlMessage.Numbered.self), let number = value.number else { return nil }
+            self =
+                switch error.name {
+                case Name.damagedGeneration: .damagedGeneration(name: value.name, number: number)
+                case Name.notReadable: .notReadable(name: value.name, number: number)
+                default: .pinned(name: value.name, number: number)
+                }
         case Name.noSuchSignal:
             guard let value = parameters(ControlMessage.NoSuchName.self) else { return nil }
             self = .noSuchSignal(name: value.name, suggestion: value.suggestion)

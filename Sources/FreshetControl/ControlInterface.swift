@@ -11,9 +11,9 @@ package enum ControlInterface {
         # microseconds; sizes are bytes. A field that is null or absent says: there is none. Fields may be added to types and
         # replies; a client ignores those that it does not know.
         #
-        # Whoever may connect may read. Refresh, LoadMore, FireSignal and SetLogLevel are for root, the group freshet, and the daemon's
-        # own user if that is an ordinary user; Reload is for these and for the daemon's own user always. All others get
-        # org.varlink.service.PermissionDenied.
+        # Whoever may connect may read. Refresh, LoadMore, SetParameters, Rollback, Pin, Unpin, FireSignal and SetLogLevel are for
+        # root, the group freshet, and the daemon's own user if that is an ordinary user; Reload is for these and for the daemon's
+        # own user always. All others get org.varlink.service.PermissionDenied.
         interface io.freshet.Control
 
         # What a pipeline is doing. What it offers to readers is another matter: see Pipeline.generation.
@@ -24,15 +24,16 @@ package enum ControlInterface {
         # machine, which is about to sleep, is awake again.
         type WaitingFor (network, quiet, backoff, budget, slot, sleep)
 
-        # How old the offered copy is: stale when its next planned check or its origin's
-        # word for how long it is fresh has passed, expired when it is past its maximum age.
+        # How old the offered copy is: stale when its next planned check or its origin's word for how long it is fresh has
+        # passed, or when it is behind (see Generation); expired when it is past its maximum age.
         type Freshness (fresh, stale, expired)
 
         # How a run ended. A failed, superseded or cancelled run leaves the copy as it was.
         type Outcome (changed, unchanged, failed, superseded, cancelled)
 
-        # A committed copy. The file at path is readable with its own permissions; contents do not cross this socket.
-        # Truncated is true if the source had more pages than its limit allows.
+        # A committed copy. The file at path is readable with its own permissions; its content does not cross this socket.
+        # Truncated is true if the source had more pages than its limit allows; behind, if the source was found to have other
+        # content, which does not replace this one, since it was rolled back to or is pinned. PinnedSince is null if it is not.
         type Generation (
           number: int,
           size: int,
@@ -40,7 +41,23 @@ package enum ControlInterface {
           committedAt: int,
           path: string,
           mediaType: ?string,
-          truncated: ?bool
+          truncated: ?bool,
+          behind: ?bool,
+          pinnedSince: ?int
+        )
+
+        # A generation that there is, or was; kept, if its content is still there. The causes of its run, and how long that
+        # took, are null if they are not known.
+        type PastGeneration (
+          number: int,
+          committedAt: int,
+          size: int,
+          digest: string,
+          causes: ?string,
+          durationUSec: ?int,
+          truncated: ?bool,
+          kept: bool,
+          current: bool
         )
 
         # One signal's share in a run: how often it fired, when first and last, and what for in words. Number is that of the
@@ -197,7 +214,7 @@ package enum ControlInterface {
         )
 
         # What came of a request to refresh one pipeline. Without wait it has a name only, or tryLater. With wait it has the
-        # run's outcome; generation and size are those of the offered copy, if there is one.
+        # run's outcome; generation, size and behind are those of the offered copy, if there is one.
         type Refreshed (
           name: string,
           outcome: ?Outcome,
@@ -206,7 +223,8 @@ package enum ControlInterface {
           size: ?int,
           durationUSec: ?int,
           failure: ?string,
-          tryLater: ?TryLaterHint
+          tryLater: ?TryLaterHint,
+          behind: ?bool
         )
 
         # What came of a request for a further page at a place. Without wait it has a name and a path only. Pages is how many
@@ -330,6 +348,27 @@ package enum ControlInterface {
         # Where the current content of a pipeline is. A client opens the file with its own rights.
         method Get(name: string) -> (generation: Generation)
 
+        # The newest generations of a pipeline, newest first: at most limit of them, or all that are known of.
+        method History(name: string, limit: ?int) -> (generations: []PastGeneration)
+
+        # The content of a generation that is kept, in pieces, each in Base64. To be called with more. It is for whoever may read
+        # the pipeline's current copy, by the modes of that file and of the directories above it, and by the mode that this
+        # generation was written with: all others get NotReadable.
+        method ReadGeneration(name: string, number: int) -> (data: string)
+
+        # Makes a generation that is kept the current one again, under its own number; without a number, the newest one before
+        # the current one. Returns what readers see from now on, and what they saw before. What the source had when it was last
+        # asked does not come back by itself; other content does, unless the pipeline is pinned.
+        method Rollback(name: string, number: ?int) -> (generation: Generation, replaced: ?int)
+
+        # Keeps the copy of a pipeline from being replaced, and from being removed, until Unpin. The source is asked as before.
+        # Changed is false if it was pinned already.
+        method Pin(name: string) -> (generation: Generation, changed: bool)
+
+        # Lets what the source has become the copy again, at the next check. Changed is false if it was not pinned; generation is
+        # null if nothing is offered.
+        method Unpin(name: string) -> (generation: ?Generation, changed: bool)
+
         # What happens from now on, to the pipelines of these names or to all; signals are always reported. To be called
         # with more. The first reply comes at once and has no event: from then on nothing is missed, or the loss is said.
         method Monitor(names: ?[]string) -> (event: ?Event)
@@ -367,6 +406,19 @@ package enum ControlInterface {
 
         # The pipeline has no copy yet.
         error NoGeneration (name: string)
+
+        # The content of this generation is not kept, if it was ever there; without a number, none before the current one is.
+        # Kept says which are.
+        error NoSuchGeneration (name: string, number: ?int, kept: []int)
+
+        # The file of this generation does not have its content any more.
+        error DamagedGeneration (name: string, number: int)
+
+        # The modes of files do not let the caller's user read this pipeline's content.
+        error NotReadable (name: string, number: int)
+
+        # The copy is pinned at this generation.
+        error Pinned (name: string, number: int)
 
         # Nothing was set, as these values are not taken.
         error ParametersRefused (name: string, refusals: []Refusal)

@@ -5,7 +5,8 @@ package struct ControlRights: Hashable, Sendable {
     package enum Deed: CaseIterable, Hashable, Sendable {
         /// Looking at states.
         case read
-        /// Starting runs, loading further pages, setting parameters, firing signals, and changing what the daemon logs.
+        /// Starting runs, loading further pages, setting parameters, firing signals, choosing generations, and changing what
+        /// the daemon logs.
         case change
         /// Reading the configuration again.
         case reload
@@ -17,6 +18,11 @@ package struct ControlRights: Hashable, Sendable {
         "io.freshet.Control.GetDaemon": .read,
         "io.freshet.Control.List": .read,
         "io.freshet.Control.Get": .read,
+        "io.freshet.Control.History": .read,
+        "io.freshet.Control.ReadGeneration": .read,
+        "io.freshet.Control.Rollback": .change,
+        "io.freshet.Control.Pin": .change,
+        "io.freshet.Control.Unpin": .change,
         "io.freshet.Control.Monitor": .read,
         "io.freshet.Control.Signals": .read,
         "io.freshet.Control.FollowSignals": .read,

@@ -1,3 +1,5 @@
+package import FreshetVarlink
+
 /// What the control interface needs of the daemon.
 ///
 /// Names that reach it are those of existing pipelines, the caller's rights have been checked, and the caller's task is
@@ -27,6 +29,25 @@ package protocol ControlService: Sendable {
     func setParameters(
         of name: String, to settings: [ParameterSetting], othersToDefault: Bool, asker: String
     ) async throws(ControlError) -> ControlMessage.ParametersSet
+    /// The newest generations of a pipeline, newest first.
+    ///
+    /// - Parameter limit: how many at most; nil: all that are known of.
+    func history(of name: String, limit: Int?) async throws(ControlError) -> [PastGeneration]
+    /// Opens the content of a generation that is kept, or throws ``ControlError/noSuchGeneration(name:number:kept:)``,
+    /// ``ControlError/damagedGeneration(name:number:)`` or ``ControlError/notReadable(name:number:)``.
+    ///
+    /// - Parameter peer: for whom: rights on files decide, not those of the interface.
+    func content(
+        of name: String, generation: Int64, for peer: VarlinkPeer
+    ) async throws(ControlError) -> any ControlContent
+    /// Makes a generation that is kept the current one; nil: the one before. Throws as ``content(of:generation:for:)``, and
+    /// ``ControlError/pinned(name:number:)``.
+    func rollBack(
+        _ name: String, to number: Int64?, asker: String
+    ) async throws(ControlError) -> ControlMessage.RolledBack
+    /// Keeps the copy of a pipeline from being replaced, or throws ``ControlError/noGeneration(name:)``.
+    func pin(_ name: String, asker: String) async throws(ControlError) -> ControlMessage.Pinned
+    func unpin(_ name: String, asker: String) async throws(ControlError) -> ControlMessage.Pinned
     func signals() async -> [SignalStatus]
     /// Fires the signal of a row of ``signals()`` by hand, and changes nothing else.
     ///
@@ -49,10 +70,24 @@ package protocol ControlService: Sendable {
     var events: ControlEvents { get }
 }
 
+/// The content of a generation, to be read once.
+package protocol ControlContent: Sendable {
+    /// The next bytes, at most `limit`; none at the end.
+    func next(_ limit: Int) async throws(ControlError) -> [UInt8]
+}
+
 /// Why the daemon did not do what a client asked for: the errors of `io.freshet.Control`, and the lack of rights.
 package enum ControlError: Error, Hashable, Sendable {
     case noSuchPipeline(name: String, suggestion: String?)
     case noGeneration(name: String)
+    /// The content of this generation is not kept; nil: there is none before the current one.
+    case noSuchGeneration(name: String, number: Int64?, kept: [Int64])
+    /// The file of this generation does not have its content any more.
+    case damagedGeneration(name: String, number: Int64)
+    /// The caller's user may not read the files of this pipeline.
+    case notReadable(name: String, number: Int64)
+    /// The copy is pinned at this generation.
+    case pinned(name: String, number: Int64)
     case noSuchSignal(name: String, suggestion: String?)
     /// The signal is not to be fired by hand: it asks for runs of single pipelines, as `Refresh` does.
     case cannotFire(name: String)

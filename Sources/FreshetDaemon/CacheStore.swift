@@ -11,6 +11,10 @@ struct CacheStore: SnapshotStore {
     let workers: WorkerPool
     /// Told what could not be remembered, for the journal.
     let report: @Sendable (_ pipeline: String, _ error: CacheError) -> Void
+    /// Told that the origin has new content, which is not to replace the copy.
+    var heldBack: @Sendable (_ pipeline: String, _ copy: Generation) -> Void = { _, _ in }
+    /// Reads generations for clients, one at a time: however many they are and ask for, commits have their workers.
+    let readers = WorkerPool(threads: 1)
 
     /// The small state that says which request and transform made the copy at hand.
     private static let bindingKey = "binding"
@@ -58,6 +62,8 @@ struct CacheStore: SnapshotStore {
                 return switch outcome {
                 case .changed(let generation): .changed(OfferedGeneration(generation))
                 case .unchanged(let generation), .restored(let generation): .unchanged(OfferedGeneration(generation))
+                case .declined(let generation, let isNews):
+                    declined(definition.name, generation, isNews: isNews)
                 }
             } catch {
                 throw RunFailure(error)
@@ -81,6 +87,11 @@ struct CacheStore: SnapshotStore {
         }
     }
 
+    private func declined(_ pipeline: String, _ copy: Generation, isNews: Bool) -> CommitResult {
+        if isNews { heldBack(pipeline, copy) }
+        return .unchanged(OfferedGeneration(copy))
+    }
+
     /// Gives the copy at hand the mode and group that are configured now.
     func setAccess(_ definition: PipelineDefinition) async {
         await workers.run { [self] in
@@ -91,13 +102,14 @@ struct CacheStore: SnapshotStore {
     }
 
     func recordUnchanged(
-        _ pipeline: String, binding: String, validators: FreshetPipelines.Validators?, expires: Int64?
+        _ pipeline: String, binding: String, asked: FreshetPipelines.Validators,
+        validators: FreshetPipelines.Validators?, expires: Int64?
     ) async -> Bool {
         await workers.run("index") { [self] in
             // An index that fails says nothing of the copy.
             attempt(pipeline, else: true) { () throws(CacheError) in
                 try cache.recordUnchanged(
-                    pipeline,
+                    pipeline, asked: Validators(asked, binding: binding),
                     validators: [validators.flatMap { Validators($0, binding: binding) }].compactMap(\.self),
                     expires: expires.map(WallTime.init(microseconds:)), at: WallTime(microseconds: WallClock.now))
                     != nil
@@ -269,6 +281,9 @@ extension OfferedGeneration {
             number: UInt64(clamping: generation.number), size: UInt64(clamping: generation.size),
             digest: generation.digest.description, committedAt: generation.committedAt.microseconds,
             path: generation.path, truncated: generation.truncated)
+        isBehind = generation.isBehind
+        pinnedSince = generation.pinnedAt?.microseconds
+        turn = generation.turn
     }
 }
 

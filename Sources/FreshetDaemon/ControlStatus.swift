@@ -83,7 +83,8 @@ extension GenerationStatus {
         self.init(
             number: Int64(clamping: generation.number), size: Int64(clamping: generation.size),
             digest: generation.digest, committedAt: generation.committedAt, path: generation.path,
-            truncated: generation.truncated ? true : nil)
+            truncated: generation.truncated ? true : nil, behind: generation.isBehind ? true : nil,
+            pinnedSince: generation.pinnedSince)
     }
 }
 

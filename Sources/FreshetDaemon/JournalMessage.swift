@@ -53,6 +53,10 @@ enum JournalMessage: String, CaseIterable {
     case indexRebuilt = "b4d49681c1b6468580edcedaae88fbb6"
     case cacheMended = "c7176e0f419246289ab9c463273b2aef"
     case cacheTrouble = "ab6bd2ed3512434ca37b15d55b5a9d3e"
+    case rolledBack = "40c244f80bfb4e58b52b3146e5421c05"
+    case pinned = "8d0c8ebe17a64fa1aa59869e8200f7d7"
+    case unpinned = "7653177bb97a491e971630c8d14c56ed"
+    case heldBack = "b76bdaffc2b44c0481c55e055683b0de"
     // The machine.
     case resumed = "38988b34e4ce4065b5ede383ced9bfa8"
     case clockStepped = "045ea345332c48c79b66127d5877f2d4"
@@ -81,7 +85,9 @@ enum JournalMessage: String, CaseIterable {
             .firedMore, .parametersSet, .noManager, .socketUnwatched, .resumed, .clockStepped, .logindFound,
             .proven:
             .info
-        case .raised, .cacheMended, .logLevel, .socketMended, .logindMissing, .busUnheard, .unproven: .notice
+        case .raised, .cacheMended, .logLevel, .socketMended, .logindMissing, .busUnheard, .unproven, .rolledBack,
+            .pinned, .unpinned, .heldBack:
+            .notice
         case .failed, .truncated, .branchesFailed, .loadMoreFailed, .expired, .notRun, .parametersDropped,
             .indexRebuilt,
             .networkUnknown, .fileUnwatched, .more, .lost:
@@ -137,6 +143,10 @@ enum JournalMessage: String, CaseIterable {
         case .indexRebuilt: "the index was damaged and was made anew from the files"
         case .cacheMended: "the cache was mended"
         case .cacheTrouble: "the cache's memory failed, going on without"
+        case .rolledBack: "rolled back to generation {generation}"
+        case .pinned: "pinned at generation {generation}"
+        case .unpinned: "not pinned any more"
+        case .heldBack: "the source has new content, and the copy stays, as it is pinned"
         case .resumed: "the machine woke up"
         case .clockStepped: "the wall clock was set"
         case .logindMissing: "no logind, watching the clocks alone for sleep: {error}"
@@ -170,6 +180,7 @@ enum JournalField: String, CaseIterable {
     case age
     case level, socket, slept, detail, match, probe
     case number, source, parameters
+    case replaced
 }
 
 extension Logger {

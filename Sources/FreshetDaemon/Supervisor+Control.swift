@@ -59,7 +59,7 @@ extension Supervisor: ControlService {
                 name: name, outcome: FreshetControl.RunOutcome(rawValue: summary.outcome.rawValue),
                 run: Int64(clamping: summary.run), generation: generation.map { Int64(clamping: $0.number) },
                 size: generation.map { Int64(clamping: $0.size) }, durationUSec: summary.duration.microseconds,
-                failure: summary.failure?.message)
+                failure: summary.failure?.message, behind: generation?.isBehind == true ? true : nil)
         }
     }
 

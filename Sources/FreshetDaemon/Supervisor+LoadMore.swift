@@ -11,6 +11,10 @@ extension Supervisor {
                     : "'\(name)' does not run: its configuration has faults")
         }
         let runner = hosted.runner
+        if let generation = runner.status.generation, generation.isBehind || generation.pinnedSince != nil {
+            throw .cannotLoadMore(
+                name: name, reason: "its copy was rolled back or is pinned, and further pages would be of another one")
+        }
         let known: [String]
         let answer: RefreshAnswer
         book.note(SignalName.operation, (["load-more"] + place).joined(separator: " "), pipeline: name)

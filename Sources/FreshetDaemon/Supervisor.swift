@@ -252,6 +252,8 @@ actor Supervisor {
         }
         let store = CacheStore(cache: cache, workers: workers) { [news] pipeline, error in
             news.say(.cacheTrouble, [.pipeline: .string(pipeline), .error: .string(error.description)])
+        } heldBack: { [news] pipeline, copy in
+            news.say(.heldBack, [.pipeline: .string(pipeline), .generation: .stringConvertible(copy.number)])
         }
         let slots = RequestSlots(configuration.daemon.requestLimits)
         let world = PipelineWorld(

@@ -74,11 +74,11 @@ final class Life: SnapshotStore {
     }
 
     func recordUnchanged(
-        _ pipeline: String, binding: String, validators: Validators?, expires: Int64?
+        _ pipeline: String, binding: String, asked: Validators, validators: Validators?, expires: Int64?
     ) async -> Bool {
         guard await hasTurned() else { return false }
         return await disk.recordUnchanged(
-            pipeline, binding: binding, validators: validators, expires: expires)
+            pipeline, binding: binding, asked: asked, validators: validators, expires: expires)
     }
 
     func rememberRetryAfter(_ pipeline: String, until: Int64?) async {

@@ -26,25 +26,34 @@ extension FileSystem {
 
     /// The SHA-256 of a file's content; nil if there is no such regular file.
     func digest(of path: String) throws(CacheError) -> ContentDigest? {
-        do throws(SystemCallError) {
-            guard let status = try status(path), status.isRegularFile else { return nil }
-        } catch {
-            throw .fileSystem(error)
-        }
         var hasher = try SHA256Hasher()
+        let isThere = try readFile(path) { (bytes) throws(CacheError) in hasher.update(bytes) }
+        return isThere ? try hasher.finalize() : nil
+    }
+
+    /// Hands a file's content over, piece by piece; false if there is no such regular file.
+    func readFile(
+        _ path: String, _ each: (UnsafeRawBufferPointer) throws(CacheError) -> Void
+    ) throws(CacheError) -> Bool {
+        let descriptor: Int32
         do throws(SystemCallError) {
-            let descriptor = try openFile(path)
-            defer { close(descriptor) }
-            let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: CacheLimits.copyBuffer, alignment: 16)
-            defer { buffer.deallocate() }
-            while true {
-                let count = try read(into: buffer, from: descriptor, path: path)
-                if count == 0 { break }
-                hasher.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-            }
+            guard let status = try status(path), status.isRegularFile else { return false }
+            descriptor = try openFile(path)
         } catch {
             throw .fileSystem(error)
         }
-        return try hasher.finalize()
+        defer { close(descriptor) }
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: CacheLimits.copyBuffer, alignment: 16)
+        defer { buffer.deallocate() }
+        while true {
+            let count: Int
+            do throws(SystemCallError) {
+                count = try read(into: buffer, from: descriptor, path: path)
+            } catch {
+                throw .fileSystem(error)
+            }
+            if count == 0 { return true }
+            try each(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+        }
     }
 }

@@ -10,6 +10,9 @@ struct FileIdentity: Hashable, Sendable {
     var modified: Int64
     /// Nanoseconds since 1970.
     var changed: Int64
+
+    /// That of no file.
+    static let none = FileIdentity(inode: 0, size: 0, modified: 0, changed: 0)
 }
 
 /// What `stat` says, as far as the cache asks.
@@ -19,6 +22,8 @@ struct FileStatus: Hashable, Sendable {
     var mode: UInt32
     /// The group that owns the file.
     var group: UInt32
+    /// The user who owns the file.
+    var owner: UInt32 = 0
     /// How many names the inode has.
     var links: UInt64
     var isRegularFile: Bool
@@ -59,6 +64,8 @@ protocol FileSystem: Sendable {
     func close(_ descriptor: Int32)
     /// Nil if there is nothing of that name.
     func status(_ path: String) throws(SystemCallError) -> FileStatus?
+    /// The same place by a path without symbolic links.
+    func resolve(_ path: String) throws(SystemCallError) -> String
     func link(_ path: String, to newPath: String) throws(SystemCallError)
     func rename(_ path: String, to newPath: String) throws(SystemCallError)
     /// Removes a name; a name that is not there is no error.

@@ -95,8 +95,17 @@ struct LinuxFileSystem: FileSystem {
                 modified: Self.nanoseconds(status.st_mtim), changed: Self.nanoseconds(status.st_ctim)),
             mode: status.st_mode & 0o7777,
             group: status.st_gid,
+            owner: status.st_uid,
             links: UInt64(status.st_nlink),
             isRegularFile: status.st_mode & S_IFMT == S_IFREG)
+    }
+
+    func resolve(_ path: String) throws(SystemCallError) -> String {
+        guard let resolved = realpath(path, nil) else {
+            throw SystemCallError(call: "realpath", path: path, errno: errno)
+        }
+        defer { free(resolved) }
+        return String(cString: resolved)
     }
 
     func link(_ path: String, to newPath: String) throws(SystemCallError) {

@@ -8,6 +8,15 @@ struct IndexedPipeline: Hashable, Sendable {
     var current: Int64?
     /// The highest number that a generation of it ever had.
     var lastNumber: Int64
+    /// The digest of what the origin is known to have, if that was not made the current generation.
+    var originDigest: ContentDigest?
+    var pin: IndexedPin?
+}
+
+/// That a pipeline's copy is not to be replaced.
+struct IndexedPin: Hashable, Sendable {
+    var content: StoredContent
+    var since: WallTime
 }
 
 /// A generation's row.
@@ -32,18 +41,38 @@ struct IndexedOffer: Hashable, Sendable {
     var pipeline: IndexedPipeline
     var file: String
     var generation: IndexedGeneration
+
+    /// The digest of what the origin has, if that is known to be other content.
+    var originDigest: ContentDigest? {
+        pipeline.originDigest == generation.content.digest ? nil : pipeline.originDigest
+    }
+
+    /// What validators have to belong to: what the origin had when it was asked last.
+    var checkedDigest: ContentDigest { originDigest ?? generation.content.digest }
+
+    /// - Parameter turn: as of ``Generation/turn``.
+    func generation(path: String, turn: UInt64 = 0) -> Generation {
+        var result = generation.generation(path: path)
+        result.isBehind = originDigest != nil
+        result.pinnedAt = pipeline.pin?.since
+        result.turn = turn
+        return result
+    }
 }
 
 extension CacheIndex {
     mutating func pipelines() throws(SQLiteError) -> [IndexedPipeline] {
-        try database.rows("SELECT id, name, file, current, last_number FROM pipelines", read: Self.pipeline)
+        try database.rows(Self.pipelineQuery, read: Self.pipeline)
     }
 
     mutating func pipeline(_ name: String) throws(SQLiteError) -> IndexedPipeline? {
-        try database.row(
-            "SELECT id, name, file, current, last_number FROM pipelines WHERE name = ?", .text(name),
-            read: Self.pipeline)
+        try database.row(Self.pipelineQueryOfOne, .text(name), read: Self.pipeline)
     }
+
+    private static let pipelineQuery = """
+        SELECT id, name, file, current, last_number, origin_digest, pin_number, pin_digest, pinned_at FROM pipelines
+        """
+    private static let pipelineQueryOfOne = pipelineQuery + " WHERE name = ?"
 
     /// The pipeline's row, made if need be.
     mutating func ensurePipeline(_ name: String) throws(SQLiteError) -> IndexedPipeline {
@@ -112,6 +141,7 @@ extension CacheIndex {
             SQLiteValue(generation.run), .integer(Int64(bitPattern: generation.identity.inode)),
             .integer(generation.identity.modified), .integer(generation.identity.changed),
             .integer(generation.truncated ? 1 : 0))
+        try remember(generation, of: pipeline)
         try database.run(
             "UPDATE pipelines SET last_number = max(last_number, ?) WHERE id = ?",
             .integer(generation.content.number), .integer(pipeline))
@@ -122,26 +152,39 @@ extension CacheIndex {
             "DELETE FROM generations WHERE pipeline = ? AND number = ?", .integer(pipeline), .integer(number))
     }
 
-    /// Makes a generation the current one, or none. Validators that belong to other content go; without content the
-    /// last success says nothing any more.
+    /// Makes a generation the current one, or none. Validators that belong to other content than this and what the origin
+    /// has go; without content the last success says nothing any more.
     mutating func setCurrent(_ content: StoredContent?, of pipeline: Int64) throws(SQLiteError) {
         try database.run(
             "UPDATE pipelines SET current = ? WHERE id = ?", SQLiteValue(content?.number), .integer(pipeline))
         if let content {
             try database.run(
-                "DELETE FROM validators WHERE pipeline = ? AND digest <> ?", .integer(pipeline),
-                .blob(content.digest.bytes))
+                """
+                DELETE FROM validators WHERE pipeline = ?1 AND digest <> ?2
+                    AND digest IS NOT (SELECT origin_digest FROM pipelines WHERE id = ?1)
+                """, .integer(pipeline), .blob(content.digest.bytes))
         } else {
             try database.run("DELETE FROM validators WHERE pipeline = ?", .integer(pipeline))
             try database.run(
-                "UPDATE pipelines SET last_success = NULL, expires = NULL WHERE id = ?", .integer(pipeline))
+                "UPDATE pipelines SET last_success = NULL, expires = NULL, origin_digest = NULL WHERE id = ?",
+                .integer(pipeline))
         }
     }
 
     private static func pipeline(_ row: borrowing SQLiteRow) -> IndexedPipeline {
         IndexedPipeline(
             id: row.integer(0), name: row.text(1), file: row.optionalText(2), current: row.optionalInteger(3),
-            lastNumber: row.integer(4))
+            lastNumber: row.integer(4), originDigest: ContentDigest(bytes: row.blob(5)), pin: pin(row, at: 6))
+    }
+
+    /// From three columns: number, digest, time.
+    static func pin(_ row: borrowing SQLiteRow, at column: Int32) -> IndexedPin? {
+        guard let number = row.optionalInteger(column), let digest = ContentDigest(bytes: row.blob(column + 1)) else {
+            return nil
+        }
+        return IndexedPin(
+            content: StoredContent(number: number, digest: digest),
+            since: WallTime(nanoseconds: row.integer(column + 2)))
     }
 
     /// Nil for a row whose digest is none: such a row counts as absent.

@@ -85,7 +85,8 @@ extension CacheIndex {
     private static let memoryQuery = """
         SELECT g.number, g.digest, g.size, g.committed_at, g.run, g.inode, g.modified, g.changed, g.truncated,
             p.id, p.name, p.file, p.current, p.last_number, p.last_attempt, p.last_success, p.retry_after,
-            (SELECT max(r.number) FROM runs r WHERE r.pipeline = p.id), s.value, p.expires
+            (SELECT max(r.number) FROM runs r WHERE r.pipeline = p.id), s.value, p.expires,
+            p.origin_digest, p.pin_number, p.pin_digest, p.pinned_at
         FROM pipelines p
         LEFT JOIN generations g ON g.pipeline = p.id AND g.number = p.current
         LEFT JOIN state s ON s.pipeline = p.id AND s.key = ?1
@@ -103,7 +104,7 @@ extension CacheIndex {
     private static func memory(_ row: borrowing SQLiteRow) -> IndexedMemory {
         let pipeline = IndexedPipeline(
             id: row.integer(9), name: row.text(10), file: row.optionalText(11), current: row.optionalInteger(12),
-            lastNumber: row.integer(13))
+            lastNumber: row.integer(13), originDigest: ContentDigest(bytes: row.blob(20)), pin: pin(row, at: 21))
         // Without a generation all of its columns are NULL, and so its digest is none.
         let generation = pipeline.current == nil ? nil : Self.generation(row)
         let offer: IndexedOffer? =
@@ -222,7 +223,7 @@ extension CacheIndex {
 
 extension String {
     /// The longest beginning that has at most `limit` bytes of UTF-8 and cuts no character.
-    fileprivate func cut(to limit: Int) -> String {
+    func cut(to limit: Int) -> String {
         guard utf8.count > limit else { return self }
         var end = utf8.index(startIndex, offsetBy: limit)
         while end > startIndex, end.samePosition(in: self) == nil { utf8.formIndex(before: &end) }

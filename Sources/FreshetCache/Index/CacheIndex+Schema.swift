@@ -1,7 +1,7 @@
 /// The index's format. `PRAGMA user_version` says how many of the steps a file has had.
 ///
-/// Tables for pins, hook debts and candidates are further steps, when their time comes. A step
-/// that was released is never edited.
+/// Tables for hook debts and candidates are further steps, when their time comes. A step that was released is never
+/// edited.
 extension CacheIndex {
     /// In the file's header ("Frsh"): another program's database is not taken for ours.
     static let applicationID: Int64 = 0x4672_7368
@@ -110,6 +110,29 @@ extension CacheIndex {
             PRIMARY KEY (pipeline, name),
             FOREIGN KEY (pipeline, name) REFERENCES parts(pipeline, name) ON DELETE CASCADE
         ) STRICT;
+        """,
+        // 8. What generations there were, with the causes of their runs and how long these took, in nanoseconds; the digest
+        // of what the origin has where that is not the copy; and the generation that a pipeline is pinned at.
+        """
+        CREATE TABLE history (
+            pipeline INTEGER NOT NULL REFERENCES pipelines(id) ON DELETE CASCADE,
+            number INTEGER NOT NULL,
+            digest BLOB NOT NULL,
+            size INTEGER NOT NULL,
+            committed_at INTEGER NOT NULL,
+            truncated INTEGER NOT NULL,
+            causes TEXT,
+            duration INTEGER,
+            PRIMARY KEY (pipeline, number)
+        ) STRICT, WITHOUT ROWID;
+        INSERT OR IGNORE INTO history
+            SELECT g.pipeline, g.number, g.digest, g.size, g.committed_at, g.truncated, r.causes, r.finished - r.started
+            FROM generations g
+            LEFT JOIN runs r ON r.pipeline = g.pipeline AND r.generation = g.number AND r.outcome = 'changed';
+        ALTER TABLE pipelines ADD COLUMN origin_digest BLOB;
+        ALTER TABLE pipelines ADD COLUMN pin_number INTEGER;
+        ALTER TABLE pipelines ADD COLUMN pin_digest BLOB;
+        ALTER TABLE pipelines ADD COLUMN pinned_at INTEGER;
         """,
     ]
 

@@ -5,13 +5,15 @@ import Glibc
 
 struct Get: Verb {
     static let configuration = CommandConfiguration(
-        abstract: "Print the content of a pipeline's current copy.",
+        abstract: "Print the content of a copy, or of an older one.",
         discussion: """
             The daemon names the file and freshetctl opens it, with the rights of whoever calls. With --json, prints where \
-            the copy is instead of its content.
+            the copy is instead of its content. Generations that are kept ('freshetctl history') come from the daemon, for \
+            those who may read the current copy too.
             """)
 
     @Argument(help: "The pipeline.") var name: String
+    @Option(help: ArgumentHelp("The generation of this number.", valueName: "number")) var generation: Int64?
     @OptionGroup var options: GlobalOptions
 
     /// Bytes copied at once.
@@ -19,6 +21,7 @@ struct Get: Verb {
 
     func run(_ session: Session) throws(CommandFailure) {
         let client = try session.connect()
+        if let number = self.generation { return try get(number, session, client) }
         let generation = try session.asking { () throws(ControlClient.Failure) in try client.generation(of: name) }
         if options.json { return session.print(json: ControlMessage.Generation(generation: generation)) }
         // An open file stays the whole copy that it is, whatever is committed meanwhile.
@@ -34,6 +37,34 @@ struct Get: Verb {
             // Why not is said for all verbs in one place.
             guard session.context.outputBytes(buffer[..<count]) else { throw CommandFailure(.failure) }
         }
+    }
+
+    private func get(_ number: Int64, _ session: Session, _ client: ControlClient) throws(CommandFailure) {
+        guard !options.json else {
+            let history = try session.asking { () throws(ControlClient.Failure) in try client.history(of: name) }
+            guard let generation = history.generations.first(where: { $0.number == number }) else {
+                throw session.failure(
+                    .refused(
+                        .noSuchGeneration(
+                            name: name, number: number, kept: history.generations.filter(\.kept).map(\.number).sorted())
+                    ))
+            }
+            return session.print(json: Shown(generation: generation))
+        }
+        var isTaken = true
+        try session.asking { () throws(ControlClient.Failure) in
+            try client.read(number, of: name) { bytes in
+                isTaken = session.context.outputBytes(bytes[...])
+                return isTaken
+            }
+        }
+        // Why not is said for all verbs in one place.
+        if !isTaken { throw CommandFailure(.failure) }
+    }
+
+    /// With `--json` and a number.
+    private struct Shown: Encodable {
+        var generation: PastGeneration
     }
 
     private func unreadable(_ path: String, _ reason: Int32) -> CommandFailure {

@@ -26,6 +26,7 @@ struct PipelineView {
                 "generation \(generation.number), \(SizeText.bytes(generation.size)), "
                     + "since \(times.both(generation.committedAt))"
                     + (generation.truncated == true ? ", truncated: there are more pages" : ""))
+            if let held = Self.held(generation, times) { add("Held", held, .busy) }
             add("File", generation.path)
         } else {
             add("Copy", "none yet")
@@ -117,6 +118,21 @@ struct PipelineView {
         }
     }
 
+    /// What keeps the copy from being replaced; nil: nothing.
+    static func held(_ generation: GenerationStatus, _ times: Times) -> String? {
+        let isBehind = generation.behind == true
+        guard let since = generation.pinnedSince else {
+            return isBehind ? "rolled back; the source has other content, and its next change replaces this" : nil
+        }
+        return "pinned since \(times.both(since))" + (isBehind ? "; the source has other content" : "")
+    }
+
+    /// The same, in a word behind the generation's number.
+    static func held(_ generation: GenerationStatus) -> String {
+        if generation.pinnedSince != nil { return " (pinned)" }
+        return generation.behind == true ? " (rolled back)" : ""
+    }
+
     /// Such as `12 of 500 requests in 24h`.
     static func budget(_ budget: BudgetStatus) -> String {
         "\(budget.used) of \(Count.text(budget.limit, "request")) in \(TimeText.duration(budget.periodUSec))"
@@ -153,7 +169,9 @@ struct PipelineView {
         return [
             Table.Cell(pipeline.name),
             Table.Cell(state, style),
-            Table.Cell(pipeline.generation.map { "\($0.number)\($0.truncated == true ? " (truncated)" : "")" } ?? "-"),
+            Table.Cell(
+                pipeline.generation.map { "\($0.number)\(Self.held($0))\($0.truncated == true ? " (truncated)" : "")" }
+                    ?? "-"),
             Table.Cell(pipeline.generation.map { SizeText.bytes($0.size) } ?? "-"),
             Table.Cell(pipeline.lastCheck.map(times.relative) ?? "-"),
             Table.Cell(pipeline.nextRun.map { times.relative($0.at) } ?? "-"),

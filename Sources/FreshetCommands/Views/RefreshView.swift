@@ -21,7 +21,9 @@ enum RefreshView {
             let generation = result.generation.map { ", generation \($0)" } ?? ""
             let size = result.size.map { ", \(SizeText.bytes($0))" } ?? ""
             return "changed\(generation)\(size)\(duration)"
-        case .unchanged: return "unchanged\(duration)"
+        case .unchanged:
+            let held = result.behind == true ? "; the source has other content, which is held back" : ""
+            return "unchanged\(duration)\(held)"
         case .failed: return "failed: \(result.failure ?? "the daemon does not say why")"
         case .superseded, .cancelled, .unknown:
             let reason = result.failure.map { ": \($0)" } ?? ""

@@ -33,7 +33,7 @@ package enum WaitingReason: String, OpenEnumeration, CaseIterable, Hashable, Sen
 /// How old the offered copy is.
 package enum Freshness: String, OpenEnumeration, CaseIterable, Hashable, Sendable {
     case fresh
-    /// Its next planned check has passed, or its origin's word for how long it is fresh.
+    /// Its next planned check has passed, or its origin's word for how long it is fresh; or the origin has other content.
     case stale
     /// It is past its maximum age.
     case expired
@@ -62,11 +62,17 @@ package struct GenerationStatus: Codable, Hashable, Sendable {
     package var mediaType: String?
     /// True if the source had more pages than its limit allows.
     package var truncated: Bool?
+    /// True if the source is known to have other content, which does not replace this: it was rolled back to, or is pinned.
+    package var behind: Bool?
+    /// Since when it is pinned.
+    package var pinnedSince: Int64?
 
     package init(
         number: Int64, size: Int64, digest: String, committedAt: Int64, path: String, mediaType: String? = nil,
-        truncated: Bool? = nil
+        truncated: Bool? = nil, behind: Bool? = nil, pinnedSince: Int64? = nil
     ) {
+        self.behind = behind
+        self.pinnedSince = pinnedSince
         self.number = number
         self.size = size
         self.digest = digest

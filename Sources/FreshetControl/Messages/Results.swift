@@ -38,11 +38,14 @@ package struct RefreshResult: Codable, Hashable, Sendable {
     package var failure: String?
     /// Set if nothing was started.
     package var tryLater: TryLaterHint?
+    /// As of that generation: ``GenerationStatus/behind``.
+    package var behind: Bool?
 
     package init(
         name: String, outcome: RunOutcome? = nil, run: Int64? = nil, generation: Int64? = nil, size: Int64? = nil,
-        durationUSec: Int64? = nil, failure: String? = nil, tryLater: TryLaterHint? = nil
+        durationUSec: Int64? = nil, failure: String? = nil, tryLater: TryLaterHint? = nil, behind: Bool? = nil
     ) {
+        self.behind = behind
         self.name = name
         self.outcome = outcome
         self.run = run

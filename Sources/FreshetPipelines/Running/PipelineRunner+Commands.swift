@@ -66,6 +66,11 @@ extension PipelineRunner {
         mailbox.post(.network(network))
     }
 
+    /// Tells what readers see since somebody but a run has changed it: rolled it back, pinned it.
+    package func offers(_ generation: OfferedGeneration) {
+        state.withLock { $0.offer(generation) }
+    }
+
     /// While it is held nothing starts. A run under way ends by itself.
     package func hold(_ held: Bool) {
         mailbox.post(.held(held))
@@ -88,9 +93,12 @@ extension PipelineRunner {
             default: break
             }
             let order = machine.run?.order
+            var freshness = machine.freshness(at: now)
+            // However young the check is that found that.
+            if freshness == .fresh, state.generation?.isBehind == true { freshness = .stale }
             return PipelineStatus(
                 name: name, activity: activity, waitsFor: wait, generation: state.generation,
-                freshness: machine.freshness(at: now), lastCheck: state.lastCheck,
+                freshness: freshness, lastCheck: state.lastCheck,
                 originExpires: machine.settings.policy.honoursOrigin ? machine.originExpires : nil,
                 expires: machine.expires,
                 lastCauses: order?.causes ?? machine.lastRun?.causes ?? [], run: order, lastRun: machine.lastRun,

@@ -46,6 +46,11 @@ package final class PipelineRunner: Sendable {
         /// What the store is still to be told, one after the other.
         var notes: [Note] = []
         var isWriting = false
+
+        /// Notes what readers see, unless something newer is known already.
+        mutating func offer(_ new: OfferedGeneration?) {
+            if let new, new.turn >= generation?.turn ?? 0 { generation = new }
+        }
     }
 
     /// Something for the store to remember.
@@ -245,7 +250,7 @@ package final class PipelineRunner: Sendable {
             let now = world.clock.now
             let failures = body.progress.failures.map(redacted)
             let (generation, flaw) = state.withLock { state in
-                if let generation = success.generation { state.generation = generation }
+                state.offer(success.generation)
                 state.pages = success.pages
                 // Nothing else was asked for.
                 guard body.more == nil else { return (state.generation?.number, RunFailure?.none) }

@@ -73,14 +73,14 @@ struct RunBody: Sendable {
         let binding = definition.validatorBinding(with: parameters)
         let validators = await store.validators(definition.name, binding: binding)
         var result = try await fetch(validators)
-        if case .notModified(let newer, let freshFor) = result, validators != nil {
+        if case .notModified(let newer, let freshFor) = result, let validators {
             let expiry = expiry(in: freshFor)
             if await store.recordUnchanged(
-                definition.name, binding: binding, validators: newer, expires: expiry?.wall)
+                definition.name, binding: binding, asked: validators, validators: newer, expires: expiry?.wall)
             {
                 return Success(changed: false, expiry: expiry)
             }
-            // Somebody removed the copy while the origin confirmed it.
+            // Somebody removed the copy while the origin confirmed it, or rolled it back.
             result = try await fetch(nil)
         }
         switch result {

@@ -78,7 +78,7 @@ package struct LoadProgress: Hashable, Sendable {
 package enum Freshness: String, Hashable, Sendable {
     case fresh
     /// Older than `fresh-for`, and a check that should have been is not: it is overdue or has failed. Or past its expiry
-    /// by its origin's word, if that is heard.
+    /// by its origin's word, if that is heard. Or the source is known to have other content, which is held back.
     case stale
     /// Older than its `max-age`, and offered still.
     case expired

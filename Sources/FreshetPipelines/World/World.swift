@@ -143,6 +143,12 @@ package struct OfferedGeneration: Hashable, Sendable {
     package var path: String
     /// The source had more than the limit on its pages allowed.
     package var truncated: Bool
+    /// The source is known to have other content than this, which stays: it was rolled back to, or is pinned.
+    package var isBehind = false
+    /// Since when it is pinned: wall-clock microseconds since 1970; nil: it is not.
+    package var pinnedSince: Int64?
+    /// Of two that are told of one pipeline the one with the higher turn is the newer.
+    package var turn: UInt64 = 0
 
     package init(
         number: UInt64, size: UInt64, digest: String, committedAt: Int64, path: String, truncated: Bool = false
@@ -288,9 +294,14 @@ package protocol SnapshotStore: Sendable {
     func commit(_ snapshot: Snapshot, of definition: PipelineDefinition) async throws(RunFailure) -> CommitResult
     /// Notes a successful check that brought nothing new, and validators, bound as before, if the origin sent newer ones.
     ///
-    /// - Parameter expires: as of a snapshot, instead of what was noted before.
-    /// - Returns: false if the copy has gone since the request was made: then nothing is noted, and it has to be fetched.
-    func recordUnchanged(_ pipeline: String, binding: String, validators: Validators?, expires: Int64?) async -> Bool
+    /// - Parameters:
+    ///   - asked: the validators that the request was made with.
+    ///   - expires: as of a snapshot, instead of what was noted before.
+    /// - Returns: false if the copy has gone since the request was made, or is compared with other content by now: then
+    ///   nothing is noted, and it has to be fetched.
+    func recordUnchanged(
+        _ pipeline: String, binding: String, asked: Validators, validators: Validators?, expires: Int64?
+    ) async -> Bool
     /// Remembers until when the origin wants to be left alone (nil: no longer). Wall-clock microseconds since 1970.
     func rememberRetryAfter(_ pipeline: String, until: Int64?) async
     /// Remembers what was spent of a pipeline's budget, instead of what was remembered before.

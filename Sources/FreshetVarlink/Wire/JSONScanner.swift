@@ -3,13 +3,13 @@
 ///
 /// With it a message's envelope costs one pass over its bytes, and its parameters stay as they came until a handler
 /// decodes them into a type of its own.
-struct JSONScanner {
+package struct JSONScanner {
     /// How deep objects and arrays may be nested; deeper text is refused before it can exhaust a stack.
     static let depthLimit = 64
 
     /// The text is not JSON; the offset says from where on.
-    struct SyntaxError: Error, Hashable {
-        var offset: Int
+    package struct SyntaxError: Error, Hashable {
+        package var offset: Int
     }
 
     /// A member of an object: its name and the place of its value.
@@ -18,8 +18,8 @@ struct JSONScanner {
         var value: Range<Int>
     }
 
-    private let bytes: [UInt8]
-    private var position = 0
+    let bytes: [UInt8]
+    var position = 0
 
     init(_ bytes: [UInt8]) { self.bytes = bytes }
 
@@ -50,26 +50,26 @@ struct JSONScanner {
         return try? JSONScanner(bytes).text(of: range)
     }
 
-    private var current: UInt8? { position < bytes.count ? bytes[position] : nil }
+    var current: UInt8? { position < bytes.count ? bytes[position] : nil }
 
     private var failure: SyntaxError { SyntaxError(offset: position) }
 
-    private mutating func skipSpace() {
+    mutating func skipSpace() {
         while let byte = current, byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 { position += 1 }
     }
 
-    private mutating func expect(_ character: Unicode.Scalar) throws(SyntaxError) {
+    mutating func expect(_ character: Unicode.Scalar) throws(SyntaxError) {
         guard current == UInt8(ascii: character) else { throw failure }
         position += 1
     }
 
-    private mutating func take(_ character: Unicode.Scalar) -> Bool {
+    mutating func take(_ character: Unicode.Scalar) -> Bool {
         guard current == UInt8(ascii: character) else { return false }
         position += 1
         return true
     }
 
-    private mutating func object(
+    mutating func object(
         depth: Int, _ member: (Range<Int>, Range<Int>, JSONScanner) throws(SyntaxError) -> Void
     ) throws(SyntaxError) {
         try expect("{")
@@ -101,7 +101,7 @@ struct JSONScanner {
         try expect("]")
     }
 
-    private mutating func value(depth: Int) throws(SyntaxError) {
+    mutating func value(depth: Int) throws(SyntaxError) {
         switch current {
         case UInt8(ascii: "\""): _ = try string()
         case UInt8(ascii: "{"), UInt8(ascii: "["):
@@ -179,7 +179,7 @@ struct JSONScanner {
     }
 
     /// The value of a string that was passed before.
-    private func text(of range: Range<Int>) throws(SyntaxError) -> String {
+    func text(of range: Range<Int>) throws(SyntaxError) -> String {
         let inner = bytes[range].dropFirst().dropLast()
         guard inner.contains(UInt8(ascii: "\\")) else {
             guard let text = String(validating: inner, as: UTF8.self) else {

@@ -1,4 +1,5 @@
 package import FreshetControl
+package import FreshetVarlink
 import Synchronization
 
 /// A daemon that answers what a test told it to.
@@ -12,6 +13,12 @@ package final class ScriptedService: ControlService {
         package var fired: Result<Int, ControlError> = .success(0)
         package var parameters: Result<ControlMessage.ParametersSet, ControlError> = .success(
             ControlMessage.ParametersSet(changed: [], parameters: []))
+        package var history: [PastGeneration] = []
+        /// The content of generations, by number; `readable` by anybody or by nobody.
+        package var contents: [Int64: [UInt8]] = [:]
+        package var isReadable = true
+        package var rollback: Result<ControlMessage.RolledBack, ControlError> = .failure(.busy("not scripted"))
+        package var pin: Result<ControlMessage.Pinned, ControlError> = .failure(.busy("not scripted"))
         package var loadedMore: Result<LoadMoreResult, ControlError>?
         package var logLevel = LogLevel.info
         /// What happens before a refresh is answered.
@@ -78,6 +85,45 @@ package final class ScriptedService: ControlService {
         return try result.get()
     }
 
+    package func history(of name: String, limit: Int?) async throws(ControlError) -> [PastGeneration] {
+        script.withLock { Array($0.history.prefix(limit ?? .max)) }
+    }
+
+    package func content(
+        of name: String, generation: Int64, for peer: VarlinkPeer
+    ) async throws(ControlError) -> any ControlContent {
+        let (content, isReadable) = script.withLock { ($0.contents[generation], $0.isReadable) }
+        guard isReadable else { throw .notReadable(name: name, number: generation) }
+        guard let content else { throw .noSuchGeneration(name: name, number: generation, kept: []) }
+        return ScriptedContent(content)
+    }
+
+    package func rollBack(
+        _ name: String, to number: Int64?, asker: String
+    ) async throws(ControlError) -> ControlMessage.RolledBack {
+        let result = script.withLock { script in
+            script.asked.append("rollback \(name) \(number.map(String.init) ?? "before") for \(asker)")
+            return script.rollback
+        }
+        return try result.get()
+    }
+
+    package func pin(_ name: String, asker: String) async throws(ControlError) -> ControlMessage.Pinned {
+        let result = script.withLock { script in
+            script.asked.append("pin \(name) for \(asker)")
+            return script.pin
+        }
+        return try result.get()
+    }
+
+    package func unpin(_ name: String, asker: String) async throws(ControlError) -> ControlMessage.Pinned {
+        let result = script.withLock { script in
+            script.asked.append("unpin \(name) for \(asker)")
+            return script.pin
+        }
+        return try result.get()
+    }
+
     package func signals() async -> [SignalStatus] { script.withLock { $0.signals } }
 
     package func fireSignal(_ name: String, asker: String) async throws(ControlError) -> Int {
@@ -105,5 +151,19 @@ package final class ScriptedService: ControlService {
             return (script.reload, script.warnings)
         }
         return (try result.get(), warnings)
+    }
+}
+
+/// Bytes that are read piece by piece.
+private final class ScriptedContent: ControlContent {
+    private let rest: Mutex<ArraySlice<UInt8>>
+
+    init(_ bytes: [UInt8]) { rest = Mutex(bytes[...]) }
+
+    func next(_ limit: Int) async throws(ControlError) -> [UInt8] {
+        rest.withLock { rest in
+            defer { rest = rest.dropFirst(limit) }
+            return Array(rest.prefix(limit))
+        }
     }
 }

@@ -70,7 +70,7 @@ package final class MemoryStore: SnapshotStore {
     }
 
     package func recordUnchanged(
-        _ pipeline: String, binding: String, validators: Validators?, expires: Int64?
+        _ pipeline: String, binding: String, asked: Validators, validators: Validators?, expires: Int64?
     ) async -> Bool {
         let wallNow = clock.wallNow
         return state.withLock { state in
@@ -210,10 +210,10 @@ package final class MemoryDisk: SnapshotStore {
     }
 
     package func recordUnchanged(
-        _ pipeline: String, binding: String, validators: Validators?, expires: Int64?
+        _ pipeline: String, binding: String, asked: Validators, validators: Validators?, expires: Int64?
     ) async -> Bool {
         await self[pipeline].recordUnchanged(
-            pipeline, binding: binding, validators: validators, expires: expires)
+            pipeline, binding: binding, asked: asked, validators: validators, expires: expires)
     }
 
     package func rememberRetryAfter(_ pipeline: String, until: Int64?) async {

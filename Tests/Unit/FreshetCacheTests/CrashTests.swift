@@ -13,6 +13,8 @@ struct CommitScene: Sendable, CustomTestStringConvertible {
     var new: String
     /// Done to the directories before the commit under test.
     var prepare: @Sendable (CacheFixture) throws -> Void = { _ in }
+    /// Instead of the commit, the generation before becomes the current one: `new` is its content.
+    var isRollback = false
 
     static let all = [
         CommitScene(testDescription: "the first", before: [], new: "new"),
@@ -26,6 +28,7 @@ struct CommitScene: Sendable, CustomTestStringConvertible {
         CommitScene(testDescription: "one after the cache directory was removed", before: ["old"], new: "new") {
             TemporaryDirectory.remove($0.directory.cache)
         },
+        CommitScene(testDescription: "a rollback", before: ["older", "old"], new: "older", isRollback: true),
     ]
 
     /// A cache that has had the commits before.
@@ -39,8 +42,15 @@ struct CommitScene: Sendable, CustomTestStringConvertible {
     }
 
     func commit(_ fixture: CacheFixture) throws {
-        try fixture.commit(new, validators: [.tag(new)], at: 100)
+        if isRollback {
+            _ = try fixture.cache.rollBack(.jwks, to: nil)
+        } else {
+            try fixture.commit(new, validators: [.tag(new)], at: 100)
+        }
     }
+
+    /// The tag with which the origin is asked while this is what readers see: that of what it had last.
+    func tag(_ text: String) -> String { isRollback ? before.last ?? text : text }
 
     /// Readers and index agree on a whole generation, old or new, and nothing unfinished lies about.
     func checkAgreement(_ fixture: CacheFixture, _ situation: Comment) throws {
@@ -137,7 +147,9 @@ struct CrashTests {
                     #expect(current.path.hasSuffix("/current/jwks.json"))
                     // "kill -9 at any moment, and the first request is conditional".
                     #expect(
-                        try fixture.cache.validators("jwks", url: "https://example.com/jwks") == .tag(text), situation)
+                        try fixture.cache.validators("jwks", url: "https://example.com/jwks") == .tag(scene.tag(text)),
+                        situation)
+                    #expect(current.isBehind == (scene.isRollback && text == scene.new), situation)
                 } else {
                     text = ""
                 }

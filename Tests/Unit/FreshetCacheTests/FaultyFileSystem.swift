@@ -81,6 +81,11 @@ final class FaultyFileSystem: FileSystem {
         return try real.read(into: buffer, from: descriptor, path: path)
     }
 
+    func resolve(_ path: String) throws(SystemCallError) -> String {
+        try enter("realpath", path)
+        return try real.resolve(path)
+    }
+
     func setMode(_ mode: UInt32, of descriptor: Int32, path: String) throws(SystemCallError) {
         try enter("fchmod", path)
         defer { leave() }

@@ -41,7 +41,7 @@ struct RecordsTests {
         let fixture = try CacheFixture()
         let generation = try fixture.commit("one", validators: [.tag("a")]).generation
         let confirmed = try fixture.cache.recordUnchanged("jwks", validators: [.tag("b")], at: WallTime(seconds: 5000))
-        #expect(confirmed == generation)
+        #expect(confirmed == generation.atAnyTurn)
         #expect(try fixture.cache.validators("jwks", url: "https://example.com/jwks") == .tag("b"))
         #expect(
             try fixture.cache.refreshState("jwks")

@@ -121,6 +121,15 @@ extension CacheDestination {
     static let jwks = CacheDestination(pipeline: "jwks", file: "jwks.json", keep: 2)
 }
 
+extension Generation {
+    /// Whoever tells of it.
+    var atAnyTurn: Generation {
+        var generation = self
+        generation.turn = 0
+        return generation
+    }
+}
+
 extension Validators {
     static func tag(_ tag: String, url: String = "https://example.com/jwks") -> Validators {
         Validators(url: url, entityTag: tag, lastModified: nil)

@@ -72,7 +72,12 @@ import Testing
                 \u{20} load-more               Load a further page.
                 \u{20} set                     Set parameters of a pipeline, or show them.
                 \u{20} unset                   Set parameters of a pipeline back to their defaults.
-                \u{20} get                     Print the content of a pipeline's current copy.
+                \u{20} get                     Print the content of a copy, or of an older one.
+                \u{20} history                 Show the generations that there are, and were.
+                \u{20} diff                    Show how two generations of a pipeline differ.
+                \u{20} rollback                Make an earlier generation the current copy again.
+                \u{20} pin                     Keep a pipeline's current copy from being replaced.
+                \u{20} unpin                   Let a pinned copy be replaced again.
                 \u{20} monitor                 Follow signals, runs and states as they happen.
                 \u{20} signals                 Show, follow or raise the sources of signals.
                 \u{20} reload                  Have the daemon read its configuration again.

@@ -66,6 +66,8 @@ struct JoinedSourcesTests {
             }
         }
 
+        func json(ofText text: [UInt8]) async throws(FetchError) -> [UInt8] { text }
+
         func holds(_ predicate: String, for input: [UInt8]) async throws(FetchError) -> Bool { true }
     }
 

@@ -1,0 +1,76 @@
+/// What there was, and what holds the copy back.
+extension CacheIndex {
+    /// Remembers that there is this generation, beyond the time for which its content is kept.
+    mutating func remember(_ generation: IndexedGeneration, of pipeline: Int64) throws(SQLiteError) {
+        let number = generation.content.number
+        try database.run(
+            """
+            INSERT INTO history (pipeline, number, digest, size, committed_at, truncated) VALUES (?, ?, ?, ?, ?, ?)
+            ON CONFLICT DO UPDATE SET
+                size = excluded.size, committed_at = excluded.committed_at, truncated = excluded.truncated,
+                causes = iif(digest = excluded.digest, causes, NULL),
+                duration = iif(digest = excluded.digest, duration, NULL), digest = excluded.digest
+            """, .integer(pipeline), .integer(number), .blob(generation.content.digest.bytes),
+            .integer(generation.identity.size), .integer(generation.committedAt.nanoseconds),
+            .integer(generation.truncated ? 1 : 0))
+        try database.run(
+            """
+            DELETE FROM history WHERE pipeline = ?1 AND number <= ?2
+                AND number NOT IN (SELECT number FROM generations WHERE pipeline = ?1)
+            """, .integer(pipeline), .integer(number - CacheLimits.historyPerPipeline))
+    }
+
+    /// Notes why a generation was made, if a run made one.
+    mutating func rememberCauses(of run: RunRecord, of pipeline: Int64) throws(SQLiteError) {
+        guard run.outcome == .changed, let generation = run.generation else { return }
+        try database.run(
+            "UPDATE history SET causes = ?, duration = ? WHERE pipeline = ? AND number = ?",
+            .text(run.causes.cut(to: CacheLimits.runTextBytes)),
+            .integer(run.finished.nanoseconds - run.started.nanoseconds), .integer(pipeline), .integer(generation))
+    }
+
+    /// The newest generations, newest first, whether their content is kept or not.
+    mutating func history(of pipeline: Int64, limit: Int) throws(SQLiteError) -> [PastGeneration] {
+        try database.rows(
+            """
+            SELECT h.number, h.digest, h.size, h.committed_at, h.truncated, h.causes, h.duration, g.number = h.number
+            FROM history h LEFT JOIN generations g
+                ON g.pipeline = h.pipeline AND g.number = h.number AND g.digest = h.digest
+            WHERE h.pipeline = ? ORDER BY h.number DESC LIMIT ?
+            """, .integer(pipeline), .integer(Int64(limit))
+        ) { row -> PastGeneration? in
+            ContentDigest(bytes: row.blob(1)).map { digest in
+                PastGeneration(
+                    number: row.integer(0), digest: digest, size: row.integer(2),
+                    committedAt: WallTime(nanoseconds: row.integer(3)), truncated: row.integer(4) != 0,
+                    causes: row.optionalText(5),
+                    duration: row.optionalInteger(6).map { .nanoseconds($0) }, isKept: row.optionalInteger(7) != nil)
+            }
+        }.compactMap { $0 }
+    }
+
+    /// Notes what the origin has, where that is not the copy; nil: it is, or that is not known.
+    mutating func setOriginDigest(_ digest: ContentDigest?, of pipeline: Int64) throws(SQLiteError) {
+        try database.run(
+            "UPDATE pipelines SET origin_digest = ? WHERE id = ?", digest.map { .blob($0.bytes) } ?? .null,
+            .integer(pipeline))
+    }
+
+    /// Forgets validators of other content than the current generation's and what the origin has.
+    mutating func dropValidators(of pipeline: Int64) throws(SQLiteError) {
+        try database.run(
+            """
+            DELETE FROM validators WHERE pipeline = ?1
+                AND digest IS NOT (SELECT origin_digest FROM pipelines WHERE id = ?1)
+                AND digest IS NOT (SELECT g.digest FROM pipelines p JOIN generations g
+                    ON g.pipeline = p.id AND g.number = p.current WHERE p.id = ?1)
+            """, .integer(pipeline))
+    }
+
+    mutating func setPin(_ pin: IndexedPin?, of pipeline: Int64) throws(SQLiteError) {
+        try database.run(
+            "UPDATE pipelines SET pin_number = ?, pin_digest = ?, pinned_at = ? WHERE id = ?",
+            SQLiteValue(pin?.content.number), pin.map { .blob($0.content.digest.bytes) } ?? .null,
+            SQLiteValue(pin?.since.nanoseconds), .integer(pipeline))
+    }
+}

@@ -1,0 +1,150 @@
+import Synchronization
+
+/// What came of a rollback.
+package struct RollbackOutcome: Hashable, Sendable {
+    /// The generation that is current now.
+    package var generation: Generation
+    /// The one that was current before; nil: none was, or it is the same.
+    package var replaced: Int64?
+}
+
+/// Which generation is current, by the operator's word.
+extension LocalCache {
+    /// Makes a generation that is kept the current one again, under its own number.
+    ///
+    /// It goes the way of a commit: its content is copied into a candidate, which proves its digest on the way and gives the
+    /// copy the mode, the group and a time of modification of now, and the candidate is put into place. So readers see a whole
+    /// generation at any instant, and what a crash leaves is what one of a commit leaves.
+    ///
+    /// What the origin had when it was last asked does not come back by itself: a check that finds it again declines it.
+    /// Other content does. It outlasts a power cut.
+    ///
+    /// - Parameter number: nil: the newest one before the current one.
+    /// - Throws: ``CacheError/pinned(_:)``, ``CacheError/notKept(_:kept:)``, ``CacheError/damaged(_:)``, and what a commit does.
+    package func rollBack(
+        _ destination: CacheDestination, to number: Int64?
+    ) throws(CacheError) -> RollbackOutcome {
+        try CacheName.check(destination.pipeline)
+        try CacheName.check(destination.file)
+        return try entry(destination.pipeline).state.withLock { (state) throws(CacheError) in
+            let offer = try offer(for: destination, &state)
+            let (row, kept) = try withIndex { (index) throws(SQLiteError) in
+                let row = try index.ensurePipeline(destination.pipeline)
+                return (row, try index.generations(of: row.id))
+            }
+            if let pin = row.pin { throw .pinned(pin.content.number) }
+            let current = offer?.generation.content.number
+            let target =
+                if let number { kept.first { $0.content.number == number } } else {
+                    kept.last { $0.content.number < current ?? .max }
+                }
+            guard let target else { throw .notKept(number, kept: kept.map(\.content.number)) }
+            if let offer, offer.generation.content == target.content {
+                let path = layout.reader(offer.file)
+                return RollbackOutcome(generation: offer.generation(path: path), replaced: nil)
+            }
+            // Before readers see another generation, so that no crash makes the next check undo it.
+            let origin = row.originDigest ?? kept.first { $0.content.number == row.current }?.content.digest
+            try transaction(isDurable: true) { (index) throws(SQLiteError) in
+                try index.setOriginDigest(origin, of: row.id)
+            }
+            let generation = try putBack(target, of: row, destination, &state) { (index) throws(SQLiteError) in
+                try index.setOriginDigest(origin == target.content.digest ? nil : origin, of: row.id)
+            }
+            return RollbackOutcome(generation: generation, replaced: current)
+        }
+    }
+
+    /// Keeps the current copy from being replaced, until ``unpin(_:)``. It outlasts a power cut.
+    ///
+    /// - Returns: the generation; and whether it was pinned before.
+    /// - Throws: ``CacheError/nothingOffered``.
+    package func pin(
+        _ pipeline: String, at now: WallTime
+    ) throws(CacheError) -> (generation: Generation, wasPinned: Bool) {
+        try entry(pipeline).state.withLock { (state) throws(CacheError) in
+            guard var offer = try verifiedOffer(of: pipeline, &state) else { throw .nothingOffered }
+            let path = layout.reader(offer.file)
+            if offer.pipeline.pin != nil { return (offer.generation(path: path), true) }
+            offer.pipeline.pin = IndexedPin(content: offer.generation.content, since: now)
+            let row = offer.pipeline
+            try transaction(isDurable: true) { (index) throws(SQLiteError) in try index.setPin(row.pin, of: row.id) }
+            return (offer.generation(path: path, turn: state.takeTurn()), false)
+        }
+    }
+
+    /// Lets what the origin has become the copy again, at the next check; also what a rollback or the pin held back.
+    ///
+    /// - Returns: what is offered, nil if nothing is; and whether it was pinned.
+    package func unpin(_ pipeline: String) throws(CacheError) -> (generation: Generation?, wasPinned: Bool) {
+        try entry(pipeline).state.withLock { (state) throws(CacheError) in
+            var offer = try verifiedOffer(of: pipeline, &state)
+            let known = try withIndex { (index) throws(SQLiteError) in try index.pipeline(pipeline) }
+            guard let known, known.pin != nil else {
+                return (offer.map { $0.generation(path: layout.reader($0.file)) }, false)
+            }
+            try transaction(isDurable: true) { (index) throws(SQLiteError) in
+                try index.setPin(nil, of: known.id)
+                try index.setOriginDigest(nil, of: known.id)
+                // With those of what the origin has, it would say that nothing changed.
+                try index.dropValidators(of: known.id)
+            }
+            offer?.pipeline.pin = nil
+            offer?.pipeline.originDigest = nil
+            let turn = state.takeTurn()
+            return (offer.map { $0.generation(path: layout.reader($0.file), turn: turn) }, true)
+        }
+    }
+
+    // MARK: Inside
+
+    /// What readers are to keep although the origin has other content, put into place if need be; nil: nothing is.
+    ///
+    /// - Throws: ``CacheError/pinnedGone(_:)``.
+    func held(
+        back digest: ContentDigest, to destination: CacheDestination, _ offer: IndexedOffer?,
+        _ state: inout PipelineEntry.State
+    ) throws(CacheError) -> IndexedOffer? {
+        let row = try withIndex { (index) throws(SQLiteError) in try index.pipeline(destination.pipeline) }
+        guard let row, row.pin != nil || row.originDigest == digest else { return nil }
+        guard let number = row.pin?.content.number ?? row.current else { return nil }
+        // Then it comes back by itself.
+        if row.pin?.content.digest == digest { return nil }
+        if let offer, offer.generation.content.number == number { return offer }
+        let known = try withIndex { (index) throws(SQLiteError) in try index.generation(number, of: row.id) }
+        do throws(CacheError) {
+            guard let known, row.pin.map({ $0.content == known.content }) ?? true else { throw .damaged(number) }
+            _ = try putBack(known, of: row, destination, &state) { _ in }
+        } catch .damaged {
+            if row.pin != nil { throw .pinnedGone(number) }
+            return nil
+        }
+        return try withIndex { (index) throws(SQLiteError) in try index.offer(of: destination.pipeline) }
+    }
+
+    /// Puts the content of a generation that is kept where readers look, in a file of its own.
+    private func putBack(
+        _ target: IndexedGeneration, of row: IndexedPipeline, _ destination: CacheDestination,
+        _ state: inout PipelineEntry.State, _ note: (inout CacheIndex) throws(SQLiteError) -> Void
+    ) throws(CacheError) -> Generation {
+        var whole = destination
+        // What was accepted once is not measured again.
+        (whole.minimumBytes, whole.maximumBytes) = (0, .max)
+        let pending = try begin(whole)
+        do throws(CacheError) {
+            let stored = layout.generation(target.content, of: destination.pipeline)
+            let isThere = try fileSystem.readFile(stored) { (bytes) throws(CacheError) in try pending.write(bytes) }
+            guard isThere else { throw .damaged(target.content.number) }
+        } catch {
+            pending.discard()
+            throw error
+        }
+        return try pending.finish { (candidate) throws(CacheError) in
+            guard candidate.digest == target.content.digest else { throw .damaged(target.content.number) }
+            try finish(candidate, destination)
+            var new = target
+            new.identity = .none
+            return try place(candidate, as: new, of: row, destination, &state, isDurable: true, note)
+        }
+    }
+}

@@ -1,0 +1,88 @@
+import FreshetVarlink
+
+/// Why two contents cannot be compared item by item; `description` completes "the content of generation N".
+enum ItemListFault: Error, Hashable, CustomStringConvertible {
+    case notAnArray
+    case noKey(item: Int, path: String)
+    case keyTwice(String)
+
+    var description: String {
+        switch self {
+        case .notAnArray: "is no JSON array"
+        case .noKey(let item, let path):
+            "has an item without a key: number \(item + 1) has no text or number at \(path)"
+        case .keyTwice(let key): "has several items with the key \(key)"
+        }
+    }
+}
+
+/// Where an item's key is, as jq writes it: `.id`, `.meta.name`, or `.` for the item itself.
+struct KeyPath: Hashable {
+    let names: [String]
+
+    /// Nil for anything but names of letters, digits, `_` and `-`, each after a dot.
+    init?(_ text: String) {
+        guard text.utf8.first == UInt8(ascii: ".") else { return nil }
+        let parts = text.dropFirst().split(separator: ".", omittingEmptySubsequences: false)
+        names = text == "." ? [] : parts.map(String.init)
+        let isName = { (name: String) in
+            !name.isEmpty
+                && name.utf8.allSatisfy { byte in
+                    switch byte {
+                    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"):
+                        true
+                    default: false
+                    }
+                }
+        }
+        guard names.allSatisfy(isName) else { return nil }
+    }
+
+    var text: String { names.isEmpty ? "." : names.map { "." + $0 }.joined() }
+}
+
+/// A JSON array, taken apart into its items.
+struct ItemList {
+    struct Item {
+        /// A JSON text: a string or a number.
+        var key: String
+        var place: Range<Int>
+    }
+
+    let items: [Item]
+    private let bytes: [UInt8]
+
+    init(_ bytes: [UInt8], key path: KeyPath) throws(ItemListFault) {
+        self.bytes = bytes
+        let places: [(item: Range<Int>, key: Range<Int>?)]
+        do throws(JSONScanner.SyntaxError) {
+            places = try JSONScanner.elements(of: bytes).map { item throws(JSONScanner.SyntaxError) in
+                (item, try JSONScanner.value(at: path.names, in: item, of: bytes))
+            }
+        } catch {
+            throw .notAnArray
+        }
+        var items: [Item] = []
+        items.reserveCapacity(places.count)
+        var keys: Set<String> = []
+        for (number, place) in places.enumerated() {
+            guard let found = place.key, Self.isKey(bytes[found.lowerBound]) else {
+                throw .noKey(item: number, path: path.text)
+            }
+            let key = String(decoding: bytes[found], as: UTF8.self)
+            guard keys.insert(key).inserted else { throw .keyTwice(key) }
+            items.append(Item(key: key, place: place.item))
+        }
+        self.items = items
+    }
+
+    /// The JSON text of an item, without space between its parts.
+    func value(_ index: Int) -> [UInt8] { JSONScanner.compact(items[index].place, of: bytes) }
+
+    /// A string, or a number.
+    private static func isKey(_ first: UInt8) -> Bool {
+        first == UInt8(ascii: "\"") || first == UInt8(ascii: "-")
+            || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first)
+    }
+}

@@ -1,0 +1,131 @@
+import Glibc
+
+/// Two contents line by line, as diff(1) tells them apart.
+enum LineDifference {
+    /// Why there is none, for people.
+    struct Failure: Error {
+        var message: String
+    }
+
+    static let program = "/usr/bin/diff"
+
+    /// The unified difference without its two lines of names, empty if there is none. Runs diff(1), whose time is bounded
+    /// also where the two have little in common, and which needs no more memory than both take.
+    static func unified(_ old: [UInt8], _ new: [UInt8]) throws(Failure) -> [UInt8] {
+        let (first, second) = (try unnamedFile(old), try unnamedFile(new))
+        defer {
+            close(first)
+            close(second)
+        }
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else { throw failure("pipe") }
+        defer { close(ends[0]) }
+        var child: pid_t = 0
+        let spawned = spawn(
+            ["diff", "-u", "--text", "/proc/self/fd/\(first)", "/proc/self/fd/\(second)"], pipe: ends, &child)
+        close(ends[1])
+        guard spawned == 0 else {
+            errno = spawned
+            throw failure(program)
+        }
+        let output = readAll(ends[0])
+        var status: Int32 = 0
+        while waitpid(child, &status, 0) < 0, errno == EINTR {}
+        // 0: the same; 1: different; 2 and others: trouble, which it has told on standard error.
+        guard status & 0x7F == 0, (status >> 8) & 0xFF < 2 else {
+            throw Failure(message: "\(program) did not succeed")
+        }
+        // The names are those of descriptors.
+        let lines = output.split(separator: UInt8(ascii: "\n"), maxSplits: 2, omittingEmptySubsequences: false)
+        return lines.count == 3 ? Array(lines[2]) : []
+    }
+
+    /// A file that only this process and its child can name. It is not closed when the child begins.
+    private static func unnamedFile(_ bytes: [UInt8]) throws(Failure) -> Int32 {
+        var path = Array("/tmp/freshetctl-XXXXXX".utf8CString)
+        let descriptor = mkstemp(&path)
+        guard descriptor >= 0 else { throw failure("mkstemp") }
+        unlink(path)
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else {
+                let error = failure("write to /tmp")
+                close(descriptor)
+                throw error
+            }
+            rest = rest.dropFirst(count)
+        }
+        return descriptor
+    }
+
+    private static func spawn(_ arguments: [String], pipe: [Int32], _ child: inout pid_t) -> Int32 {
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_adddup2(&actions, pipe[1], STDOUT_FILENO)
+        for end in pipe { posix_spawn_file_actions_addclose(&actions, end) }
+        var strings = arguments.map { strdup($0) }
+        strings.append(nil)
+        defer { for string in strings { free(string) } }
+        return posix_spawn(&child, program, &actions, nil, strings, environ)
+    }
+
+    private static func readAll(_ descriptor: Int32) -> [UInt8] {
+        var output: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = read(descriptor, &buffer, buffer.count)
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { return output }
+            output += buffer[..<count]
+        }
+    }
+
+    private static func failure(_ what: String) -> Failure {
+        Failure(message: "\(what): \(strerror(errno).map { String(cString: $0) } ?? "error \(errno)")")
+    }
+}
+
+/// A part of a unified difference.
+struct LineHunk: Encodable, Hashable {
+    struct Line: Encodable, Hashable {
+        var change: String
+        var text: String
+    }
+
+    var oldStart: Int
+    var newStart: Int
+    var lines: [Line] = []
+
+    /// Reads what ``LineDifference/unified(_:_:)`` returns. Bytes that are no UTF-8 become U+FFFD.
+    static func hunks(of unified: [UInt8]) -> [LineHunk] {
+        var hunks: [LineHunk] = []
+        for line in unified.split(separator: UInt8(ascii: "\n")) {
+            let text = String(decoding: line.dropFirst(), as: UTF8.self)
+            let change: String
+            switch line.first {
+            case UInt8(ascii: "@"):
+                hunks.append(LineHunk(text))
+                continue
+            case UInt8(ascii: "-"): change = "removed"
+            case UInt8(ascii: "+"): change = "added"
+            case UInt8(ascii: " "): change = "same"
+            default: continue  // that there is no line feed at the end
+            }
+            guard let last = hunks.indices.last else { continue }
+            hunks[last].lines.append(Line(change: change, text: text))
+        }
+        return hunks
+    }
+
+    /// From such as `@ -3,7 +3,8 @@`.
+    private init(_ header: String) {
+        let numbers = header.split(separator: " ").dropFirst().prefix(2).map { range in
+            Int(range.dropFirst().prefix { $0 != "," }) ?? 0
+        }
+        oldStart = numbers.first ?? 0
+        newStart = numbers.last ?? 0
+    }
+}

@@ -1,0 +1,50 @@
+import FreshetRender
+
+/// What became of the items of a list, for people and as JSON.
+struct ItemDifferenceView {
+    let difference: ItemDifference
+    let old: ItemList
+    let new: ItemList
+
+    /// One line for each item, and of those that changed what they were and are.
+    func lines(_ palette: Palette) -> [String] {
+        difference.changes.flatMap { change -> [String] in
+            let key = DisplayText.harmless(change.key)
+            let before = change.old.map { Self.text(old.value($0)) } ?? ""
+            let now = change.new.map { Self.text(new.value($0)) } ?? ""
+            let move = change.hasMoved ? "moved from \((change.old ?? 0) + 1) to \((change.new ?? 0) + 1)" : nil
+            return switch change.kind {
+            case .removed: [palette.paint("- \(key): \(before)", .bad)]
+            case .added: [palette.paint("+ \(key): \(now)", .good)]
+            case .moved: ["> \(key): \(move ?? "")"]
+            case .changed:
+                ["! \(key):\(move.map { " " + $0 } ?? "")"]
+                    + [palette.paint("  - \(before)", .bad), palette.paint("  + \(now)", .good)]
+            }
+        }
+    }
+
+    /// Such as `2 added, 1 removed, 1 changed, 0 moved.`
+    var total: String {
+        [ItemDifference.Change.Kind.added, .removed, .changed, .moved]
+            .map { "\(difference.count($0)) \($0.rawValue)" }.joined(separator: ", ") + "."
+    }
+
+    /// One line of JSON, with the items as they are.
+    func json(from: Int64, to: Int64) -> String {
+        let changes = difference.changes.map { change in
+            var members = [#""change":"\#(change.kind.rawValue)""#, #""key":\#(change.key)"#]
+            if change.hasMoved { members.append(#""moved":true"#) }
+            if let place = change.old {
+                members += [#""oldIndex":\#(place)"#, #""old":\#(String(decoding: old.value(place), as: UTF8.self))"#]
+            }
+            if let place = change.new {
+                members += [#""newIndex":\#(place)"#, #""new":\#(String(decoding: new.value(place), as: UTF8.self))"#]
+            }
+            return "{\(members.joined(separator: ","))}"
+        }
+        return #"{"by":"item","changes":[\#(changes.joined(separator: ","))],"from":\#(from),"to":\#(to)}"#
+    }
+
+    private static func text(_ json: [UInt8]) -> String { DisplayText.harmless(String(decoding: json, as: UTF8.self)) }
+}

@@ -1,0 +1,109 @@
+/// A generation that there is, or was.
+package struct PastGeneration: Codable, Hashable, Sendable {
+    package var number: Int64
+    package var committedAt: Int64
+    /// Bytes.
+    package var size: Int64
+    /// SHA-256 in lower-case hexadecimal digits.
+    package var digest: String
+    /// What the run was for that made it; nil: not known.
+    package var causes: String?
+    /// How long that run took; nil: not known.
+    package var durationUSec: Int64?
+    /// True if the source had more pages than its limit allows.
+    package var truncated: Bool?
+    /// Its content is still there.
+    package var kept: Bool
+    /// It is what readers see.
+    package var current: Bool
+
+    package init(
+        number: Int64, committedAt: Int64, size: Int64, digest: String, causes: String? = nil,
+        durationUSec: Int64? = nil, truncated: Bool? = nil, kept: Bool = true, current: Bool = false
+    ) {
+        self.number = number
+        self.committedAt = committedAt
+        self.size = size
+        self.digest = digest
+        self.causes = causes
+        self.durationUSec = durationUSec
+        self.truncated = truncated
+        self.kept = kept
+        self.current = current
+    }
+}
+
+extension ControlMessage {
+    package struct History: Codable, Hashable, Sendable {
+        package var name: String
+        package var limit: Int64?
+
+        package init(name: String, limit: Int64? = nil) {
+            self.name = name
+            self.limit = limit
+        }
+    }
+
+    package struct PastGenerations: Codable, Hashable, Sendable {
+        /// Newest first.
+        package var generations: [PastGeneration]
+        package init(generations: [PastGeneration]) { self.generations = generations }
+    }
+
+    /// Parameters of `ReadGeneration` and `Rollback`, and of the errors `DamagedGeneration`, `NotReadable` and `Pinned`.
+    package struct Numbered: Codable, Hashable, Sendable {
+        package var name: String
+        package var number: Int64?
+
+        package init(name: String, number: Int64? = nil) {
+            self.name = name
+            self.number = number
+        }
+    }
+
+    /// A reply of `ReadGeneration`.
+    package struct Content: Codable, Hashable, Sendable {
+        /// The next bytes, in Base64.
+        package var data: String
+        package init(data: String) { self.data = data }
+    }
+
+    /// The reply of `Rollback`.
+    package struct RolledBack: Codable, Hashable, Sendable {
+        /// What readers see now.
+        package var generation: GenerationStatus
+        /// What they saw before; nil: nothing, or the same.
+        package var replaced: Int64?
+
+        package init(generation: GenerationStatus, replaced: Int64? = nil) {
+            self.generation = generation
+            self.replaced = replaced
+        }
+    }
+
+    /// The reply of `Pin` and `Unpin`.
+    package struct Pinned: Codable, Hashable, Sendable {
+        /// Nil for `Unpin` alone: nothing is offered.
+        package var generation: GenerationStatus?
+        /// False: it was so already.
+        package var changed: Bool
+
+        package init(generation: GenerationStatus?, changed: Bool) {
+            self.generation = generation
+            self.changed = changed
+        }
+    }
+
+    /// Parameters of `NoSuchGeneration`.
+    package struct NoSuchGeneration: Codable, Hashable, Sendable {
+        package var name: String
+        package var number: Int64?
+        package var kept: [Int64]
+
+        package init(name: String, number: Int64?, kept: [Int64]) {
+            self.name = name
+            self.number = number
+            self.kept = kept
+        }
+    }
+}

@@ -1,0 +1,59 @@
+import FreshetCache
+import FreshetEventLoop
+import FreshetPipelines
+
+/// What the operator does with generations.
+extension CacheStore {
+    func history(_ pipeline: String, limit: Int?) async throws(CacheError) -> [FreshetCache.PastGeneration] {
+        try await workers.run("index") { [cache] () throws(CacheError) in
+            try cache.history(pipeline, limit: limit ?? .max)
+        }
+    }
+
+    /// Nil: the reader may not have it.
+    func open(
+        _ number: Int64, of pipeline: String, for reader: FileReader
+    ) async throws(CacheError) -> StoredGeneration? {
+        try await readers.run("generation") { [cache] () throws(CacheError) in
+            try cache.open(number, of: pipeline, for: reader)
+        }
+    }
+
+    func read(_ generation: StoredGeneration, _ limit: Int) async throws(CacheError) -> [UInt8] {
+        try await readers.run("generation") { () throws(CacheError) in try generation.read(limit) }
+    }
+
+    /// Why it was not rolled back.
+    enum RollbackError: Error {
+        case cache(CacheError)
+        case definition(RunFailure)
+    }
+
+    func rollBack(
+        _ definition: PipelineDefinition, to number: Int64?
+    ) async throws(RollbackError) -> RollbackOutcome {
+        try await workers.run("rollback") { [cache] () throws(RollbackError) in
+            let destination: CacheDestination
+            do throws(RunFailure) {
+                destination = try CacheDestination(definition)
+            } catch {
+                throw .definition(error)
+            }
+            do throws(CacheError) {
+                return try cache.rollBack(destination, to: number)
+            } catch {
+                throw .cache(error)
+            }
+        }
+    }
+
+    func pin(_ pipeline: String) async throws(CacheError) -> (generation: Generation, wasPinned: Bool) {
+        try await workers.run("index") { [cache] () throws(CacheError) in
+            try cache.pin(pipeline, at: WallTime(microseconds: WallClock.now))
+        }
+    }
+
+    func unpin(_ pipeline: String) async throws(CacheError) -> (generation: Generation?, wasPinned: Bool) {
+        try await workers.run("index") { [cache] () throws(CacheError) in try cache.unpin(pipeline) }
+    }
+}

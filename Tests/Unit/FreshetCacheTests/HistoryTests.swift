@@ -1,0 +1,170 @@
+import Glibc
+import Testing
+
+@testable import FreshetCache
+
+@Suite("The history")
+struct HistoryTests {
+    private func run(_ number: Int64, _ outcome: RunRecord.Outcome, generation: Int64?) -> RunRecord {
+        RunRecord(
+            number: number, pipeline: "jwks", causes: "timer \(number)", started: WallTime(seconds: number),
+            finished: WallTime(seconds: 2 * number), outcome: outcome, generation: generation)
+    }
+
+    @Test("has what is kept and what was, newest first, with the causes of the runs that made it")
+    func entries() throws {
+        let fixture = try CacheFixture()
+        #expect(try fixture.cache.history("jwks").isEmpty)
+        for number: Int64 in 1...3 {
+            try fixture.commit("content \(number)", at: number)
+            try fixture.cache.record(run(number, .changed, generation: number))
+        }
+        try fixture.cache.record(run(4, .unchanged, generation: 3))
+        try fixture.cache.record(run(5, .failed, generation: nil))
+        let history = try fixture.cache.history("jwks")
+        #expect(history.map(\.number) == [3, 2, 1])
+        #expect(history.map(\.isKept) == [true, true, false])
+        #expect(history.map(\.causes) == ["timer 3", "timer 2", "timer 1"])
+        #expect(history.map(\.duration) == [.seconds(3), .seconds(2), .seconds(1)])
+        #expect(history.map(\.size) == [9, 9, 9])
+        #expect(history.map(\.committedAt) == [3, 2, 1].map { WallTime(seconds: $0) })
+        #expect(try fixture.cache.history("jwks", limit: 1).map(\.number) == [3])
+        #expect(try fixture.cache.history("unknown").isEmpty)
+    }
+
+    @Test("goes back as far as its limit, and farther for what is kept")
+    func limit() throws {
+        let fixture = try CacheFixture()
+        for number in 1...Int(CacheLimits.historyPerPipeline) + 3 { try fixture.commit("content \(number)") }
+        let history = try fixture.cache.history("jwks")
+        #expect(history.count == Int(CacheLimits.historyPerPipeline))
+        #expect(history.first?.number == CacheLimits.historyPerPipeline + 3)
+        #expect(history.last?.number == 4)
+    }
+
+    @Test("is begun with what an index of the format before has")
+    func migration() throws {
+        let directory = try TemporaryDirectory()
+        do {
+            let fixture = try CacheFixture(directory)
+            try fixture.commit("one", at: 7)
+            try fixture.cache.record(run(1, .changed, generation: 1))
+            try fixture.cache.record(run(2, .changed, generation: 1))
+        }
+        do {
+            var database = try SQLiteDatabase(path: directory.state + "/index.sqlite", busyTimeout: 1000)
+            let step = CacheIndex.migrations.firstIndex { $0.contains("CREATE TABLE history") }
+            try database.execute(
+                """
+                DROP TABLE history; ALTER TABLE pipelines DROP COLUMN origin_digest;
+                ALTER TABLE pipelines DROP COLUMN pin_number; ALTER TABLE pipelines DROP COLUMN pin_digest;
+                ALTER TABLE pipelines DROP COLUMN pinned_at; PRAGMA user_version = \(try #require(step))
+                """)
+        }
+        let fixture = try CacheFixture(directory)
+        guard case .migrated = fixture.report.index else {
+            Issue.record("\(fixture.report.index)")
+            return
+        }
+        let history = try fixture.cache.history("jwks")
+        #expect(history.map(\.number) == [1])
+        #expect(history.first?.isKept == true && history.first?.causes != nil)
+    }
+}
+
+@Suite("Reading a generation")
+struct StoredGenerationTests {
+    private let root = FileReader(user: 0, groups: [])
+    private let stranger = FileReader(user: 65_534, groups: [65_534])
+
+    private func text(_ generation: StoredGeneration?) throws -> String {
+        let generation = try #require(generation)
+        var bytes: [UInt8] = []
+        while case let next = try generation.read(2), !next.isEmpty { bytes += next }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    @Test("gives the content of any that is kept, whole whatever is committed meanwhile")
+    func content() throws {
+        let fixture = try CacheFixture()
+        try fixture.commit("first")
+        try fixture.commit("second")
+        let open = try fixture.cache.open(1, of: "jwks", for: root)
+        try fixture.commit("third")
+        #expect(try text(open) == "first")
+        #expect(try text(try fixture.cache.open(2, of: "jwks", for: root)) == "second")
+        #expect(throws: CacheError.notKept(1, kept: [2, 3])) { try fixture.cache.open(1, of: "jwks", for: root) }
+        #expect(throws: CacheError.notKept(1, kept: [])) { try fixture.cache.open(1, of: "unknown", for: root) }
+    }
+
+    @Test("is refused where the file is damaged, gone or a link")
+    func damaged() throws {
+        let fixture = try CacheFixture()
+        try fixture.commit("first")
+        try fixture.commit("second")
+        let path = fixture.directory.cache + "/generations/jwks/" + (try fixture.names("generations/jwks")[0])
+        try TemporaryDirectory.write(Array("other".utf8), to: path)
+        #expect(throws: CacheError.damaged(1)) { try fixture.cache.open(1, of: "jwks", for: root) }
+        #expect(unlink(path) == 0)
+        #expect(throws: CacheError.damaged(1)) { try fixture.cache.open(1, of: "jwks", for: root) }
+        #expect(symlink("/etc/passwd", path) == 0)
+        #expect(throws: CacheError.damaged(1)) { try fixture.cache.open(1, of: "jwks", for: root) }
+    }
+
+    @Test("is for whoever may read both that file and the copy, through the directories above")
+    func rights() throws {
+        let fixture = try CacheFixture(TemporaryDirectory(below: "/tmp"))
+        #expect(chmod(fixture.directory.path, 0o755) == 0)
+        var closed = CacheDestination.jwks
+        closed.mode = 0o640
+        closed.keep = 9
+        var open = closed
+        open.mode = 0o644
+        try fixture.commit("open", to: open)
+        try fixture.commit("closed", to: closed)
+        try fixture.commit("open again", to: open)
+        func mayRead(_ number: Int64, _ reader: FileReader) throws -> Bool {
+            try fixture.cache.open(number, of: "jwks", for: reader) != nil
+        }
+        let member = FileReader(user: 65_534, groups: [65_534, getegid()])
+        let owner = FileReader(user: geteuid(), groups: [])
+        for reader in [root, member, owner] {
+            for number: Int64 in 1...3 { #expect(try mayRead(number, reader)) }
+        }
+        #expect(try mayRead(1, stranger))
+        #expect(try !mayRead(2, stranger))
+        #expect(try mayRead(3, stranger))
+        // Closed from now on: so are those that were written open.
+        try fixture.cache.setAccess(closed)
+        #expect(try !mayRead(1, stranger))
+        #expect(try mayRead(1, member))
+        try fixture.cache.setAccess(open)
+        #expect(try mayRead(1, stranger))
+        #expect(chmod(fixture.directory.path, 0o711) == 0)
+        #expect(try mayRead(1, stranger))
+        #expect(chmod(fixture.directory.path, 0o700) == 0)
+        #expect(try !mayRead(1, stranger))
+        #expect(try mayRead(1, root))
+        // Without a copy nobody knows for whom it is now.
+        #expect(chmod(fixture.directory.path, 0o755) == 0)
+        #expect(unlink(fixture.directory.cache + "/current/jwks.json") == 0)
+        #expect(try !mayRead(1, stranger))
+        #expect(try mayRead(1, owner))
+    }
+
+    @Test("goes by the first of owner, group and others that fits, as the kernel does")
+    func classes() {
+        func status(_ mode: UInt32) -> FileStatus {
+            FileStatus(identity: .none, mode: mode, group: 20, owner: 10, links: 1, isRegularFile: true)
+        }
+        let owner = FileReader(user: 10, groups: [20])
+        let member = FileReader(user: 11, groups: [5, 20])
+        #expect(!owner.has(4, on: status(0o077)))
+        #expect(owner.has(4, on: status(0o400)))
+        #expect(!member.has(4, on: status(0o707)))
+        #expect(member.has(1, on: status(0o010)))
+        #expect(!stranger.has(4, on: status(0o770)))
+        #expect(stranger.has(4, on: status(0o004)))
+        #expect(root.has(4, on: status(0)))
+    }
+}

@@ -1,0 +1,276 @@
+import Glibc
+import Testing
+
+@testable import FreshetCache
+
+private let url = "https://example.com/jwks"
+
+/// Three generations, all kept.
+private func threeGenerations() throws -> (fixture: CacheFixture, destination: CacheDestination) {
+    var destination = CacheDestination.jwks
+    destination.keep = 5
+    let fixture = try CacheFixture()
+    for (offset, text) in ["one", "two", "three"].enumerated() {
+        try fixture.commit(text, to: destination, validators: [.tag(text)], at: Int64(offset))
+    }
+    return (fixture, destination)
+}
+
+/// Writes over a file without making another of it.
+private func damage(_ path: String) throws {
+    let descriptor = open(path, O_WRONLY | O_CLOEXEC)
+    try #require(descriptor >= 0)
+    defer { close(descriptor) }
+    try #require(pwrite(descriptor, "?", 1, 0) == 1)
+}
+
+@Suite("A rollback")
+struct RollbackTests {
+    @Test("makes the generation before the current one again, under its number, in a file of now")
+    func before() throws {
+        let (fixture, base) = try threeGenerations()
+        var destination = base
+        destination.mode = 0o640
+        let outcome = try fixture.cache.rollBack(destination, to: nil)
+        #expect(outcome.generation.number == 2)
+        #expect(outcome.replaced == 3)
+        #expect(outcome.generation.isBehind)
+        #expect(outcome.generation.committedAt == WallTime(seconds: 1))
+        #expect(try fixture.reader() == "two")
+        #expect(try TemporaryDirectory.mode(outcome.generation.path) == 0o640)
+        let current = try #require(try fixture.cache.current("jwks"))
+        #expect(current.number == 2 && current.isBehind && current.digest == outcome.generation.digest)
+        #expect(try fixture.names("generations/jwks").map { $0.prefix { $0 != "-" } } == ["1", "2", "3"])
+        #expect(try fixture.names("current") == ["jwks.json"])
+        let status = try #require(try LinuxFileSystem().status(outcome.generation.path))
+        #expect(status.links == 2)
+        // A start finds nothing to mend.
+        let directory = fixture.directory
+        let restarted = try reopened(directory, fixture)
+        #expect(restarted.report == RecoveryReport(index: .opened))
+        #expect(try restarted.cache.current("jwks")?.isBehind == true)
+    }
+
+    private func reopened(_ directory: TemporaryDirectory, _ old: consuming CacheFixture) throws -> CacheFixture {
+        _ = consume old
+        let copy = try TemporaryDirectory()
+        var links: [UInt64: String] = [:]
+        try TemporaryDirectory.copy(directory.cache, to: copy.cache, links: &links)
+        try TemporaryDirectory.copy(directory.state, to: copy.state, links: &links)
+        // The times of the copies are others: the first start notes that.
+        _ = try CacheFixture(copy)
+        return try CacheFixture(copy)
+    }
+
+    @Test("takes any generation that is kept, a newer one too, and is refused by name for another")
+    func numbers() throws {
+        let (fixture, destination) = try threeGenerations()
+        #expect(try fixture.cache.rollBack(destination, to: 1).generation.number == 1)
+        #expect(throws: CacheError.notKept(nil, kept: [1, 2, 3])) { try fixture.cache.rollBack(destination, to: nil) }
+        #expect(throws: CacheError.notKept(9, kept: [1, 2, 3])) { try fixture.cache.rollBack(destination, to: 9) }
+        let same = try fixture.cache.rollBack(destination, to: 1)
+        #expect(same.replaced == nil && same.generation.turn == 0)
+        let newest = try fixture.cache.rollBack(destination, to: 3)
+        #expect(newest.replaced == 1 && !newest.generation.isBehind)
+        #expect(try fixture.reader() == "three")
+        #expect(try fixture.cache.validators("jwks", url: url) == .tag("three"))
+        #expect(throws: CacheError.notKept(nil, kept: [])) {
+            try fixture.cache.rollBack(CacheDestination(pipeline: "other", file: "other"), to: nil)
+        }
+    }
+
+    @Test("is not undone by what the origin had, whether it says so or sends it again; other content replaces it")
+    func stays() throws {
+        let (fixture, destination) = try threeGenerations()
+        _ = try fixture.cache.rollBack(destination, to: 1)
+        // The request is conditional with what the origin had, and its 304 says nothing new.
+        #expect(try fixture.cache.validators("jwks", url: url) == .tag("three"))
+        let confirmed = try fixture.cache.recordUnchanged(
+            "jwks", asked: .tag("three"), validators: [.tag("three again")], at: WallTime(seconds: 10))
+        #expect(confirmed?.number == 1 && confirmed?.isBehind == true)
+        #expect(try fixture.cache.validators("jwks", url: url) == .tag("three again"))
+        let declined = try fixture.commit("three", to: destination, validators: [.tag("c")], at: 20)
+        guard case .declined(let generation, isNews: false) = declined else {
+            Issue.record("\(declined)")
+            return
+        }
+        #expect(generation.number == 1 && generation.isBehind)
+        #expect(try fixture.reader() == "one")
+        #expect(try fixture.cache.validators("jwks", url: url) == .tag("c"))
+        #expect(try fixture.cache.refreshState("jwks").lastSuccess == WallTime(seconds: 20))
+        #expect(try fixture.names("generations/jwks").count == 3)
+        let changed = try fixture.commit("four", to: destination, validators: [.tag("d")], at: 30).generation
+        #expect(changed.number == 4 && !changed.isBehind)
+        #expect(try fixture.cache.validators("jwks", url: url) == .tag("d"))
+        // What it had before is other content again.
+        #expect(try fixture.commit("three", to: destination, at: 40).generation.number == 5)
+    }
+
+    @Test("to what the origin has by now is none any more")
+    func caughtUp() throws {
+        let (fixture, destination) = try threeGenerations()
+        _ = try fixture.cache.rollBack(destination, to: 2)
+        let outcome = try fixture.commit("two", to: destination, validators: [.tag("b")])
+        guard case .unchanged(let generation) = outcome else {
+            Issue.record("\(outcome)")
+            return
+        }
+        #expect(generation.number == 2 && !generation.isBehind)
+        #expect(try fixture.cache.current("jwks")?.isBehind == false)
+        #expect(try fixture.cache.validators("jwks", url: url) == .tag("b"))
+    }
+
+    @Test("does not believe an answer to a request that was made for other content")
+    func crossedAnswer() throws {
+        let (fixture, destination) = try threeGenerations()
+        _ = try fixture.cache.rollBack(destination, to: 2)
+        _ = try fixture.cache.pin("jwks", at: WallTime(seconds: 5))
+        let asked = try #require(try fixture.cache.validators("jwks", url: url))
+        _ = try fixture.cache.unpin("jwks")
+        #expect(try fixture.cache.recordUnchanged("jwks", asked: asked, at: WallTime(seconds: 6)) == nil)
+        #expect(try fixture.cache.validators("jwks", url: url) == nil)
+    }
+
+    @Test("to damaged content is refused, and the copy stays")
+    func damaged() throws {
+        let (fixture, destination) = try threeGenerations()
+        let names = try fixture.names("generations/jwks")
+        try damage(fixture.directory.cache + "/generations/jwks/" + names[0])
+        #expect(unlink(fixture.directory.cache + "/generations/jwks/" + names[1]) == 0)
+        for number: Int64 in [1, 2] {
+            #expect(throws: CacheError.damaged(number)) { try fixture.cache.rollBack(destination, to: number) }
+        }
+        #expect(try fixture.reader() == "three")
+        #expect(try fixture.cache.current("jwks")?.isBehind == false)
+        #expect(try fixture.names("generations/jwks").count == 2)
+        #expect(try fixture.commit("three", to: destination).generation.number == 3)
+    }
+
+    @Test("goes over a copy that is gone")
+    func nothingOffered() throws {
+        let (fixture, destination) = try threeGenerations()
+        #expect(unlink(fixture.directory.cache + "/current/jwks.json") == 0)
+        let outcome = try fixture.cache.rollBack(destination, to: nil)
+        #expect(outcome.generation.number == 3)
+        #expect(outcome.replaced == nil && outcome.generation.turn > 0 && !outcome.generation.isBehind)
+        #expect(try fixture.reader() == "three")
+        #expect(unlink(fixture.directory.cache + "/current/jwks.json") == 0)
+        #expect(try fixture.cache.rollBack(destination, to: 1).generation.isBehind)
+        // Removed again, it is put back by the check that finds what the origin had.
+        #expect(unlink(fixture.directory.cache + "/current/jwks.json") == 0)
+        guard case .declined(let generation, isNews: false) = try fixture.commit("three", to: destination) else {
+            Issue.record("not declined")
+            return
+        }
+        #expect(generation.number == 1 && generation.isBehind)
+        #expect(try fixture.reader() == "one")
+    }
+}
+
+@Suite("A pin")
+struct PinTests {
+    @Test(
+        "keeps the copy from being replaced, across restarts, until it is taken out; what the origin has is told once")
+    func stays() throws {
+        let directory = try TemporaryDirectory()
+        do {
+            let fixture = try CacheFixture(directory)
+            #expect(throws: CacheError.nothingOffered) { try fixture.cache.pin("jwks", at: WallTime(seconds: 1)) }
+            try fixture.commit("one", validators: [.tag("a")])
+            let (generation, wasPinned) = try fixture.cache.pin("jwks", at: WallTime(seconds: 5))
+            #expect(generation.pinnedAt == WallTime(seconds: 5) && !wasPinned && !generation.isBehind)
+            #expect(try fixture.cache.pin("jwks", at: WallTime(seconds: 6)).wasPinned)
+            #expect(try fixture.commit("one").generation.pinnedAt == WallTime(seconds: 5))
+            for (tag, isNews) in [("b", true), ("c", false)] {
+                let outcome = try fixture.commit("two", validators: [.tag(tag)], at: 2000)
+                guard case .declined(let kept, isNews) = outcome else {
+                    Issue.record("\(outcome)")
+                    return
+                }
+                #expect(kept.number == 1 && kept.isBehind && kept.pinnedAt == WallTime(seconds: 5))
+            }
+            #expect(try fixture.cache.validators("jwks", url: url) == .tag("c"))
+            #expect(throws: CacheError.pinned(1)) { try fixture.cache.rollBack(.jwks, to: 1) }
+        }
+        let fixture = try CacheFixture(directory)
+        #expect(fixture.report == RecoveryReport(index: .opened))
+        let memory = try #require(try fixture.cache.memory("jwks", key: "binding"))
+        #expect(memory.current?.pinnedAt == WallTime(seconds: 5))
+        #expect(memory.current?.isBehind == true)
+        #expect(memory.current?.truncated == false)
+        #expect(try fixture.reader() == "one")
+        let (generation, wasPinned) = try fixture.cache.unpin("jwks")
+        #expect(wasPinned && generation?.pinnedAt == nil && generation?.isBehind == false)
+        #expect(try !fixture.cache.unpin("jwks").wasPinned)
+        // With those of what the origin has, it would say that nothing has changed.
+        #expect(try fixture.cache.validators("jwks", url: url) == .tag("a"))
+        #expect(try fixture.commit("two").generation.number == 2)
+        #expect(try fixture.reader() == "two")
+    }
+
+    @Test("puts the copy back where it was removed, and never another generation")
+    func putBack() throws {
+        let (fixture, destination) = try threeGenerations()
+        _ = try fixture.cache.rollBack(destination, to: 2)
+        _ = try fixture.cache.pin("jwks", at: WallTime(seconds: 5))
+        #expect(unlink(fixture.directory.cache + "/current/jwks.json") == 0)
+        let outcome = try fixture.commit("four", to: destination, validators: [.tag("d")])
+        guard case .declined(let kept, isNews: true) = outcome else {
+            Issue.record("\(outcome)")
+            return
+        }
+        #expect(kept.number == 2 && kept.pinnedAt != nil && kept.isBehind)
+        #expect(try fixture.reader() == "two")
+        #expect(unlink(fixture.directory.cache + "/current/jwks.json") == 0)
+        let directory = fixture.directory
+        let restarted = try restart(directory, fixture)
+        #expect(try restarted.reader() == "two")
+        #expect(try restarted.cache.current("jwks")?.number == 2)
+    }
+
+    private func restart(_ directory: TemporaryDirectory, _ old: consuming CacheFixture) throws -> CacheFixture {
+        _ = consume old
+        let copy = try TemporaryDirectory()
+        var links: [UInt64: String] = [:]
+        try TemporaryDirectory.copy(directory.cache, to: copy.cache, links: &links)
+        try TemporaryDirectory.copy(directory.state, to: copy.state, links: &links)
+        return try CacheFixture(copy)
+    }
+
+    @Test("at content that is gone lets nothing else take its place, and the same content come back")
+    func gone() throws {
+        let (fixture, destination) = try threeGenerations()
+        _ = try fixture.cache.rollBack(destination, to: 2)
+        _ = try fixture.cache.pin("jwks", at: WallTime(seconds: 5))
+        // The copy and its generation are one file.
+        try damage(fixture.directory.cache + "/current/jwks.json")
+        let directory = fixture.directory
+        let restarted = try restart(directory, fixture)
+        #expect(
+            restarted.report.pipelines == [PipelineRecovery(pipeline: "jwks", repairs: [.withheld])])
+        #expect(try restarted.cache.current("jwks") == nil)
+        #expect(throws: CacheError.pinnedGone(2)) { try restarted.commit("four", to: destination) }
+        #expect(try restarted.cache.current("jwks") == nil)
+        let outcome = try restarted.commit("two", to: destination)
+        guard case .restored(let generation) = outcome else {
+            Issue.record("\(outcome)")
+            return
+        }
+        #expect(generation.number == 2 && generation.pinnedAt == WallTime(seconds: 5))
+        #expect(try restarted.reader() == "two")
+        _ = try restarted.cache.unpin("jwks")
+        #expect(try restarted.commit("four", to: destination).generation.number == 4)
+    }
+
+    @Test("ends with the content when all is removed, for whoever unpins")
+    func cleaned() throws {
+        let fixture = try CacheFixture()
+        try fixture.commit("one")
+        _ = try fixture.cache.pin("jwks", at: WallTime(seconds: 5))
+        TemporaryDirectory.remove(fixture.directory.cache)
+        #expect(throws: CacheError.pinnedGone(1)) { try fixture.commit("two") }
+        let (generation, wasPinned) = try fixture.cache.unpin("jwks")
+        #expect(generation == nil && wasPinned)
+        #expect(try fixture.commit("two").generation.number == 2)
+    }
+}

@@ -1,0 +1,201 @@
+import ControlTestSupport
+import FreshetControl
+import Glibc
+import Testing
+
+@testable import FreshetCommands
+
+@Suite(.serialized, .timeLimit(.minutes(1))) struct GenerationVerbTests {
+    private let asker = "user \(geteuid()), process \(getpid())"
+
+    private func service() -> ScriptedService {
+        let service = ScriptedService(["jwks", "new"])
+        let now = Transcript.now
+        service.change { script in
+            script.history = [
+                PastGeneration(
+                    number: 12, committedAt: now - 60_000_000, size: 1_229, digest: String(repeating: "ab", count: 32),
+                    causes: "network (2), timer", durationUSec: 85_000, current: true),
+                PastGeneration(
+                    number: 11, committedAt: now - 3_600_000_000, size: 5, digest: String(repeating: "cd", count: 32),
+                    truncated: true),
+                PastGeneration(
+                    number: 9, committedAt: 0, size: 0, digest: String(repeating: "0", count: 64), causes: "start",
+                    durationUSec: 2_400_000, kept: false),
+            ]
+            script.contents[11] = Array("old\0\n".utf8)
+        }
+        return service
+    }
+
+    private func check(
+        _ line: String, _ service: ScriptedService? = nil, rights: ControlRights = ownRights,
+        status: CommandStatus = .success, output: String = "", talk: String = "", asked: [String] = [],
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        let service = service ?? self.service()
+        let transcript = Transcript()
+        try await withControlServer(service, rights: rights) { path in
+            #expect(freshetctl(line, transcript, socket: path) == status, sourceLocation: sourceLocation)
+        }
+        #expect(transcript.output == output, sourceLocation: sourceLocation)
+        #expect(transcript.talk == talk, sourceLocation: sourceLocation)
+        #expect(service.asked == asked, sourceLocation: sourceLocation)
+    }
+
+    @Test("history shows what there is and what there was")
+    func history() async throws {
+        try await check(
+            "history jwks", rights: strangerRights,
+            output: """
+                GENERATION CONTENT COMMITTED                              SIZE DIGEST        TOOK CAUSES
+                        12 current Sat 2026-11-21 02:38:23 UTC         1.2 KiB abababababab 85 ms network (2), timer
+                        11 kept    Sat 2026-11-21 01:39:23 UTC 5 B (truncated) cdcdcdcdcdcd     - -
+                         9 removed Thu 1970-01-01 00:00:00 UTC             0 B 000000000000 2.4 s start
+
+                3 generations of jwks, 2 kept.
+
+                """)
+        try await check(
+            "history jwks -n 1 --no-legend",
+            output: "12 current Sat 2026-11-21 02:38:23 UTC 1.2 KiB abababababab 85 ms network (2), timer\n")
+        let none = ScriptedService(["new"])
+        try await check("history new", none, talk: "'new' has had no copy yet.\n")
+        try await check(
+            "history jwks -n 0", status: .usage,
+            talk: """
+                Error: -n wants a number from 1 on.
+                Usage: freshetctl history <name> [--lines <lines>] [--socket <path>] [--json] [--no-legend] [--no-pager] [--quiet]
+                  See 'freshetctl history --help' for more information.
+
+                """)
+    }
+
+    @Test("history's JSON is that of the interface")
+    func json() async throws {
+        let service = ScriptedService(["jwks"])
+        service.change { $0.history = [PastGeneration(number: 1, committedAt: 2, size: 3, digest: "ab")] }
+        let generation = #"{"committedAt":2,"current":false,"digest":"ab","kept":true,"number":1,"size":3}"#
+        try await check("history jwks --json", service, output: #"{"generations":[\#(generation)]}"# + "\n")
+        try await check("get jwks --generation 1 --json", service, output: #"{"generation":\#(generation)}"# + "\n")
+        try await check(
+            "get jwks --generation 2 --json", service, status: .failure,
+            talk: "freshetctl: generation 2 of 'jwks' is not kept; there are 1. 'cache.keep' says how many are kept.\n")
+    }
+
+    @Test("get prints the content of a generation as it is")
+    func get() async throws {
+        try await check("get jwks --generation 11", rights: strangerRights, output: "old\0\n")
+        try await check(
+            "get jwks --generation 9", status: .failure,
+            talk: "freshetctl: generation 9 of 'jwks' is not kept. 'cache.keep' says how many are kept.\n")
+        let service = service()
+        service.change { $0.isReadable = false }
+        try await check(
+            "get jwks --generation 11", service, status: .notPermitted,
+            talk:
+                "freshetctl: you may not read generation 11 of 'jwks'; read it as root or as a member of the group of "
+                + "its file, or set cache.mode\n")
+    }
+
+    @Test("rollback says what is current now, and what replaces it")
+    func rollback() async throws {
+        let service = service()
+        var generation = GenerationStatus(number: 11, size: 5, digest: "cd", committedAt: 1, path: "/x", behind: true)
+        service.change { [generation] in $0.rollback = .success(.init(generation: generation, replaced: 12)) }
+        try await check(
+            "rollback jwks", service,
+            talk: """
+                generation 11 of 'jwks' is current, instead of 12
+                The next change at the source replaces it, unless 'freshetctl pin jwks' keeps it.
+
+                """, asked: ["rollback jwks before for \(asker)"])
+        generation.behind = nil
+        let forward = self.service()
+        forward.change { [generation] in $0.rollback = .success(.init(generation: generation)) }
+        try await check(
+            "rollback jwks 11", forward, talk: "generation 11 of 'jwks' is current\n",
+            asked: ["rollback jwks 11 for \(asker)"])
+        let pinned = self.service()
+        pinned.change { $0.rollback = .failure(.pinned(name: "jwks", number: 12)) }
+        try await check(
+            "rollback jwks", pinned, status: .failure,
+            talk: "freshetctl: 'jwks' is pinned at generation 12; 'freshetctl unpin jwks' lets go of it\n",
+            asked: ["rollback jwks before for \(asker)"])
+    }
+
+    @Test("pin and unpin say what they did, and what follows")
+    func pin() async throws {
+        let generation = GenerationStatus(number: 11, size: 5, digest: "cd", committedAt: 1, path: "/x")
+        for (changed, pin, unpin) in [
+            (
+                true, "'jwks' is pinned at generation 11",
+                "'jwks' is not pinned any more; its next check, or 'freshetctl refresh jwks', takes what the source has"
+            ),
+            (
+                false, "nothing changed: 'jwks' is pinned at generation 11 already",
+                "nothing changed: 'jwks' is not pinned"
+            ),
+        ] {
+            for (verb, words) in [("pin", pin), ("unpin", unpin)] {
+                let service = service()
+                service.change { $0.pin = .success(.init(generation: generation, changed: changed)) }
+                try await check(
+                    "\(verb) jwks", service, talk: words + "\n", asked: ["\(verb) jwks for \(asker)"])
+            }
+        }
+    }
+
+    @Test("a refresh that leaves the copy behind says so")
+    func refresh() async throws {
+        let service = service()
+        service.change {
+            $0.refresh["jwks"] = .success(
+                RefreshResult(name: "jwks", outcome: .unchanged, durationUSec: 9_000, behind: true))
+        }
+        try await check(
+            "refresh --wait jwks", service,
+            output: "jwks: unchanged in 9 ms; the source has other content, which is held back\n",
+            asked: ["refresh jwks wait"])
+    }
+
+    @Test(
+        "a stranger may look at generations, and choose none", arguments: ["rollback jwks", "pin jwks", "unpin jwks"])
+    func rights(line: String) async throws {
+        try await check(
+            line, rights: strangerRights, status: .notPermitted,
+            talk: "freshetctl: you may not do this; do it as root, or as a member of the group freshet ('adduser NAME "
+                + "freshet')\n")
+    }
+
+    @Test("status and list say that a copy is pinned or was rolled back")
+    func held() async throws {
+        func shown(_ change: (inout GenerationStatus) -> Void) async throws -> String {
+            let service = ScriptedService(["jwks"])
+            var generation = GenerationStatus(number: 3, size: 5, digest: "cd", committedAt: 1, path: "/x")
+            change(&generation)
+            service.change { [generation] in $0.pipelines["jwks"]?.generation = generation }
+            let transcript = Transcript()
+            try await withControlServer(service) { path in
+                #expect(freshetctl("status jwks", transcript, socket: path) == .success)
+                #expect(freshetctl("list --no-legend", transcript, socket: path) == .success)
+            }
+            return transcript.output
+        }
+        let plain = try await shown { _ in }
+        #expect(!plain.contains("Held") && plain.contains(" 3 5 B"))
+        let rolledBack = try await shown { $0.behind = true }
+        #expect(
+            rolledBack.contains(
+                "     Held: rolled back; the source has other content, and its next change replaces this\n"))
+        #expect(rolledBack.contains(" 3 (rolled back) "))
+        let pinned = try await shown { $0.pinnedSince = Transcript.now - 60_000_000 }
+        #expect(pinned.contains("     Held: pinned since Sat 2026-11-21 02:38:23 UTC; 1min ago\n"))
+        #expect(pinned.contains(" 3 (pinned) "))
+        let both = try await shown {
+            $0.pinnedSince = Transcript.now
+            $0.behind = true
+        }
+        #expect(both.contains("pinned since Sat 2026-11-21 02:39:23 UTC; now; the source has other content\n"))
+    }
+}

@@ -1,0 +1,142 @@
+import FreshetControl
+import Glibc
+import Testing
+
+@testable import FreshetDaemon
+
+@Suite("The daemon's generations", .serialized, .timeLimit(.minutes(3)))
+struct GenerationTests {
+    /// A pipeline that reads a file, when it is told to.
+    private static func following(_ path: String) -> String {
+        "source: {file: \(path)}\nrefresh: {on: [], fresh-for: 0, min-interval: 0}\ncache: {file: a.txt, keep: 9}\n"
+    }
+
+    /// A home whose pipeline `a` has had these contents, one after the other.
+    private func withHistory(
+        _ contents: [String], _ log: LogBook = LogBook(),
+        _ body: @escaping @Sendable (Home, ControlClient) throws -> Void
+    ) async throws {
+        let home = try Home()
+        try home.write("nothing", to: "source.txt")
+        try home.configure("a", Self.following(home.path + "/source.txt"))
+        try home.configure("b", "source: {pipeline: a}\ncache: {file: b.txt}\n")
+        _ = try await withDaemon(home, log) { client in
+            for content in contents {
+                try home.write(content, to: "source.txt")
+                #expect(try client.refresh("a").outcome == .changed)
+            }
+            try body(home, client)
+        }
+    }
+
+    private func content(_ number: Int64, _ client: ControlClient) throws -> String {
+        var bytes: [UInt8] = []
+        try client.read(number, of: "a") { piece in
+            bytes += piece
+            return true
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    @Test("are remembered with their causes, and can be read")
+    func history() async throws {
+        try await withHistory(["one", "two"]) { home, client in
+            // Written down after the run's end was answered.
+            #expect(
+                comesTrue {
+                    guard let history = try? client.history(of: "a") else { return false }
+                    return history.generations.allSatisfy { $0.causes == "operator" }
+                })
+            let history = try client.history(of: "a").generations
+            #expect(history.map(\.number) == [2, 1])
+            #expect(history.map(\.current) == [true, false])
+            #expect(history.map(\.kept) == [true, true])
+            #expect(history.allSatisfy { $0.durationUSec != nil })
+            #expect(try content(1, client) == "one")
+            #expect(try content(2, client) == "two")
+            let missing = ControlError.noSuchGeneration(name: "a", number: 3, kept: [1, 2])
+            #expect(throws: ControlClient.Failure.refused(missing)) { try content(3, client) }
+        }
+    }
+
+    @Test(
+        "are rolled back to, for those who follow too; what the source had does not undo that, and other content does")
+    func rollback() async throws {
+        let log = LogBook()
+        try await withHistory(["one", "two"], log) { home, client in
+            #expect(comesTrue { home.copy("b.txt") == "two" })
+            let reply = try client.rollBack("a")
+            #expect(reply.generation.number == 1 && reply.replaced == 2 && reply.generation.behind == true)
+            #expect(home.copy("a.txt") == "one")
+            #expect(comesTrue { home.copy("b.txt") == "one" })
+            var status = try client.status("a")
+            #expect(status.generation?.number == 1 && status.generation?.behind == true)
+            #expect(status.freshness == .stale)
+            let result = try client.refresh("a")
+            #expect(result.outcome == .unchanged && result.generation == 1 && result.behind == true)
+            status = try client.status("a")
+            #expect(status.generation?.behind == true && status.freshness == .stale)
+            #expect(home.copy("a.txt") == "one")
+            try home.write("three", to: "source.txt")
+            #expect(try client.refresh("a").outcome == .changed)
+            #expect(home.copy("a.txt") == "three")
+            status = try client.status("a")
+            #expect(status.generation?.number == 3 && status.generation?.behind == nil)
+            #expect(status.freshness == .fresh)
+        }
+        let line = log.lines.first { $0.metadata["message-id"] == JournalMessage.rolledBack.rawValue }
+        #expect(line?.metadata["generation"] == "1")
+        #expect(line?.metadata["replaced"] == "2")
+        #expect(line?.metadata["by"] == "user \(geteuid()), process \(getpid())")
+    }
+
+    @Test("stay while they are pinned, and it is told once what the source has; unpinned, the next check takes it")
+    func pin() async throws {
+        let log = LogBook()
+        try await withHistory(["one"], log) { home, client in
+            #expect(try client.pin("a").changed)
+            #expect(try !client.pin("a").changed)
+            try home.write("two", to: "source.txt")
+            for _ in 1...2 { #expect(try client.refresh("a").outcome == .unchanged) }
+            #expect(home.copy("a.txt") == "one")
+            let generation = try #require(try client.status("a").generation)
+            #expect(generation.pinnedSince != nil && generation.behind == true)
+            #expect(throws: ControlClient.Failure.refused(.pinned(name: "a", number: 1))) { try client.rollBack("a") }
+            #expect(try client.unpin("a").changed)
+            #expect(try !client.unpin("a").changed)
+            #expect(try client.status("a").generation?.pinnedSince == nil)
+            #expect(try client.refresh("a").outcome == .changed)
+            #expect(home.copy("a.txt") == "two")
+        }
+        func count(_ message: JournalMessage) -> Int {
+            log.lines.count { $0.metadata["message-id"] == message.rawValue }
+        }
+        #expect(count(.pinned) == 1 && count(.unpinned) == 1 && count(.heldBack) == 1)
+    }
+
+    @Test("of a pipeline whose configuration has faults can be seen and pinned, and not chosen")
+    func faulty() async throws {
+        let home = try Home()
+        try home.configure("a", Home.printing("one", to: "a.txt"))
+        _ = try await withDaemon(home) { client in
+            #expect(comesTrue { home.copy("a.txt") == "one\n" })
+            #expect(comesTrue { (try? client.status("a").state) == .loaded })
+        }
+        try home.configure("a", "source: {}\n")
+        _ = try await withDaemon(home) { client in
+            let history = try client.history(of: "a").generations
+            #expect(history.map(\.current) == [true])
+            #expect(try content(1, client) == "one\n")
+            #expect(try client.pin("a").changed)
+            #expect(try client.status("a").generation?.pinnedSince != nil)
+            let refusal = ControlError.busy("'a' does not run: its configuration has faults")
+            #expect(throws: ControlClient.Failure.refused(refusal)) { try client.rollBack("a") }
+        }
+        try home.configure("a", Home.printing("two", to: "a.txt"))
+        _ = try await withDaemon(home) { client in
+            let outcome = try client.refresh("a").outcome
+            #expect(outcome == .unchanged)
+            #expect(home.copy("a.txt") == "one\n")
+        }
+    }
+}
