@@ -83,7 +83,7 @@ private final class CapturingStore: SnapshotStore {
     func remembered(_ pipeline: String) async -> RememberedState { RememberedState() }
     func validators(_ pipeline: String, binding: String) async -> Validators? { nil }
     func recordUnchanged(
-        _ pipeline: String, binding: String, validators: Validators?, expires: Int64?
+        _ pipeline: String, binding: String, asked: Validators, validators: Validators?, expires: Int64?
     ) async -> Bool { false }
     func rememberRetryAfter(_ pipeline: String, until: Int64?) async {}
     func rememberRequests(_ pipeline: String, _ requests: [SpentRequests]) async {}
