@@ -14,6 +14,8 @@ package enum CacheError: Error, Hashable, Sendable {
     case fileSystem(SystemCallError)
     /// No room: writing it would have used (or has used) what must stay free.
     case noSpace(path: String, available: UInt64, reserve: UInt64)
+    /// No room for a candidate of so many bytes.
+    case noSpaceFor(bytes: UInt64, path: String, available: UInt64, reserve: UInt64)
     /// The candidate has no content.
     case empty
     /// The candidate is smaller than `check.min-bytes`.
@@ -60,6 +62,9 @@ extension CacheError: CustomStringConvertible {
             error.description
         case .noSpace(let path, let available, let reserve):
             "only \(available) bytes are free on the file system of \(path), and \(reserve) must stay free; make room there"
+        case .noSpaceFor(let bytes, let path, let available, let reserve):
+            "the new content has \(bytes) bytes, only \(available) are free on the file system of \(path), and \(reserve) "
+                + "must stay free; make room there"
         case .empty:
             "the new content is empty; the copy stays (check.min-bytes: 0 allows it)"
         case .tooSmall(let bytes, let minimum):

@@ -28,11 +28,14 @@ package struct PartPages: Hashable, Sendable {
     package var count: Int64
     /// What the next one is asked for by; nil: there is none.
     package var next: String?
+    /// What asks for the changes since.
+    package var token: String?
 
-    package init(items: [UInt8], count: Int64, next: String? = nil) {
+    package init(items: [UInt8], count: Int64, next: String? = nil, token: String? = nil) {
         self.items = items
         self.count = count
         self.next = next
+        self.token = token
     }
 }
 

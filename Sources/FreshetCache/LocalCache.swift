@@ -64,8 +64,12 @@ package final class LocalCache: Sendable {
 
     /// Starts a candidate: an empty file aside, on the same file system.
     ///
-    /// - Throws: among others ``CacheError/fileOwned(file:owner:claimant:)`` and ``CacheError/noSpace(path:available:reserve:)``.
-    package func begin(_ destination: CacheDestination) throws(CacheError) -> PendingGeneration {
+    /// - Parameter size: how many bytes are expected; nil: that is not known.
+    /// - Throws: among others ``CacheError/fileOwned(file:owner:claimant:)``,
+    ///   ``CacheError/noSpace(path:available:reserve:)`` and ``CacheError/noSpaceFor(bytes:path:available:reserve:)``.
+    package func begin(
+        _ destination: CacheDestination, expecting size: UInt64? = nil
+    ) throws(CacheError) -> PendingGeneration {
         try CacheName.check(destination.pipeline)
         try CacheName.check(destination.file)
         try claim(destination)
@@ -82,7 +86,7 @@ package final class LocalCache: Sendable {
             throw .fileSystem(error)
         }
         do throws(CacheError) {
-            try checkSpace()
+            try checkSpace(for: size ?? 0)
             return PendingGeneration(
                 cache: self, destination: destination, token: token, path: path,
                 writer: CandidateWriter(descriptor: descriptor, hasher: try SHA256Hasher()))
@@ -108,13 +112,17 @@ package final class LocalCache: Sendable {
         }
     }
 
-    /// Refuses by name if less is free than must stay free.
-    func checkSpace() throws(CacheError) {
+    /// Refuses by name if less is free than must stay free, or would be after so many more bytes.
+    func checkSpace(for bytes: UInt64 = 0) throws(CacheError) {
         if reserve == .none { return }
         let space = try onFiles { (files) throws(SystemCallError) in try files.space(layout.cacheDirectory) }
         let needed = reserve.bytes(of: space.total)
         if space.available < needed {
             throw .noSpace(path: layout.cacheDirectory, available: space.available, reserve: needed)
+        }
+        if space.available - needed < bytes {
+            throw .noSpaceFor(
+                bytes: bytes, path: layout.cacheDirectory, available: space.available, reserve: needed)
         }
     }
 

@@ -115,6 +115,9 @@ struct CandidateWriter: ~Copyable, Sendable {
     let descriptor: Int32
     private var hasher: SHA256Hasher
     private(set) var size: Int64 = 0
+    /// So many bytes are written between two looks at the room that is left.
+    static let stride: Int64 = 16 << 20
+    private var checkedAt: Int64 = 0
 
     init(descriptor: Int32, hasher: consuming SHA256Hasher) {
         self.descriptor = descriptor
@@ -124,6 +127,10 @@ struct CandidateWriter: ~Copyable, Sendable {
     mutating func append(_ bytes: UnsafeRawBufferPointer, _ pending: PendingGeneration) throws(CacheError) {
         guard Int64(bytes.count) <= pending.destination.maximumBytes - size else {
             throw .tooLarge(maximum: pending.destination.maximumBytes)
+        }
+        if size - checkedAt >= Self.stride {
+            try pending.cache.checkSpace()
+            checkedAt = size
         }
         do throws(SystemCallError) {
             try pending.cache.fileSystem.write(bytes, to: descriptor, path: pending.path)

@@ -50,8 +50,7 @@ struct CacheStore: SnapshotStore {
         try await workers.run("commit") { [self] () throws(RunFailure) in
             let destination = try CacheDestination(definition)
             do throws(CacheError) {
-                let pending = try cache.begin(destination)
-                try pending.write(snapshot.bytes)
+                let pending = try pending(snapshot.body, for: destination)
                 let outcome = try pending.commit(
                     validators: [Validators(snapshot.validators, binding: snapshot.binding)].compactMap(\.self),
                     truncated: snapshot.truncated, isCheck: snapshot.isCheck, at: WallTime(microseconds: WallClock.now),
@@ -67,8 +66,24 @@ struct CacheStore: SnapshotStore {
                     declined(definition.name, generation, isNews: isNews)
                 }
             } catch {
-                throw RunFailure(.local, error.description)
+                throw RunFailure(error)
             }
+        }
+    }
+
+    /// The candidate with a snapshot's body.
+    private func pending(
+        _ body: FetchedBody, for destination: CacheDestination
+    ) throws(CacheError) -> PendingGeneration {
+        switch body {
+        case .bytes(let bytes):
+            let pending = try cache.begin(destination)
+            try pending.write(bytes)
+            return pending
+        case .kept(let kept):
+            // Another store's is none of this cache.
+            guard let own = kept.pending as? CacheBody else { throw .finished }
+            return own.generation
         }
     }
 
@@ -211,7 +226,8 @@ extension StoredPages {
     init(_ pages: PartPages) {
         // One that cannot be read is none: nothing more can be loaded before the next check.
         self.init(
-            items: pages.items, count: Int(clamping: pages.count), next: pages.next.flatMap { PageBookmark($0) })
+            items: pages.items, count: Int(clamping: pages.count), next: pages.next.flatMap { PageBookmark($0) },
+            token: pages.token)
     }
 }
 
@@ -227,7 +243,7 @@ extension SnapshotPart {
             binding: part.binding, entityTag: part.validators.entityTag, lastModified: part.validators.lastModified,
             value: part.value,
             pages: part.pages.map {
-                PartPages(items: $0.items, count: Int64($0.count), next: $0.next?.description)
+                PartPages(items: $0.items, count: Int64($0.count), next: $0.next?.description, token: $0.token)
             })
     }
 }

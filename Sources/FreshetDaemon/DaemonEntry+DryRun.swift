@@ -161,7 +161,7 @@ private struct DryRunSession: Sendable {
     private func tell(
         _ outcome: DryRun.Outcome, of definition: PipelineDefinition, copy path: String, _ transformer: JQTransformer
     ) async throws(FetchError) -> DaemonExit {
-        let new = outcome.snapshot.bytes
+        let new = outcome.snapshot.body.bytes ?? []
         let old = await workers.run { Self.content(of: path) }
         var report = DryRunReport(
             name: definition.name, outcome: new == old ? .unchanged : .changed, size: Int64(new.count),

@@ -29,7 +29,8 @@ package struct SourceFetcher: Fetching {
         case .file(let path):
             request.asked()
             return try await files.read(
-                path, validators: request.validators, maxBytes: request.maxBytes, progress: request.progress)
+                path, validators: request.validators, maxBytes: request.maxBytes, keeper: request.keeper,
+                progress: request.progress)
         case .copy(let pipeline, let file):
             let path = "\(copies)/\(file)"
             let isThere = await files.workers.run { !file.isEmpty && access(path, F_OK) == 0 }
@@ -38,7 +39,8 @@ package struct SourceFetcher: Fetching {
             }
             request.asked()
             return try await files.read(
-                path, validators: request.validators, maxBytes: request.maxBytes, progress: request.progress)
+                path, validators: request.validators, maxBytes: request.maxBytes, keeper: request.keeper,
+                progress: request.progress)
         case .joined:
             // The engine takes them apart, and asks for each by itself.
             throw .failed(RunFailure(.local, "several sources were asked as if they were one"))

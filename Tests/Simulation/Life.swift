@@ -63,6 +63,8 @@ final class Life: SnapshotStore {
         return await disk.validators(pipeline, binding: binding)
     }
 
+    func keeper(of definition: PipelineDefinition) -> (any BodyKeeping)? { nil }
+
     func commit(_ snapshot: Snapshot, of definition: PipelineDefinition) async throws(RunFailure) -> CommitResult {
         guard await hasTurned() else { throw RunFailure(.local, "the daemon is no more") }
         let before = disk[definition.name].bytes

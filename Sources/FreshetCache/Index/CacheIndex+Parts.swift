@@ -2,7 +2,7 @@ extension CacheIndex {
     mutating func part(_ part: String, of name: String) throws(SQLiteError) -> SnapshotPart? {
         try database.row(
             """
-            SELECT t.binding, t.entity_tag, t.last_modified, t.value, g.count, g.next, g.items
+            SELECT t.binding, t.entity_tag, t.last_modified, t.value, g.count, g.next, g.items, g.token
             FROM parts t JOIN pipelines p ON p.id = t.pipeline
             LEFT JOIN pages g ON g.pipeline = t.pipeline AND g.name = t.name
             WHERE p.name = ? AND t.name = ?
@@ -10,7 +10,8 @@ extension CacheIndex {
         ) { row in
             var pages: PartPages?
             if let count = row.optionalInteger(4) {
-                pages = PartPages(items: row.blob(6), count: count, next: row.optionalText(5))
+                pages = PartPages(
+                    items: row.blob(6), count: count, next: row.optionalText(5), token: row.optionalText(7))
             }
             return SnapshotPart(
                 binding: row.text(0), entityTag: row.optionalText(1), lastModified: row.optionalText(2),
@@ -34,8 +35,8 @@ extension CacheIndex {
             .text(part.binding), SQLiteValue(part.entityTag), SQLiteValue(part.lastModified), .blob(part.value))
         guard let pages = part.pages else { return }
         try database.run(
-            "INSERT INTO pages VALUES (?, ?, ?, ?, ?)", .integer(pipeline), .text(name), .integer(pages.count),
-            SQLiteValue(pages.next), .blob(pages.items))
+            "INSERT INTO pages VALUES (?, ?, ?, ?, ?, ?)", .integer(pipeline), .text(name), .integer(pages.count),
+            SQLiteValue(pages.next), SQLiteValue(pages.token), .blob(pages.items))
     }
 
     /// Of the parts of one pipeline, or of all, those whose pages may be continued, by the pipelines' names.

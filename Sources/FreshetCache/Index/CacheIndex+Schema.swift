@@ -97,14 +97,15 @@ extension CacheIndex {
         """
         ALTER TABLE pipelines ADD COLUMN expires INTEGER;
         """,
-        // 7. The pages of parts that may be continued: how many, and by what the next one is asked for, if there is one.
-        // The items stand last, so that nobody reads them who does not ask for them.
+        // 7. The pages of parts that may be continued: how many, and by what the next one is asked for, or what has
+        // changed, if there is such a thing. The items stand last, so that nobody reads them who does not ask for them.
         """
         CREATE TABLE pages (
             pipeline INTEGER NOT NULL,
             name TEXT NOT NULL,
             count INTEGER NOT NULL,
             next TEXT,
+            token TEXT,
             items BLOB NOT NULL,
             PRIMARY KEY (pipeline, name),
             FOREIGN KEY (pipeline, name) REFERENCES parts(pipeline, name) ON DELETE CASCADE

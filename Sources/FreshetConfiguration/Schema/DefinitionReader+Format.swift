@@ -14,13 +14,11 @@ extension DefinitionReader {
     }
 
     /// A format that nothing goes by was meant to do something.
-    mutating func checkFormats(
-        of stage: StageDefinition, _ transform: String?, _ cache: CacheRules, in file: Section
-    ) {
+    mutating func checkFormats(of stage: StageDefinition, _ transform: String?, in file: Section) {
         guard case .mapping(let source)? = file["source"]?.value.content, stage.each == nil, transform == nil else {
             return
         }
-        if stage.format == .text, let entry = source.first(where: { $0.key == "format" }) {
+        if stage.format == .text, stage.pages == nil, let entry = source.first(where: { $0.key == "format" }) {
             warning(
                 entry.location, "source.format", "'format: text' is what a program is given, and there is none",
                 remedy: "the copy is the answer as it is; leave it out, or write a 'transform'")

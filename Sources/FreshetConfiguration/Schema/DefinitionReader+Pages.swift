@@ -31,6 +31,7 @@ extension DefinitionReader {
                 remedy: max == nil ? "that is the default: configure 'max' too" : nil,
                 related: section["max"]?.location)
         }
+        let sync = syncRule(in: section, load: load)
         if let entry = section["same-origin"], let next {
             switch next {
             case .link, .url: break
@@ -44,7 +45,39 @@ extension DefinitionReader {
         guard let next else { return nil }
         return PagesDefinition(
             next: next, items: items ?? PagesDefinition.defaultItems, key: key, load: load ?? .all,
-            max: max ?? PagesDefinition.defaultMax, sameOrigin: sameOrigin ?? true)
+            max: max ?? PagesDefinition.defaultMax, sameOrigin: sameOrigin ?? true, sync: sync)
+    }
+
+    /// What asks for changes alone.
+    private mutating func syncRule(in pages: Section, load: PageLoad?) -> SyncRule? {
+        guard let entry = pages["sync-token"], let section = section(.syncToken, "sync-token", in: pages) else {
+            return nil
+        }
+        let program = value("token", in: section, .program)
+        let parameter = value("parameter", in: section, .parameter)
+        let deleted = value("deleted", in: section, .program)
+        if section["token"] == nil {
+            missing(
+                section.location, section.path("token"), "'sync-token' has no 'token'",
+                remedy: "write a program that gives it, such as token: .nextSyncToken")
+        }
+        if section["parameter"] == nil {
+            missing(
+                section.location, section.path("parameter"), "'sync-token' has no 'parameter'",
+                remedy: "name the query parameter that takes it, such as parameter: syncToken")
+        }
+        if pages["key"] == nil {
+            missing(
+                entry.location, pages.path("key"), "'sync-token' stands without 'key'",
+                remedy: "changes are put to the items that they are changes of: key: .id")
+        }
+        if case .first? = load, let other = pages["load"] {
+            error(
+                other.location, pages.path("load"), "'load' and 'sync-token' exclude each other",
+                remedy: "the token stands in the last page: load: all", related: entry.location)
+        }
+        guard let program, let parameter else { return nil }
+        return SyncRule(program, parameter: parameter, deleted: deleted)
     }
 
     // MARK: next

@@ -30,7 +30,7 @@ extension DefinitionReader {
         guard var stage, let cache else { return (nil, cacheFile) }
         // Of one answer there is one transform, wherever it stands.
         if stage.each == nil, file["sources"] == nil { stage.transform = nil }
-        checkFormats(of: stage, transform, cache, in: file)
+        checkFormats(of: stage, transform, in: file)
         let definition = PipelineDefinition(
             name: name, description: description, stage: stage, transform: transform, refresh: refresh, check: check,
             cache: cache, parameters: parameters)

@@ -4,6 +4,7 @@ package enum KeyCatalogue {
     package enum Section: String, CaseIterable, Hashable, Sendable {
         case pipeline, source, pages, next, each, credential, refresh, dbus, retry
         case needsNetwork = "needs-network"
+        case syncToken = "sync-token"
         case check, cache, daemon
         /// One parameter.
         case parameter
@@ -17,6 +18,7 @@ package enum KeyCatalogue {
             case .parameter: "parameters.NAME"
             case .pages: "source.pages"
             case .next: "source.pages.next"
+            case .syncToken: "source.pages.sync-token"
             case .each: "source.each"
             case .source, .refresh, .check, .cache: rawValue
             }
@@ -87,7 +89,8 @@ package enum KeyCatalogue {
             "url", "file", "exec", "pipeline", "headers", "credential", "method", "body", "content-type", "unix-socket",
             "client-certificate", "client-key", "certificate-authority", "format", "pages", "transform", "each",
         ],
-        .pages: ["next", "items", "key", "load", "max", "same-origin"],
+        .pages: ["next", "items", "key", "load", "max", "same-origin", "sync-token"],
+        .syncToken: ["token", "parameter", "deleted"],
         .next: [
             "url", "cursor", "offset", "page", "last-key", "parameter", "more", "first", "size", "size-parameter",
             "total", "past-end",
@@ -113,7 +116,6 @@ package enum KeyCatalogue {
 
     private static let laterKeys: [Section: [String]] = [
         .pipeline: ["on-change"],
-        .pages: ["sync-token"],
         .check: ["min-items", "shrink"],
         .cache: ["key", "files"],
         .daemon: ["cache"],

@@ -18,56 +18,125 @@ package struct FileReader: Sendable {
         self.workers = workers
     }
 
-    /// Reads a file whole, or finds that it has not changed.
+    /// Reads a file whole, or finds that it has not changed. What is longer than a ``chunk`` goes to the keeper, if there is
+    /// one.
     ///
     /// A file's entity tag is made of device, inode, size and times: whatever replaces or rewrites it gives another.
     /// Files that do not say their size, as those of procfs and sysfs, have none and are always read.
     ///
-    /// - Parameter progress: called on a worker's thread with the bytes so far.
+    /// - Parameter progress: called with the bytes so far, not on the caller's thread.
     func read(
-        _ path: String, validators: Validators?, maxBytes: UInt64, progress: @escaping @Sendable (UInt64) -> Void
+        _ path: String, validators: Validators?, maxBytes: UInt64, keeper: (any BodyKeeping)? = nil,
+        progress: @escaping @Sendable (UInt64) -> Void
     ) async throws(FetchError) -> FetchResult {
         guard !Task.isCancelled else { throw .cancelled }
-        let job = FileJob(path: path, known: validators?.entityTag, maxBytes: maxBytes, progress: progress)
+        let job = FileJob(
+            path: path, known: validators?.entityTag, maxBytes: maxBytes,
+            longest: keeper == nil ? UInt64.max : UInt64(Self.chunk), progress: progress)
         let result: Result<FetchResult, FetchError> = await withTaskCancellationHandler {
-            await workers.run { job.run() }
+            do throws(FetchError) {
+                return .success(try await read(job, keeper))
+            } catch {
+                return .failure(error)
+            }
         } onCancel: {
             job.isCancelled.store(true, ordering: .relaxed)
         }
         return try result.get()
     }
+
+    private func read(_ job: FileJob, _ keeper: (any BodyKeeping)?) async throws(FetchError) -> FetchResult {
+        for _ in 0..<Self.attempts {
+            let reading = try await workers.run { () throws(FetchError) in try job.readOnce() }
+            switch reading {
+            case .result(let result):
+                return result
+            case .changed:
+                continue
+            case .long(let file):
+                guard let keeper else { continue }
+                if let content = try await keep(file, job, keeper) { return .content(content) }
+            }
+        }
+        throw .failed(RunFailure(.local, "\(job.name) changes while it is read; replace it by rename"))
+    }
+
+    /// Returns nil if the file changed while it was read.
+    private func keep(
+        _ file: FileJob.OpenFile, _ job: FileJob, _ keeper: any BodyKeeping
+    ) async throws(FetchError) -> FetchedContent? {
+        let body: any PendingBody
+        do throws(RunFailure) {
+            body = try await keeper.begin(expecting: file.size)
+        } catch {
+            throw .failed(error)
+        }
+        do throws(FetchError) {
+            var size = 0
+            while size < file.size {
+                let piece = try await workers.run { [size] () throws(FetchError) in
+                    try job.piece(of: file, after: size)
+                }
+                guard !piece.isEmpty else { break }
+                size += piece.count
+                do throws(RunFailure) {
+                    try await body.append(piece)
+                } catch {
+                    throw .failed(error)
+                }
+            }
+            let isUnchanged = await workers.run { job.isUnchanged(file) }
+            if isUnchanged, size == file.size {
+                return FetchedContent(
+                    .kept(KeptBody(body, size: size)), validators: Validators(entityTag: file.entityTag))
+            }
+        } catch {
+            await body.discard()
+            throw error
+        }
+        await body.discard()
+        return nil
+    }
 }
 
-/// One file being read on a worker.
+/// One file being read on workers.
 private final class FileJob: Sendable {
+    /// What came of opening a file and looking at it.
+    enum Reading: Sendable {
+        case result(FetchResult)
+        /// It changed while it was read.
+        case changed
+        /// It is there, and long.
+        case long(OpenFile)
+    }
+
+    struct OpenFile: Sendable {
+        var descriptor: OwnedDescriptor
+        var size: UInt64
+        var entityTag: String
+    }
+
     let isCancelled = Atomic(false)
     private let path: String
     private let known: String?
     private let maxBytes: UInt64
+    /// The most bytes that are read at once.
+    private let longest: UInt64
     private let progress: @Sendable (UInt64) -> Void
 
-    init(path: String, known: String?, maxBytes: UInt64, progress: @escaping @Sendable (UInt64) -> Void) {
+    init(
+        path: String, known: String?, maxBytes: UInt64, longest: UInt64, progress: @escaping @Sendable (UInt64) -> Void
+    ) {
         self.path = path
         self.known = known
         self.maxBytes = maxBytes
+        self.longest = longest
         self.progress = progress
     }
 
-    private var name: String { Text.escaped(path) }
+    var name: String { Text.escaped(path) }
 
-    func run() -> Result<FetchResult, FetchError> {
-        do throws(FetchError) {
-            for _ in 0..<FileReader.attempts {
-                if let result = try readOnce() { return .success(result) }
-            }
-            throw .failed(RunFailure(.local, "\(name) changes while it is read; replace it by rename"))
-        } catch {
-            return .failure(error)
-        }
-    }
-
-    /// Returns nil if the file changed while it was read.
-    private func readOnce() throws(FetchError) -> FetchResult? {
+    func readOnce() throws(FetchError) -> Reading {
         let file: OwnedDescriptor
         let before: stat
         do throws(SystemCallError) {
@@ -82,17 +151,48 @@ private final class FileJob: Sendable {
             throw .failed(RunFailure(.local, "\(name) is \(Self.kind(before.st_mode)), not a regular file"))
         }
         let tag = Self.entityTag(before)
-        if before.st_size > 0, let known, known == tag { return .notModified(Validators(entityTag: tag)) }
+        if before.st_size > 0, let known, known == tag {
+            return .result(.notModified(Validators(entityTag: tag)))
+        }
         let size = UInt64(before.st_size)
         guard size <= maxBytes else {
             throw .failed(SizeLimit.exceeded(by: name, announcing: size, limit: maxBytes))
         }
+        let open = OpenFile(descriptor: file, size: size, entityTag: tag)
+        guard size <= longest else { return .long(open) }
         let bytes = try readAll(file, expecting: Int(size))
-        guard let after = try? Self.status(of: file), Self.entityTag(after) == tag else { return nil }
-        return .content(
-            FetchedContent(
-                bytes: bytes,
-                validators: Validators(entityTag: bytes.count == before.st_size && size > 0 ? tag : nil)))
+        guard isUnchanged(open) else { return .changed }
+        return .result(
+            .content(
+                FetchedContent(
+                    bytes: bytes,
+                    validators: Validators(entityTag: bytes.count == before.st_size && size > 0 ? tag : nil))))
+    }
+
+    func isUnchanged(_ file: OpenFile) -> Bool {
+        guard let after = try? Self.status(of: file.descriptor) else { return false }
+        return Self.entityTag(after) == file.entityTag
+    }
+
+    /// The next piece of a long file; empty at its end. More than the file had when it was opened is not read: it is
+    /// another one by then.
+    func piece(of file: OpenFile, after count: Int) throws(FetchError) -> [UInt8] {
+        guard !isCancelled.load(ordering: .relaxed) else { throw .cancelled }
+        let room = min(FileReader.chunk, Int(file.size) - count)
+        var reason: Int32 = 0
+        let piece = [UInt8](unsafeUninitializedCapacity: room) { buffer, size in
+            let count = Self.read(file.descriptor, into: UnsafeMutableRawBufferPointer(buffer))
+            if count < 0 { reason = errno }
+            size = max(0, count)
+        }
+        guard reason == 0 else { throw unreadable(reason) }
+        progress(UInt64(count + piece.count))
+        return piece
+    }
+
+    private func unreadable(_ reason: Int32) -> FetchError {
+        let error = SystemCallError("read", errno: reason, subject: path)
+        return .failed(RunFailure(.local, "could not read \(name): \(error.reason)"))
     }
 
     private func readAll(_ file: OwnedDescriptor, expecting size: Int) throws(FetchError) -> [UInt8] {
@@ -103,20 +203,24 @@ private final class FileJob: Sendable {
             // One byte more than expected, so that the end shows without another round.
             let room = max(1, min(FileReader.chunk, max(size + 1 - bytes.count, 4_096)))
             let count = withUnsafeTemporaryAllocation(byteCount: room, alignment: 16) { buffer in
-                let count = Glibc.read(file.rawValue, buffer.baseAddress, buffer.count)
+                let count = Self.read(file, into: buffer)
                 if count > 0 { bytes.append(contentsOf: buffer[..<count]) }
                 return count
             }
-            if count < 0 && errno == EINTR { continue }
-            guard count >= 0 else {
-                let error = SystemCallError("read", errno: errno, subject: path)
-                throw .failed(RunFailure(.local, "could not read \(name): \(error.reason)"))
-            }
+            guard count >= 0 else { throw unreadable(errno) }
             guard count > 0 else { return bytes }
             guard UInt64(bytes.count) <= maxBytes else {
                 throw .failed(SizeLimit.exceeded(by: name, limit: maxBytes))
             }
             progress(UInt64(bytes.count))
+        }
+    }
+
+    /// As read(2), but not to be interrupted.
+    private static func read(_ file: OwnedDescriptor, into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        while true {
+            let count = Glibc.read(file.rawValue, buffer.baseAddress, buffer.count)
+            if count >= 0 || errno != EINTR { return count }
         }
     }
 

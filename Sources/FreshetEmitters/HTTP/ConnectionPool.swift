@@ -59,6 +59,17 @@ final class ConnectionPool {
         curl_multi_remove_handle(multi.raw, exchange.easy.raw)
     }
 
+    /// Goes on with a request whose body was held up. What is there of it comes before this returns.
+    ///
+    /// - Returns: an error if the request has ended thereby; it has been taken out of the pool then.
+    func resume(_ exchange: HTTPExchange) -> CURLcode {
+        guard exchanges[exchange.easy.raw] != nil else { return CURLE_OK }
+        let code = curl_easy_pause(exchange.easy.raw, CURLPAUSE_CONT)
+        // libcurl leaves what to do about it to its caller.
+        if code != CURLE_OK { remove(exchange) }
+        return code
+    }
+
     /// Tells libcurl about a socket; then call ``takeEnded()``.
     func socket(_ descriptor: Int32, is readiness: Readiness) {
         var events: Int32 = 0

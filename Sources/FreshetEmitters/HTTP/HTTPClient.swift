@@ -54,7 +54,7 @@ package actor HTTPClient {
     private var credentialFiles: [String: String] = [:]
     private var epoch: UInt64 = 0
     /// By serial number: the present one, and those of earlier epochs whose requests have not ended.
-    private var pools: [UInt64: ConnectionPool] = [:]
+    var pools: [UInt64: ConnectionPool] = [:]
     private var present: UInt64?
     private var lastSerial: UInt64 = 0
     private var exchanges: [UInt64: HTTPExchange] = [:]
@@ -105,7 +105,8 @@ package actor HTTPClient {
 
     // MARK: Requests
 
-    /// Asks a source once, follows its redirects, and answers when all is there.
+    /// Asks a source once, follows its redirects, and answers when all is there. A long body goes where the request says,
+    /// if it says so.
     ///
     /// A request whose epoch is newer than the client's begins that epoch; one that is older uses the present
     /// connections, which are at least as fresh. Cancelling the task ends the request: when this has thrown, its
@@ -140,9 +141,8 @@ package actor HTTPClient {
         exchanges[identifier] = exchange
         let cancellations = cancellations
         let result = await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                start(exchange, continuation)
-            }
+            start(exchange)
+            return await follow(exchange)
         } onCancel: {
             cancellations.add(identifier)
         }
@@ -161,10 +161,7 @@ package actor HTTPClient {
         spareHandles.append(easy)
     }
 
-    private func start(
-        _ exchange: HTTPExchange, _ waiter: CheckedContinuation<Result<FetchResult, FetchError>, Never>
-    ) {
-        exchange.waiter = waiter
+    private func start(_ exchange: HTTPExchange) {
         switch exchange.machine.start() {
         case .request(let hop): send(exchange, hop)
         case .answerCancelled: answer(exchange, .failure(.cancelled))
@@ -173,12 +170,17 @@ package actor HTTPClient {
 
     private func cancel(_ identifier: UInt64) {
         guard let exchange = exchanges[identifier] else { return }
+        abandon(exchange, .cancelled)
+    }
+
+    /// Ends a request that is under way. One that ended first, or has not begun and will see it, is left alone.
+    func abandon(_ exchange: HTTPExchange, _ error: FetchError) {
         switch exchange.machine.cancel() {
         case .abandonAndAnswerCancelled:
             pools[exchange.pool]?.remove(exchange)
-            answer(exchange, .failure(.cancelled))
+            answer(exchange, .failure(error))
             closeIfIdle(exchange.pool)
-        case .none:  // it ended first, or has not begun and will see it
+        case .none:
             break
         }
     }
@@ -206,22 +208,24 @@ package actor HTTPClient {
     }
 
     private func answer(_ exchange: HTTPExchange, _ result: Result<FetchResult, FetchError>) {
-        let waiter = exchange.waiter
-        exchange.waiter = nil
-        waiter?.resume(returning: result)
+        exchange.result = result
+        exchange.wake()
     }
 
     /// Handles all requests of a pool that have ended.
     private func harvest(_ serial: UInt64, _ pool: ConnectionPool) {
-        while let (exchange, code) = pool.takeEnded() {
-            switch exchange.machine.hopEnded(exchange.hopEnd(code)) {
-            case .request(let hop): send(exchange, hop)
-            case .requestRest(let hop): send(exchange, hop, forRest: true)
-            case .answer: answer(exchange, exchange.outcome(code, now: Int64(time(nil))))
-            case .fail(let failure): answer(exchange, .failure(.failed(failure)))
-            }
-        }
+        while let (exchange, code) = pool.takeEnded() { hopEnded(exchange, code) }
         closeIfIdle(serial)
+    }
+
+    /// Goes on after a hop that has been taken out of its pool.
+    func hopEnded(_ exchange: HTTPExchange, _ code: CURLcode) {
+        switch exchange.machine.hopEnded(exchange.hopEnd(code)) {
+        case .request(let hop): send(exchange, hop)
+        case .requestRest(let hop): send(exchange, hop, forRest: true)
+        case .answer: answer(exchange, exchange.outcome(code, now: Int64(time(nil))))
+        case .fail(let failure): answer(exchange, .failure(.failed(failure)))
+        }
     }
 
     // MARK: Pools
@@ -250,7 +254,7 @@ package actor HTTPClient {
     }
 
     /// Closes an idle pool: at once if its epoch is over, else when nobody has used it for a while.
-    private func closeIfIdle(_ serial: UInt64) {
+    func closeIfIdle(_ serial: UInt64) {
         guard let pool = pools[serial], pool.isIdle else { return }
         guard serial == present else {
             pools[serial] = nil

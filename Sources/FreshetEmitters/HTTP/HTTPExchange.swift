@@ -2,13 +2,16 @@ import CCurl
 import FreshetPipelines
 import Glibc
 
-/// One request to a source with all its hops: libcurl's handle, the body so far, and who waits for the answer.
+/// One request to a source with all its hops: libcurl's handle, the body as far as nobody has taken it, and who waits for
+/// more of it or for the end.
 ///
 /// Not `Sendable`: it belongs to its ``HTTPClient`` and is touched on the loop's thread only, by libcurl's callbacks too.
 final class HTTPExchange {
     /// What the write callback found that ends the request; libcurl itself knows only that it was told to stop.
     private enum Stop {
         case tooLarge(announced: UInt64?)
+        /// By what was said of the body.
+        case refused(RunFailure)
         /// The body is that of a redirect or of an error, and long: the connection is dearer than worth.
         case uninteresting
         /// What came as the rest of a body is not that.
@@ -53,15 +56,23 @@ final class HTTPExchange {
     private let announced: @Sendable (UInt64) -> Void
     /// Told of each hop that begins.
     let asked: @Sendable () -> Void
+    private let refusal: (@Sendable (String?) -> RunFailure?)?
+    /// Where the body goes if it is long.
+    let keeper: (any BodyKeeping)?
 
     var machine: TransferStateMachine
-    /// Set while the request is under way; resumed once.
-    var waiter: CheckedContinuation<Result<FetchResult, FetchError>, Never>?
+    /// Set while its task waits for the next piece of the body, or for the end.
+    var waiter: CheckedContinuation<Void, Never>?
+    /// Nil while the request is under way.
+    var result: Result<FetchResult, FetchError>?
     /// The pool on which it runs.
     var pool: UInt64 = 0
 
     private var hop: TransferStateMachine.Hop?
-    private var body: [UInt8] = []
+    /// What of the body is not written away.
+    var spool: BodySpool
+    /// The body's length, if its origin says it.
+    private(set) var expected: UInt64?
     private var ignored = 0
     private var hasBodyBegun = false
     private var takesBody = false
@@ -88,6 +99,9 @@ final class HTTPExchange {
         progress = request.progress
         announced = request.announced
         asked = request.asked
+        refusal = request.refusal
+        keeper = request.keeper
+        spool = BodySpool(handsOn: request.keeper != nil)
         machine = TransferStateMachine(
             location, sendsBody: source.method != .get, staysAtOrigin: source.unixSocket != nil)
         configure()
@@ -135,9 +149,10 @@ final class HTTPExchange {
             resumptions += 1
         } else {
             partial = nil
-            body.removeAll()
+            spool.restart()
         }
-        offset = body.count
+        spool.unpause()
+        offset = spool.count
         ignored = 0
         hasBodyBegun = false
         takesBody = false
@@ -176,7 +191,8 @@ final class HTTPExchange {
 
     // MARK: The answer
 
-    /// libcurl's write callback: a piece of the decoded body. Anything but its length ends the request.
+    /// libcurl's write callback: a piece of the decoded body. Anything but its length ends the request, or holds it up
+    /// until ``ConnectionPool/resume(_:)``: then the piece comes again.
     private func receive(_ piece: UnsafeRawBufferPointer) -> Int {
         if !hasBodyBegun {
             hasBodyBegun = true
@@ -191,13 +207,23 @@ final class HTTPExchange {
             }
             return piece.count
         }
-        guard UInt64(body.count) + UInt64(piece.count) <= maxBytes else {
+        guard UInt64(spool.count) + UInt64(piece.count) <= maxBytes else {
             stop = .tooLarge(announced: nil)
             return 0
         }
-        body.append(contentsOf: piece)
-        progress(UInt64(body.count))
+        switch spool.take(piece) {
+        case .none: break
+        case .handOn: wake()
+        case .pause: return Int(CURL_WRITEFUNC_PAUSE)
+        }
+        progress(UInt64(spool.count))
         return piece.count
+    }
+
+    /// Has its task look what is new.
+    func wake() {
+        waiter?.resume()
+        waiter = nil
     }
 
     /// Looks at what was said about the body before its first piece is taken.
@@ -209,7 +235,12 @@ final class HTTPExchange {
             if status == 206 { return checkRest() }
             // The whole again, since it is another one by now, or the origin would not divide it.
             partial = nil
-            body.removeAll(keepingCapacity: true)
+            spool.restart()
+        }
+        expected = nil
+        if let refusal, let fault = faultOfType(refusal) {
+            stop = .refused(fault)
+            return
         }
         guard let length = easy.offset(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T) else { return }
         // The length of a compressed body says little about what it becomes.
@@ -218,9 +249,17 @@ final class HTTPExchange {
                 stop = .tooLarge(announced: length)
                 return
             }
+            expected = length
             if resumptions == 0 { announced(length) }
         }
-        body.reserveCapacity(Int(min(length, maxBytes, Self.reserveLimit)))
+        spool.reserve(Int(min(length, maxBytes, Self.reserveLimit)))
+    }
+
+    /// What is wrong with the media type of an answer that would be taken.
+    private func faultOfType(_ refusal: (String?) -> RunFailure?) -> RunFailure? {
+        let answer = lastAnswer()
+        guard case .content = answer.meaning(now: 0) else { return nil }
+        return refusal(answer.mediaType)
     }
 
     /// Refuses a 206 that is not the rest of what is at hand.
@@ -245,8 +284,8 @@ final class HTTPExchange {
     /// How the hop that libcurl has just ended fits into the transfer.
     func hopEnd(_ code: CURLcode) -> TransferStateMachine.HopEnd {
         guard purpose == .data else { return .final }
-        guard hasAnswer(code) else { return isRestWanted(code) ? .broken(at: body.count) : .final }
-        if isRest { return isRestWanted(code) ? .broken(at: body.count) : .final }
+        guard hasAnswer(code) else { return isRestWanted(code) ? .broken(at: spool.count) : .final }
+        if isRest { return isRestWanted(code) ? .broken(at: spool.count) : .final }
         let status = easy.number(CURLINFO_RESPONSE_CODE)
         guard HTTPAnswer.isRedirect(status), let reference = easy.header("Location"), !reference.isEmpty
         else { return .final }
@@ -263,7 +302,7 @@ final class HTTPExchange {
             break
         default: return false
         }
-        guard stop == nil, takesBody, hop?.sendsBody == false, body.count >= PartialBody.minimum else { return false }
+        guard stop == nil, takesBody, hop?.sendsBody == false, spool.count >= PartialBody.minimum else { return false }
         if partial == nil {
             partial = PartialBody(
                 of: lastAnswer(),
@@ -273,7 +312,7 @@ final class HTTPExchange {
                 announced: easy.offset(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T))
         }
         guard let partial else { return false }
-        return UInt64(body.count) < partial.total
+        return UInt64(spool.count) < partial.total
     }
 
     /// The answer of a request for a status. It is whole before the outcome is told; nil: there was none.
@@ -285,7 +324,7 @@ final class HTTPExchange {
     func outcome(_ code: CURLcode, now: Int64) -> Result<FetchResult, FetchError> {
         guard hasAnswer(code) else {
             switch stop {
-            case .wrongRest(let failure):
+            case .wrongRest(let failure), .refused(let failure):
                 return .failure(.failed(failure))
             case .tooLarge(let announced?):
                 return .failure(.failed(SizeLimit.exceeded(by: host, announcing: announced, limit: maxBytes)))
@@ -329,23 +368,23 @@ final class HTTPExchange {
 
     /// The body that came in several parts.
     private func wholeBody(_ partial: PartialBody, now: Int64) -> Result<FetchResult, FetchError> {
-        guard UInt64(body.count) == partial.total else {
+        guard UInt64(spool.count) == partial.total else {
             return .failure(
                 .failed(
                     RunFailure(
                         .content,
-                        "the body came in parts and has \(Text.grouped(UInt64(body.count))) bytes instead of "
+                        "the body came in parts and has \(Text.grouped(UInt64(spool.count))) bytes instead of "
                             + "\(Text.grouped(partial.total)) (\(host))")))
         }
         return content(of: partial.answer, now: now)
     }
 
+    /// The answer with what of the body nobody has taken.
     private func content(of answer: HTTPAnswer, now: Int64) -> Result<FetchResult, FetchError> {
-        defer { body = [] }
-        return .success(
+        .success(
             .content(
                 FetchedContent(
-                    bytes: body, mediaType: answer.mediaType, validators: answer.validators,
+                    bytes: spool.takeRest(), mediaType: answer.mediaType, validators: answer.validators,
                     freshFor: freshness(now: now), links: easy.headers("Link", atMost: Self.linkLimit),
                     location: hop?.location.url)))
     }
@@ -369,7 +408,7 @@ final class HTTPExchange {
         TransferFailure(
             code: code, detail: easy.errorMessage, host: host, socket: source.unixSocket,
             systemError: Int32(truncatingIfNeeded: easy.number(CURLINFO_OS_ERRNO)),
-            received: partial == nil ? easy.offset(CURLINFO_SIZE_DOWNLOAD_T) ?? 0 : UInt64(body.count),
+            received: partial == nil ? easy.offset(CURLINFO_SIZE_DOWNLOAD_T) ?? 0 : UInt64(spool.count),
             announced: partial?.total ?? easy.offset(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T),
             resumptions: resumptions,
             wasConnected: (easy.offset(CURLINFO_PRETRANSFER_TIME_T) ?? 0) > 0,

@@ -10,6 +10,8 @@ package struct PagesDefinition: Hashable, Sendable {
     package var max: Int
     /// Next links to another origin are refused.
     package var sameOrigin: Bool
+    /// How only what has changed is asked for; nil: all of it is, each time.
+    package var sync: SyncRule?
 
     /// A page is its items.
     package static let defaultItems = "."
@@ -18,7 +20,7 @@ package struct PagesDefinition: Hashable, Sendable {
 
     package init(
         next: NextRule, items: String = PagesDefinition.defaultItems, key: String? = nil, load: PageLoad = .all,
-        max: Int = PagesDefinition.defaultMax, sameOrigin: Bool = true
+        max: Int = PagesDefinition.defaultMax, sameOrigin: Bool = true, sync: SyncRule? = nil
     ) {
         self.next = next
         self.items = items
@@ -26,10 +28,14 @@ package struct PagesDefinition: Hashable, Sendable {
         self.load = load
         self.max = max
         self.sameOrigin = sameOrigin
+        self.sync = sync
     }
 
     /// Not all pages are loaded without being asked for: what was loaded is kept, so that more can follow.
     package var loadsOnDemand: Bool { load != .all }
+
+    /// What was loaded is kept for what comes after it.
+    package var keepsItems: Bool { loadsOnDemand || sync != nil }
 
     /// Its jq programs.
     package var programs: [String] {
@@ -40,15 +46,33 @@ package struct PagesDefinition: Hashable, Sendable {
             case .cursor(let rule), .lastKey(let rule, _): [rule.program, rule.more]
             case .offset(_, let size), .page(_, _, let size): [size.total]
             }
-        return ofNext.compactMap(\.self) + (items == Self.defaultItems ? [] : [items]) + [key].compactMap(\.self)
+        return ofNext.compactMap(\.self) + (items == Self.defaultItems ? [] : [items])
+            + [key, sync?.program, sync?.deleted].compactMap(\.self)
     }
 
     /// The keys whose values are programs.
-    package static let programKeys = ["url", "cursor", "last-key", "more", "total", "items", "key"]
+    package static let programKeys = ["url", "cursor", "last-key", "more", "total", "items", "key", "token", "deleted"]
 
     /// What decides which snapshot becomes of it, as text.
     package var summary: String {
         "\(next) items:\(items) key:\(key ?? "") load:\(load) max:\(max) same-origin:\(sameOrigin)"
+            + (sync.map { " sync:\($0)" } ?? "")
+    }
+}
+
+/// A token of the last page, by which the next check asks for what has changed since.
+package struct SyncRule: Hashable, Sendable {
+    /// A jq program of the last page that gives the token.
+    package var program: String
+    /// The query parameter's name, not encoded.
+    package var parameter: String
+    /// A jq program of an item: whether it is there no more. Nil: what is deleted is not told.
+    package var deleted: String?
+
+    package init(_ program: String, parameter: String, deleted: String? = nil) {
+        self.program = program
+        self.parameter = parameter
+        self.deleted = deleted
     }
 }
 

@@ -59,6 +59,8 @@ struct PageMachine: Sendable {
     private let home: WebAddress?
     private var jitter: Jitter
     private var hasRestarted = false
+    /// Asks for the changes alone.
+    private var token: String?
     /// How many pages are asked for without a pause.
     private let load: PageLoad
 
@@ -77,11 +79,12 @@ struct PageMachine: Sendable {
     /// - Parameters:
     ///   - source: the first page.
     ///   - bookmark: goes on from here, by one page; nil: begins with the first one, and loads as many as are configured.
+    ///   - token: of the last page of the set before; nil: all of it is asked for.
     ///   - retry: the waits between attempts.
     ///   - resolve: the URL that a reference means at a URL.
     init(
-        _ pages: PagesDefinition, of source: HTTPSource, from bookmark: PageBookmark? = nil, retry: RetryPolicy,
-        jitter: Jitter,
+        _ pages: PagesDefinition, of source: HTTPSource, from bookmark: PageBookmark? = nil, token: String? = nil,
+        retry: RetryPolicy, jitter: Jitter,
         resolve: @escaping @Sendable (_ reference: String, _ base: String) -> WebAddress?
     ) {
         self.pages = pages
@@ -90,6 +93,7 @@ struct PageMachine: Sendable {
         self.jitter = jitter
         self.resolve = resolve
         home = resolve(source.url, source.url)
+        self.token = token
         // One that has to be begun anew has as many pages as it would have had.
         load = bookmark.map { .first($0.page) } ?? pages.load
         request = Request(page: 1, source: source)
@@ -102,6 +106,7 @@ struct PageMachine: Sendable {
     /// Begins anew, for good: a set is restarted once.
     mutating func restart() {
         hasRestarted = true
+        token = nil
         begin()
     }
 
@@ -113,6 +118,9 @@ struct PageMachine: Sendable {
         isAtHome = true
         request = Request(page: 1, source: source)
         request.source.url = firstURL
+        if let token, let sync = pages.sync {
+            request.source.url = QueryParameter.setting(sync.parameter, to: token, in: request.source.url)
+        }
         _ = note(request)
     }
 
@@ -272,7 +280,10 @@ struct PageMachine: Sendable {
 
     /// The present page could not be loaded.
     mutating func failed(_ failure: RunFailure) -> AfterFailure {
-        guard request.page > 1 else { return .fail }
+        guard request.page > 1 else {
+            // The origin does not know the changes since then any more.
+            return failure.status == 410 && token != nil ? .restart : .fail
+        }
         switch (failure.kind, failure.status) {
         case (_, let status?) where status == pastEnd: return .end
         case (_, 410): return hasRestarted ? .fail : .restart

@@ -9,6 +9,8 @@ struct PageProgram: Hashable, Sendable {
         var next: String?
         var more: Bool?
         var total: Int?
+        /// What asks for changes, if this is the last page.
+        var token: String?
     }
 
     /// jq's text.
@@ -16,8 +18,8 @@ struct PageProgram: Hashable, Sendable {
     private let pages: PagesDefinition
 
     /// Each output is one of these, in this order: the number of items, or `?` and what else there is; the items; what
-    /// leads to the next page; whether more follow; how many there are in all.
-    private static let outputs = 5
+    /// leads to the next page; whether more follow; how many there are in all; and, if it is asked for, the token.
+    private var outputs: Int { pages.sync == nil ? 5 : 6 }
 
     init(_ pages: PagesDefinition) {
         self.pages = pages
@@ -38,11 +40,12 @@ struct PageProgram: Hashable, Sendable {
         case .offset(_, let size), .page(_, _, let size):
             total = size.total.map { Self.asked($0, as: "next.total") + " | \(Self.asCount)" } ?? total
         }
+        let token = pages.sync.map { ", (\(Self.asked($0.program, as: "sync-token.token")) | \(Self.asText))" } ?? ""
         text = """
             (\(Self.asked(pages.items, as: "items"))) as $freshet_items
             | if ($freshet_items | length) != 1 then "?\\($freshet_items | length) outputs"
             elif ($freshet_items[0] | type) != "array" then "?\\($freshet_items[0] | type)"
-            else "\\($freshet_items[0] | length)", $freshet_items[0], (\(next)), (\(more)), (\(total)) end
+            else "\\($freshet_items[0] | length)", $freshet_items[0], (\(next)), (\(more)), (\(total))\(token) end
             """
     }
 
@@ -81,7 +84,7 @@ struct PageProgram: Hashable, Sendable {
                 .content,
                 "page \(page): pages.items (\(pages.items)) has to give one array, and gives \(what)")
         }
-        guard outputs.count == Self.outputs else {
+        guard outputs.count == self.outputs else {
             throw RunFailure(
                 .content, "page \(page) is not one JSON text, or a program of 'pages' ended before its time")
         }
@@ -93,7 +96,8 @@ struct PageProgram: Hashable, Sendable {
             total: try total.map { text throws(RunFailure) in
                 guard let number = Int(text) else { throw Self.unfit("next.total", "a number", text, page) }
                 return number
-            })
+            },
+            token: pages.sync == nil ? nil : try text(of: outputs[5], "sync-token.token", "text or a number", page))
     }
 
     private var nextKey: String {
@@ -120,7 +124,9 @@ struct PageProgram: Hashable, Sendable {
 
     /// The program that merges the items of one key: the last counts, at the place of the first. An item without a key
     /// is like no other. Linear but for one sort: in jq 1.6 an object that grows would be copied at each step.
-    static func merging(by key: String) -> String {
+    ///
+    /// - Parameter deleted: a program of an item; those for which it holds are left out.
+    static func merging(by key: String, without deleted: String? = nil) -> String {
         """
         . as $freshet_items
         | [range(0; length) as $freshet_place | $freshet_items[$freshet_place]
@@ -128,5 +134,6 @@ struct PageProgram: Hashable, Sendable {
         then {alone: $freshet_place} else . end), item: .}]
         | group_by(.key) | map({at: .[0].at, item: .[-1].item}) | sort_by(.at) | map(.item)
         """
+            + (deleted.map { "\n| map(select(\(asked($0, as: "sync-token.deleted")) | .[-1] | not))" } ?? "")
     }
 }

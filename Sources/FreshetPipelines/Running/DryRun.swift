@@ -77,9 +77,11 @@ private final class CapturingStore: SnapshotStore {
         captured.withLock { $0 = snapshot }
         return .changed(
             OfferedGeneration(
-                number: 0, size: UInt64(snapshot.bytes.count), digest: "", committedAt: 0, path: definition.cache.file))
+                number: 0, size: UInt64(snapshot.body.size), digest: "", committedAt: 0, path: definition.cache.file))
     }
 
+    /// What comes is compared and shown, and so is wanted in memory.
+    func keeper(of definition: PipelineDefinition) -> (any BodyKeeping)? { nil }
     func remembered(_ pipeline: String) async -> RememberedState { RememberedState() }
     func validators(_ pipeline: String, binding: String) async -> Validators? { nil }
     func recordUnchanged(

@@ -9,6 +9,8 @@ struct PageSet: Hashable, Sendable {
     var truncated: Bool
     /// Where it goes on; nil: it does not, or was to have no end.
     var next: PageBookmark?
+    /// What asks for the changes since; nil: nothing does.
+    var token: String?
 }
 
 /// Loads the pages of a source one after the other: asks, has its program say what a page holds, goes on.
@@ -26,7 +28,8 @@ struct PageLoader: Sendable {
     let epoch: UInt64
     /// Told how far it has come.
     let progress: RunProgress
-    /// Goes on with these, by one page; nil: begins with the first one.
+    /// Goes on with these: by one page if there is a next one, by what has changed if there is a token. Nil: begins with
+    /// nothing.
     var earlier: StoredPages?
 
     /// Where a set is, shared by the loads of its pages, of which there is one at a time.
@@ -36,6 +39,7 @@ struct PageLoader: Sendable {
             var earlier: StoredPages?
             var truncated = false
             var bookmark: PageBookmark?
+            var token: String?
         }
         private let state: Lock<State>
 
@@ -47,6 +51,10 @@ struct PageLoader: Sendable {
         var earlier: StoredPages? { state.withLock { $0.earlier } }
         var isTruncated: Bool { state.withLock { $0.truncated } }
         var bookmark: PageBookmark? { state.withLock { $0.bookmark } }
+        /// Of the last page; nil if that is not the last of the set.
+        var token: String? { state.withLock { $0.truncated ? nil : $0.token } }
+
+        func found(_ token: String?) { state.withLock { $0.token = token } }
 
         func restart() {
             state.withLock { state in
@@ -85,7 +93,9 @@ struct PageLoader: Sendable {
     /// All pages that are wanted; or a failure, and nothing.
     func load() async throws(FetchError) -> PageSet {
         let fetcher = world.fetcher
-        let machine = PageMachine(pages, of: source, from: earlier?.next, retry: retry, jitter: jitter) {
+        let machine = PageMachine(
+            pages, of: source, from: earlier?.next, token: earlier?.token, retry: retry, jitter: jitter
+        ) {
             fetcher.resolve($0, against: $1)
         }
         let course = Course(machine, after: earlier)
@@ -135,15 +145,22 @@ struct PageLoader: Sendable {
         if Task.isCancelled { throw FetchError.cancelled }
         items += Self.end
         return PageSet(
-            items: Array(items), pages: (earlier?.count ?? 0) + count, truncated: course.isTruncated,
-            next: course.bookmark)
+            items: Array(items), pages: (earlier?.next == nil ? 0 : earlier?.count ?? 0) + count,
+            truncated: course.isTruncated, next: course.bookmark, token: usable(course.token))
+    }
+
+    /// A token that makes too long a URL is none: all is asked for each time.
+    private func usable(_ token: String?) -> String? {
+        guard let token, let sync = pages.sync else { return nil }
+        let url = QueryParameter.setting(sync.parameter, to: token, in: source.url)
+        return url.utf8.count <= URLTemplate.maximumLength ? token : nil
     }
 
     private func merged(_ set: PageSet) async throws(FetchError) -> PageSet {
         guard let key = pages.key else { return set }
         var merged = set
         merged.items = try await world.transformer.transform(
-            set.items, by: PageProgram.merging(by: key), variables: variables)
+            set.items, by: PageProgram.merging(by: key, without: pages.sync?.deleted), variables: variables)
         return merged
     }
 
@@ -177,7 +194,7 @@ struct PageLoader: Sendable {
         let program = PageProgram(pages)
         let outputs: [[UInt8]]
         do throws(FetchError) {
-            outputs = try await world.transformer.values(of: content.bytes, by: program.text, variables: variables)
+            outputs = try await world.transformer.values(of: try content.bytes, by: program.text, variables: variables)
         } catch {
             throw error.naming(page: request.page)
         }
@@ -187,6 +204,7 @@ struct PageLoader: Sendable {
                 items: reading.count, links: content.links, location: content.location, next: reading.next,
                 more: reading.more, total: reading.total)
             let next = try course.loaded(facts)
+            course.found(reading.token)
             return Page([reading.items], next: next)
         } catch {
             throw .failed(error)

@@ -53,7 +53,7 @@ struct RunBody: Sendable {
     }
 
     private func commit(_ bytes: [UInt8], of stages: StageRun) async throws(FetchError) -> Success {
-        var success = try await commit(bytes, Validators())
+        var success = try await commit(.bytes(bytes), Validators())
         // Only what became a copy: a run that was refused asks for everything again.
         await stages.parts.close()
         success.pages = stages.parts.pages
@@ -64,8 +64,7 @@ struct RunBody: Sendable {
     /// it is committed.
     private func runOnPages(_ pages: PagesDefinition, of source: HTTPSource) async throws(FetchError) -> Success {
         let stages = stages
-        let bytes = try await acceptable(try await stages.items(of: pages, source))
-        return pages.loadsOnDemand ? try await commit(bytes, of: stages) : try await commit(bytes, Validators())
+        return try await commit(try await acceptable(try await stages.items(of: pages, source)), of: stages)
     }
 
     /// The snapshot is made of one answer. If that is still the one before, nothing is made.
@@ -89,16 +88,21 @@ struct RunBody: Sendable {
             throw .failed(.unaskedNotModified)
         case .content(let content):
             let expiry = expiry(in: content.freshFor)
-            return try await commit(try await checked(content), content.validators, expiry)
+            do throws(FetchError) {
+                return try await commit(try await checked(content), content.validators, expiry)
+            } catch {
+                await content.body.discard()
+                throw error
+            }
         }
     }
 
     private func commit(
-        _ bytes: [UInt8], _ validators: Validators, _ expiry: DataExpiry? = nil
+        _ body: FetchedBody, _ validators: Validators, _ expiry: DataExpiry? = nil
     ) async throws(FetchError) -> Success {
         if Task.isCancelled { throw .cancelled }
         let snapshot = Snapshot(
-            bytes: bytes, validators: validators, binding: definition.validatorBinding(with: parameters),
+            body, validators: validators, binding: definition.validatorBinding(with: parameters),
             truncated: progress.isTruncated || more?.isTruncated == true, expires: expiry?.wall, isCheck: more == nil)
         do {
             switch try await world.store.commit(snapshot, of: definition) {
@@ -118,11 +122,20 @@ struct RunBody: Sendable {
 
     private func fetch(_ validators: Validators?) async throws(FetchError) -> FetchResult {
         if Task.isCancelled { throw .cancelled }
-        return try await world.fetcher.fetch(
-            FetchRequest(
-                source: try filledSource(), validators: validators, maxBytes: definition.check.maxBytes, epoch: epoch,
-                progress: progress.track(), announced: { [progress] in progress.announce($0) },
-                asked: { [progress] in progress.countRequest() }))
+        let rules = definition.check
+        var request = FetchRequest(
+            source: try filledSource(), validators: validators, maxBytes: rules.maxBytes, epoch: epoch,
+            progress: progress.track(), announced: { [progress] in progress.announce($0) },
+            asked: { [progress] in progress.countRequest() }, keeper: keeper)
+        if !rules.types.isEmpty { request.refusal = { rules.refusal(ofType: $0) } }
+        return try await world.fetcher.fetch(request)
+    }
+
+    /// Where the answer goes if it is long. It can be there only if nobody has to look at its bytes: the snapshot is the
+    /// answer as it is.
+    private var keeper: (any BodyKeeping)? {
+        guard definition.transform == nil, definition.check.jq == nil else { return nil }
+        return world.store.keeper(of: definition)
     }
 
     /// The source with the parameters' values.
@@ -135,15 +148,22 @@ struct RunBody: Sendable {
     }
 
     /// The snapshot that the answer becomes, if it is acceptable.
-    private func checked(_ content: FetchedContent) async throws(FetchError) -> [UInt8] {
+    private func checked(_ content: FetchedContent) async throws(FetchError) -> FetchedBody {
         let rules = definition.check
-        if let refusal = rules.refusal(ofType: content.mediaType) ?? rules.refusal(ofAnswer: content.bytes.count) {
+        if let refusal = rules.refusal(ofType: content.mediaType) ?? rules.refusal(ofAnswer: content.body.size) {
             throw .failed(refusal)
         }
-        // Without a program nobody reads it, and it stays as it is.
-        let isRead = definition.transform != nil
-        return try await acceptable(
-            isRead ? try await world.transformer.json(of: content.bytes, in: definition.stage.format) : content.bytes)
+        switch content.body {
+        case .bytes(let bytes):
+            // Without a program nobody reads it, and it stays as it is.
+            let isRead = definition.transform != nil
+            return .bytes(
+                try await acceptable(
+                    isRead ? try await world.transformer.json(of: bytes, in: definition.stage.format) : bytes))
+        case .kept(let kept):
+            if let refusal = rules.refusal(ofSnapshot: kept.size) { throw .failed(refusal) }
+            return content.body
+        }
     }
 
     /// The snapshot that the data becomes, if it is acceptable.
@@ -164,6 +184,18 @@ struct RunBody: Sendable {
             }
         }
         return bytes
+    }
+}
+
+extension FetchedContent {
+    /// The body of an answer that was not to be kept aside.
+    var bytes: [UInt8] {
+        get throws(FetchError) {
+            guard case .bytes(let bytes) = body else {
+                throw .failed(RunFailure(.local, "the answer was kept aside, and is needed in memory"))
+            }
+            return bytes
+        }
     }
 }
 

@@ -86,6 +86,15 @@ final class RunProgress: Sendable {
     func endBranch() { state.withLock { $0.loaded.endedBranches += 1 } }
     func note(_ failures: [BranchFailure]) { state.withLock { $0.failures += failures } }
 
+    /// What is below a path is walked again: so many branches are to be counted anew, and their failures too.
+    func restart(below path: [String], expected: Int, ended: Int) {
+        state.withLock { state in
+            state.loaded.branches -= expected
+            state.loaded.endedBranches -= ended
+            state.failures.removeAll { $0.path.starts(with: path) }
+        }
+    }
+
     /// A lock that a closure can hold.
     private final class Box: Sendable {
         let counted: Lock<UInt64>

@@ -18,17 +18,6 @@ struct StageRun: Sendable {
     let parts: PartsDesk
     /// What the items of pages that are kept have together.
     private let keptItems: MemoryRoom
-    /// The copies of other pipelines that were read.
-    private let copies = CopyLog()
-
-    private struct CopyRead {
-        var source: SourceDefinition
-        var validators: Validators
-    }
-
-    private final class CopyLog: Sendable {
-        let read = Lock<[CopyRead]>([])
-    }
 
     init(
         _ definition: PipelineDefinition, _ world: PipelineWorld, _ parameters: ParameterValues, epoch: UInt64,
@@ -65,7 +54,9 @@ struct StageRun: Sendable {
         if case .joined(let sources) = stage.source {
             value = try await joined(sources, by: stage.transform, in: scope)
         } else {
-            value = try await data(of: stage, in: scope, onError: onError)
+            value = try await once(stage, in: scope) { () throws(FetchError) in
+                try await data(of: stage, in: scope, onError: onError)
+            }
         }
         guard let each = stage.each else { return value }
         let items = try await each.items(of: value.json, by: world.transformer, with: scope.variables)
@@ -85,21 +76,53 @@ struct StageRun: Sendable {
     private func joined(
         _ sources: [JoinedSource], by program: String?, in scope: StageScope
     ) async throws(FetchError) -> Value {
+        let reading = Reading(within: scope.reading)
+        var inner = scope
+        inner.reading = reading
         for _ in 0..<Self.readings {
-            copies.read.withLock { $0 = [] }
-            let value = try await joinedOnce(sources, by: program, in: scope)
-            let read = copies.read.withLock { $0 }
-            if read.count < 2 { return value }
-            if try await areUnchanged(read) { return value }
+            let value = try await joinedOnce(sources, by: program, in: inner)
+            let copies = reading.copies
+            let isOfOneMoment = copies.count < 2 ? true : try await areUnchanged(copies)
+            if isOfOneMoment {
+                reading.finish()
+                return value
+            }
+            let counted = reading.restart()
+            progress.restart(below: scope.path, expected: counted.expected, ended: counted.ended)
         }
         throw .failed(RunFailure(.local, "the copies that are joined change faster than they can be read"))
     }
 
-    private func areUnchanged(_ read: [CopyRead]) async throws(FetchError) -> Bool {
-        for copy in read {
+    private func areUnchanged(_ copies: [Reading.Copy]) async throws(FetchError) -> Bool {
+        for copy in copies {
             guard case .notModified = try await fetch(copy.source, copy.validators) else { return false }
         }
         return true
+    }
+
+    /// What the source of a stage came to, whatever it was, when a joined stage around it has read it already. A copy is
+    /// read each time.
+    private func once(
+        _ stage: StageDefinition, in scope: StageScope, _ ask: () async throws(FetchError) -> Value
+    ) async throws(FetchError) -> Value {
+        guard let reading = scope.reading, let source = try? filled(stage.source, in: scope) else {
+            return try await ask()
+        }
+        if case .copy = source { return try await ask() }
+        let question = "\(scope.path) \(binding(of: stage, asking: source, in: scope))"
+        switch reading.answer(to: question) {
+        case .value(let value): return value
+        case .failed(let failure): throw .failed(failure)
+        case nil: break
+        }
+        do throws(FetchError) {
+            let value = try await ask()
+            reading.remember(.value(value), to: question)
+            return value
+        } catch {
+            if case .failed(let failure) = error { reading.remember(.failed(failure), to: question) }
+            throw error
+        }
     }
 
     /// An object with a member for each.
@@ -142,7 +165,9 @@ struct StageRun: Sendable {
             let source = try filled(stage.source, in: scope)
             let binding = binding(of: stage, asking: source, in: scope)
             if let pages = stage.pages, case .http(let source) = source {
-                let set = try await loadPages(pages, of: source, with: scope.variables, seed: scope.seed(from: seed))
+                let set = try await loadPages(
+                    pages, of: source, with: scope.variables, after: synchronized(before, binding),
+                    seed: scope.seed(from: seed))
                 return Value(json: try await put(set, of: pages, stage, binding, in: scope))
             }
             let known = before.flatMap { $0.binding == binding ? $0 : nil }
@@ -155,10 +180,10 @@ struct StageRun: Sendable {
                 } else {
                     parts.keep(part, at: scope.path)
                 }
-                note(source, part.validators)
+                note(source, part.validators, in: scope)
                 return Value(json: part.value)
             case .content(let content):
-                note(source, content.validators)
+                note(source, content.validators, in: scope)
                 let part = StoredPart(
                     binding: binding, validators: content.validators,
                     value: try await json(of: content, by: stage, in: scope))
@@ -214,9 +239,16 @@ struct StageRun: Sendable {
     }
 
     private func kept(_ set: PageSet, of pages: PagesDefinition) throws(FetchError) -> StoredPages? {
-        guard pages.loadsOnDemand else { return nil }
+        guard pages.keepsItems else { return nil }
         try keptItems.take(set.items.count)
-        return StoredPages(items: set.items, count: set.pages, next: set.next)
+        return StoredPages(items: set.items, count: set.pages, next: set.next, token: set.token)
+    }
+
+    /// What a check goes on from that asks for changes alone; nil: it asks for everything.
+    private func synchronized(_ part: StoredPart?, _ binding: String) -> StoredPages? {
+        guard let part, part.binding == binding, var pages = part.pages, pages.token != nil else { return nil }
+        pages.next = nil
+        return pages
     }
 
     /// The items of the pipeline's own pages, where its stage is nothing else.
@@ -236,7 +268,10 @@ struct StageRun: Sendable {
             if let before {
                 try await continued(before, pages, of: .http(source), binding, in: scope)
             } else {
-                try await loadPages(pages, of: source, seed: seed)
+                try await loadPages(
+                    pages, of: source,
+                    after: pages.sync == nil ? nil : synchronized(await parts.part(at: scope.path), binding), seed: seed
+                )
             }
         if let kept = try kept(set, of: pages) {
             // The items are the value.
@@ -245,9 +280,9 @@ struct StageRun: Sendable {
         return set.items
     }
 
-    private func note(_ source: SourceDefinition, _ validators: Validators) {
+    private func note(_ source: SourceDefinition, _ validators: Validators, in scope: StageScope) {
         guard case .copy = source else { return }
-        copies.read.withLock { $0.append(CopyRead(source: source, validators: validators)) }
+        scope.reading?.note(Reading.Copy(source: source, validators: validators))
     }
 
     private func filled(_ source: SourceDefinition, in scope: StageScope) throws(FetchError) -> SourceDefinition {
@@ -300,9 +335,9 @@ struct StageRun: Sendable {
         let rules = definition.check
         // A file and a program state no type.
         if case .http = stage.source, let refusal = rules.refusal(ofType: content.mediaType) { throw .failed(refusal) }
-        if let refusal = rules.refusal(ofAnswer: content.bytes.count) { throw .failed(refusal) }
+        if let refusal = rules.refusal(ofAnswer: content.body.size) { throw .failed(refusal) }
         return try await evaluate(
-            stage.transform ?? ".", over: try await world.transformer.json(of: content.bytes, in: stage.format),
+            stage.transform ?? ".", over: try await world.transformer.json(of: try content.bytes, in: stage.format),
             in: scope)
     }
 
@@ -347,6 +382,7 @@ struct StageRun: Sendable {
         _ items: [BranchItem], of each: EachDefinition, in scope: StageScope
     ) async throws(FetchError) -> [UInt8] {
         progress.expect(branches: items.count)
+        scope.reading?.expect(branches: items.count)
         let turnstile = Turnstile(limit: each.concurrency)
         let room = MemoryRoom(definition.check.maxBytes, of: "the branches together have")
         let branches = items.map { item in
@@ -355,6 +391,7 @@ struct StageRun: Sendable {
                     let outcome = try await self.outcome(of: each, in: scope.entering(item, of: each))
                     try room.take(outcome.json?.count ?? 0)
                     progress.endBranch()
+                    scope.reading?.endBranch()
                     return outcome
                 }
             }

@@ -6,6 +6,8 @@ struct StageScope: Sendable {
     var variables: [JQVariable] = []
     /// What fills the places of its URL. An item's place without a value has none here.
     var places: [URLTemplate.Place: String] = [:]
+    /// That of the innermost joined stage around it.
+    var reading: Reading?
 
     /// The request for the list of which this is a branch; nil: it came from no origin.
     var list: HTTPSource?

@@ -25,11 +25,14 @@ package struct StoredPages: Hashable, Sendable {
     package var count: Int
     /// What the next page is asked for by; nil: there is none.
     package var next: PageBookmark?
+    /// What asks for the changes since; nil: all of it has to be asked for.
+    package var token: String?
 
-    package init(items: [UInt8], count: Int, next: PageBookmark? = nil) {
+    package init(items: [UInt8], count: Int, next: PageBookmark? = nil, token: String? = nil) {
         self.items = items
         self.count = count
         self.next = next
+        self.token = token
     }
 }
 

@@ -29,13 +29,20 @@ package struct FetchRequest: Sendable {
     /// Told of each request that is made on behalf of it, redirects included; on the emitter's thread, and must not
     /// block.
     package var asked: @Sendable () -> Void
+    /// Says of a media type why no answer of it is acceptable, so that its body need not be taken; nil: any is.
+    package var refusal: (@Sendable (_ mediaType: String?) -> RunFailure?)?
+    /// Where the body may go if it is long; nil: it is wanted in memory.
+    package var keeper: (any BodyKeeping)?
 
     package init(
         source: SourceDefinition, validators: Validators? = nil, maxBytes: UInt64 = CheckRules.defaultMaxBytes,
         epoch: UInt64 = 0, progress: @escaping @Sendable (UInt64) -> Void = { _ in },
         announced: @escaping @Sendable (UInt64) -> Void = { _ in },
-        asked: @escaping @Sendable () -> Void = {}
+        asked: @escaping @Sendable () -> Void = {}, refusal: (@Sendable (String?) -> RunFailure?)? = nil,
+        keeper: (any BodyKeeping)? = nil
     ) {
+        self.refusal = refusal
+        self.keeper = keeper
         self.source = source
         self.validators = validators
         self.maxBytes = maxBytes
@@ -56,7 +63,8 @@ package enum FetchResult: Sendable {
 
 /// A body and what was said about it.
 package struct FetchedContent: Sendable {
-    package var bytes: [UInt8]
+    /// Kept aside only if the request said where. Whoever has it then ends it.
+    package var body: FetchedBody
     /// The media type without parameters, in lower case, such as `application/json`; nil: none was said.
     package var mediaType: String?
     package var validators: Validators
@@ -72,7 +80,16 @@ package struct FetchedContent: Sendable {
         bytes: [UInt8], mediaType: String? = nil, validators: Validators = Validators(), freshFor: Duration? = nil,
         links: [String] = [], location: String? = nil
     ) {
-        self.bytes = bytes
+        self.init(
+            .bytes(bytes), mediaType: mediaType, validators: validators, freshFor: freshFor, links: links,
+            location: location)
+    }
+
+    package init(
+        _ body: FetchedBody, mediaType: String? = nil, validators: Validators = Validators(),
+        freshFor: Duration? = nil, links: [String] = [], location: String? = nil
+    ) {
+        self.body = body
         self.mediaType = mediaType
         self.validators = validators
         self.links = links
@@ -201,7 +218,7 @@ package struct SpentRequests: Hashable, Sendable {
 
 /// What a run hands to the store.
 package struct Snapshot: Sendable {
-    package var bytes: [UInt8]
+    package var body: FetchedBody
     /// Bound to the URL and to the content: they are used again only while both still hold.
     package var validators: Validators
     /// What the validators are bound to besides the content: the URL, and the transform that made the snapshot.
@@ -216,11 +233,11 @@ package struct Snapshot: Sendable {
     package var isCheck: Bool
 
     package init(
-        bytes: [UInt8], validators: Validators, binding: String, truncated: Bool = false, expires: Int64? = nil,
+        _ body: FetchedBody, validators: Validators, binding: String, truncated: Bool = false, expires: Int64? = nil,
         isCheck: Bool = true
     ) {
         self.isCheck = isCheck
-        self.bytes = bytes
+        self.body = body
         self.validators = validators
         self.binding = binding
         self.truncated = truncated
@@ -270,7 +287,10 @@ package protocol SnapshotStore: Sendable {
     func remembered(_ pipeline: String) async -> RememberedState
     /// The validators for a conditional request, if the copy at hand is whole and belongs to this binding.
     func validators(_ pipeline: String, binding: String) async -> Validators?
-    /// Makes the snapshot the copy that readers see, or throws and leaves the one before.
+    /// Keeps long bodies for the snapshots of a pipeline; nil: they are all wanted in memory.
+    func keeper(of definition: PipelineDefinition) -> (any BodyKeeping)?
+    /// Makes the snapshot the copy that readers see, or throws and leaves the one before. A body that was kept aside has
+    /// ended then.
     func commit(_ snapshot: Snapshot, of definition: PipelineDefinition) async throws(RunFailure) -> CommitResult
     /// Notes a successful check that brought nothing new, and validators, bound as before, if the origin sent newer ones.
     ///

@@ -14,6 +14,8 @@ package final class MemoryStore: SnapshotStore {
         /// The copy goes away while the origin is being asked.
         package var isRemoved = false
         package var parts: [String: StoredPart] = [:]
+        /// Bodies that were kept aside, in their order.
+        package var bodies: [MemoryBody] = []
     }
 
     package let state = Lock(State())
@@ -35,19 +37,22 @@ package final class MemoryStore: SnapshotStore {
         state.withLock { $0.binding == binding && !$0.validators.isEmpty ? $0.validators : nil }
     }
 
+    package func keeper(of definition: PipelineDefinition) -> (any BodyKeeping)? { self }
+
     package func commit(_ snapshot: Snapshot, of definition: PipelineDefinition) async throws(RunFailure)
         -> CommitResult
     {
         let wallNow = clock.wallNow
+        let bytes = snapshot.body.takeBytes()
         let result = state.withLock { state -> CommitResult? in
             if state.refusesCommits { return nil }
-            let old = state.bytes == snapshot.bytes ? state.remembered.generation : nil
+            let old = state.bytes == bytes ? state.remembered.generation : nil
             let generation =
                 old
                 ?? OfferedGeneration(
-                    number: (state.remembered.generation?.number ?? 0) + 1, size: UInt64(snapshot.bytes.count),
+                    number: (state.remembered.generation?.number ?? 0) + 1, size: UInt64(bytes.count),
                     digest: "", committedAt: wallNow, path: definition.cache.file)
-            state.bytes = snapshot.bytes
+            state.bytes = bytes
             state.validators = snapshot.validators
             state.binding = snapshot.binding
             state.remembered.binding = snapshot.binding
@@ -112,6 +117,45 @@ package final class MemoryStore: SnapshotStore {
     }
 }
 
+extension MemoryStore: BodyKeeping {
+    package func begin(expecting size: UInt64?) async throws(RunFailure) -> any PendingBody {
+        let body = MemoryBody()
+        state.withLock { $0.bodies.append(body) }
+        return body
+    }
+}
+
+/// A body that is kept aside, in memory all the same.
+package final class MemoryBody: PendingBody {
+    /// Nil when it has ended.
+    private let pending = Lock<[UInt8]?>([])
+
+    package var hasEnded: Bool { pending.withLock { $0 == nil } }
+
+    package func append(_ bytes: [UInt8]) async throws(RunFailure) {
+        pending.withLock { $0?.append(contentsOf: bytes) }
+    }
+
+    package func discard() async { _ = take() }
+
+    fileprivate func take() -> [UInt8] {
+        pending.withLock { pending in
+            defer { pending = nil }
+            return pending ?? []
+        }
+    }
+}
+
+extension FetchedBody {
+    /// All of it; one that was kept aside ends.
+    fileprivate func takeBytes() -> [UInt8] {
+        switch self {
+        case .bytes(let bytes): bytes
+        case .kept(let kept): (kept.pending as? MemoryBody)?.take() ?? []
+        }
+    }
+}
+
 /// A cache directory in memory: a store for each pipeline.
 package final class MemoryDisk: SnapshotStore {
     private let stores = Lock<[String: MemoryStore]>([:])
@@ -153,6 +197,10 @@ package final class MemoryDisk: SnapshotStore {
 
     package func validators(_ pipeline: String, binding: String) async -> Validators? {
         await self[pipeline].validators(pipeline, binding: binding)
+    }
+
+    package func keeper(of definition: PipelineDefinition) -> (any BodyKeeping)? {
+        self[definition.name].keeper(of: definition)
     }
 
     package func commit(

@@ -6,6 +6,8 @@ import FreshetTestKit
 package final class ScriptedOrigin: Fetching {
     package enum Answer: Sendable {
         case content(String, type: String? = nil, tag: String? = nil)
+        /// Content that is kept aside if the request says where.
+        case long(String, type: String? = nil, tag: String? = nil)
         case notModified
         /// The answer, and for how much longer it is fresh.
         indirect case fresh(Duration, Answer)
@@ -95,6 +97,21 @@ package final class ScriptedOrigin: Fetching {
             request.progress(UInt64(text.utf8.count))
             return .content(
                 FetchedContent(bytes: Array(text.utf8), mediaType: type, validators: Validators(entityTag: tag)))
+        case .long(let text, let type, let tag):
+            guard let keeper = request.keeper else {
+                return try await give(.content(text, type: type, tag: tag), request)
+            }
+            says(text, as: tag)
+            do throws(RunFailure) {
+                let body = try await keeper.begin(expecting: nil)
+                try await body.append(Array(text.utf8))
+                return .content(
+                    FetchedContent(
+                        .kept(KeptBody(body, size: text.utf8.count)), mediaType: type,
+                        validators: Validators(entityTag: tag)))
+            } catch {
+                throw .failed(error)
+            }
         case .notModified:
             // What the client has is confirmed, be it older than what was given last: that need not have reached its disk.
             let tag = request.validators?.entityTag

@@ -62,13 +62,17 @@ struct CommitTests {
         let fixture = try CacheFixture()
         #expect(try fixture.commit("one", truncated: true).generation.truncated)
         #expect(try fixture.cache.current("jwks")?.truncated == true)
+        #expect(try fixture.cache.memories(key: "k")["jwks"]?.current?.truncated == true)
         guard case .unchanged(let generation) = try fixture.commit("one") else {
             Issue.record("it changed")
             return
         }
         #expect(!generation.truncated)
         #expect(try fixture.cache.current("jwks")?.truncated == false)
+        #expect(try fixture.cache.memories(key: "k")["jwks"]?.current?.truncated == false)
+        #expect(try fixture.cache.memory("jwks", key: "k")?.current?.truncated == false)
         #expect(try fixture.commit("two", truncated: true).generation.truncated)
+        #expect(try fixture.cache.memory("jwks", key: "k")?.current?.truncated == true)
         #expect(try !fixture.commit("three").generation.truncated)
     }
 
@@ -183,6 +187,42 @@ struct CommitTests {
         }
         #expect(available < reserve)
         #expect(try LinuxFileSystem().list(directory.cache + "/generations/jwks").isEmpty)
+    }
+
+    @Test("of what is expected to leave too little room is not even begun, and nothing is left of it")
+    func noRoomFor() throws {
+        let directory = try TemporaryDirectory()
+        let (cache, _) = try LocalCache.open(
+            cacheDirectory: directory.cache, stateDirectory: directory.state,
+            reserve: FreeSpaceReserve(percent: 1, bytes: 1))
+        let error = #expect(throws: CacheError.self) { try cache.begin(.jwks, expecting: .max) }
+        guard case .noSpaceFor(let bytes, _, _, let reserve) = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(bytes == .max && reserve == 1)
+        #expect(try LinuxFileSystem().list(directory.cache + "/generations/jwks").isEmpty)
+        try cache.begin(.jwks, expecting: 1).discard()
+    }
+
+    @Test("looks at the room again while it is long in coming")
+    func roomOnTheWay() throws {
+        let files = FaultyFileSystem()
+        let directory = try TemporaryDirectory()
+        let (cache, _) = try LocalCache.open(
+            cacheDirectory: directory.cache, stateDirectory: directory.state,
+            reserve: FreeSpaceReserve(percent: 1, bytes: 1), verifiesAll: false,
+            fileSystem: files)
+        let pending = try cache.begin(.jwks)
+        defer { pending.discard() }
+        files.arm(.nothing)
+        let piece = [UInt8](repeating: 1, count: 1 << 20)
+        for _ in 0..<16 { try pending.write(piece) }
+        #expect(!files.calls.contains("statvfs"))
+        try pending.write(piece)
+        #expect(files.calls.count { $0 == "statvfs" } == 1)
+        try pending.write(piece)
+        #expect(files.calls.count { $0 == "statvfs" } == 1)
     }
 
     @Test("ends its writer: nothing can be written or committed afterwards")

@@ -310,7 +310,9 @@ struct PartsTests {
         let fixture = try CacheFixture()
         func part(_ count: Int64, next: String?) -> SnapshotPart {
             SnapshotPart(
-                binding: "b", value: [], pages: PartPages(items: Array("[1]\n".utf8), count: count, next: next))
+                binding: "b", value: [],
+                pages: PartPages(
+                    items: Array("[1]\n".utf8), count: count, next: next, token: next == nil ? "t" : nil))
         }
         let open = part(1, next: "2 1 home\nh\nu\n")
         try fixture.cache.keepParts(of: "home", new: ["x": open, "y": part(2, next: nil)], kept: [])
@@ -325,6 +327,7 @@ struct PartsTests {
         #expect(try fixture.cache.memories(key: "k")["home"]?.pages.count == 2)
         try fixture.cache.keepParts(of: "home", new: ["x": part(2, next: nil)], kept: ["x"])
         #expect(try states() == [PartPagesState(part: "x", count: 2, hasMore: false)])
+        #expect(try fixture.cache.part("x", of: "home")?.pages?.token == "t")
         try fixture.cache.keepParts(of: "home", new: ["x": SnapshotPart(binding: "b", value: [1])], kept: [])
         #expect(try states() == [])
         #expect(try fixture.cache.part("x", of: "home")?.pages == nil)

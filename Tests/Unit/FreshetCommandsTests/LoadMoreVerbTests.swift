@@ -37,7 +37,7 @@ import Testing
             durationUSec: 20_000, pages: 2, hasMore: true)
         try await check(
             "load-more homepage comedy --wait", .success(result),
-            output: "homepage comedy: changed, generation 3, 2.0 KiB in 20 ms; 2 pages, there are more\n",
+            output: "homepage comedy: changed, generation 3, 2 KiB in 20 ms; 2 pages, there are more\n",
             asked: ["load-more homepage comedy wait"])
         result.outcome = .unchanged
         result.hasMore = false

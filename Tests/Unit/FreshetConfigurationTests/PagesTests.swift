@@ -31,6 +31,13 @@ struct PagesTests {
                 == PagesDefinition(
                     next: .url(".next"), items: ".media", key: ".id", load: .first(1), max: 20, sameOrigin: false))
         #expect(try pages("{next: link, load: all}").load == .all)
+        #expect(
+            try pages("{next: link, key: .id, sync-token: {token: .t, parameter: since, deleted: .gone}}")
+                == PagesDefinition(
+                    next: .link, key: ".id", sync: SyncRule(".t", parameter: "since", deleted: ".gone")))
+        #expect(
+            try pages("{next: link, key: .id, sync-token: {token: .t, parameter: since}}").sync
+                == SyncRule(".t", parameter: "since"))
     }
 
     @Test(
@@ -108,7 +115,24 @@ struct PagesTests {
             ),
             (
                 "{next: link, sync-token: .t}",
-                "3:23: error: 'sync-token' is not supported by this version; leave it out"
+                "3:35: error: 'sync-token' has to hold keys with values, not text"
+            ),
+            (
+                "{next: link, key: .id, sync-token: {parameter: t}}",
+                "3:45: error: 'sync-token' has no 'token'; write a program that gives it, such as token: .nextSyncToken"
+            ),
+            ("{next: link, key: .id, sync-token: {token: .t}}", "3:45: error: 'sync-token' has no 'parameter'; name"),
+            (
+                "{next: link, sync-token: {token: .t, parameter: t}}",
+                "3:23: error: 'sync-token' stands without 'key'; changes are put to the items that they are changes of"
+            ),
+            (
+                "{next: link, key: .id, load: 1, sync-token: {token: .t, parameter: t}}",
+                "3:33: error: 'load' and 'sync-token' exclude each other; the token stands in the last page: load: all"
+            ),
+            (
+                "{next: link, key: .id, sync-token: {token: .t, parameter: t, delete: .d}}",
+                "3:71: error: unknown key 'delete'; did you mean 'deleted'?"
             ),
         ])
     func faulty(pages: String, expected: String) {

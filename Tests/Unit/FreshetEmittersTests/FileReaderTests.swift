@@ -1,5 +1,6 @@
 import FreshetEventLoop
 import FreshetPipelines
+import Synchronization
 import Testing
 
 @testable import FreshetEmitters
@@ -94,6 +95,62 @@ struct FileReaderTests {
         gate.happen()
         let result = await task.result
         #expect(throws: FetchError.cancelled) { try result.get() }
+    }
+
+    @Test("a long file goes to the keeper, with the same tag; a short one does not")
+    func long() async throws {
+        let text = String(repeating: "0123456789abcdef", count: (2 << 20) / 16) + "."
+        let path = try directory.write("long", text)
+        let keeper = ScriptedKeeper()
+        let seen = Mutex<[UInt64]>([])
+        let result = try await reader.read(
+            path, validators: nil, maxBytes: 4 << 20, keeper: keeper,
+            progress: { bytes in seen.withLock { $0.append(bytes) } })
+        #expect(result.kept?.bytes == Array(text.utf8))
+        #expect(result.content?.body.size == text.utf8.count)
+        #expect(keeper.bodies.map(\.expected) == [UInt64(text.utf8.count)])
+        #expect(seen.withLock { $0 } == [1 << 20, 2 << 20, 2 << 20 + 1])
+        guard
+            case .notModified = try await reader.read(
+                path, validators: result.content?.validators, maxBytes: 4 << 20, keeper: keeper, progress: { _ in })
+        else {
+            Issue.record("it was read again")
+            return
+        }
+        try directory.write("short", "one")
+        let short = try await reader.read(
+            "\(directory.path)/short", validators: nil, maxBytes: 4, keeper: keeper, progress: { _ in })
+        #expect(short.text == "one" && keeper.bodies.count == 1)
+    }
+
+    @Test("a long file that is replaced or grows while it is read is read again, and nothing of the first try stays")
+    func changesOnTheWay() async throws {
+        let text = String(repeating: "a", count: 2 << 20)
+        let path = try directory.write("long", text)
+        let keeper = ScriptedKeeper()
+        let hasGrown = Atomic(false)
+        let directory = directory
+        let result = try await reader.read(
+            path, validators: nil, maxBytes: 4 << 20, keeper: keeper,
+            progress: { _ in
+                guard !hasGrown.exchange(true, ordering: .relaxed) else { return }
+                _ = try? directory.write("long", text + "b")
+            })
+        #expect(result.kept?.bytes == Array((text + "b").utf8))
+        #expect(keeper.bodies.map(\.isDiscarded) == [true, false])
+    }
+
+    @Test("a keeper that refuses ends the reading in its words")
+    func refused() async throws {
+        let path = try directory.write("long", String(repeating: "a", count: 3 << 20))
+        for plan in [ScriptedKeeper.Plan.refusesToBegin, .isFull(after: 2 << 20)] {
+            let keeper = ScriptedKeeper(plan)
+            let failure = try await failureOf { () async throws(FetchError) in
+                try await reader.read(path, validators: nil, maxBytes: 4 << 20, keeper: keeper, progress: { _ in })
+            }
+            #expect(failure == ScriptedKeeper.refusal)
+            #expect(!keeper.bodies.contains { !$0.isDiscarded })
+        }
     }
 }
 

@@ -154,6 +154,27 @@ struct PageProgramTests {
         #expect(String(decoding: merged, as: UTF8.self) == expected + "\n")
     }
 
+    @Test("What is deleted is left out, whatever its other state was; the last state of an item counts")
+    func deleted() async throws {
+        let merged = try await transformer.transform(
+            Array(#"[{"k":1},{"k":2,"gone":true},{"k":3},{"k":2},{"k":3,"gone":true},{"k":4,"gone":null}]"#.utf8),
+            by: PageProgram.merging(by: ".k", without: ".gone # is it?"), variables: [])
+        #expect(String(decoding: merged, as: UTF8.self) == "[{\"k\":1},{\"k\":2},{\"k\":4,\"gone\":null}]\n")
+    }
+
+    @Test("The token is text or a number, and is there only if it is asked for")
+    func token() async throws {
+        let pages = PagesDefinition(
+            next: .link, items: ".m", key: ".id", sync: SyncRule(".token # of it", parameter: "since"))
+        #expect(try await read(#"{"m":[],"token":"a=b"}"#, pages).token == "a=b")
+        #expect(try await read(#"{"m":[],"token":17}"#, pages).token == "17")
+        #expect(try await read(#"{"m":[1]}"#, pages).token == nil)
+        #expect(
+            try await failure(#"{"m":[],"token":{}}"#, pages)
+                == "page 3: pages.sync-token.token has to give text or a number, and gives object")
+        #expect(try await read(#"{"m":[],"token":"a"}"#, PagesDefinition(next: .link, items: ".m")).token == nil)
+    }
+
     @Test("A hundred thousand items are merged within the helper's limits")
     func manyItems() async throws {
         let items = (0..<100_000).map { "{\"k\":\($0 / 2),\"v\":\($0)}" }.joined(separator: ",")

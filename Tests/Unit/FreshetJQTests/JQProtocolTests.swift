@@ -92,7 +92,7 @@ struct JQProtocolTests {
     @Test("what is no request ends the helper")
     func nonsense() throws {
         var wrongVersion = JQRequest(.outputs, program: ".", input: [], maxOutput: 0).head
-        wrongVersion[3] = 2
+        wrongVersion[3] += 1
         var wrongPurpose = JQRequest(.outputs, program: ".", input: [], maxOutput: 0).head
         wrongPurpose[4] = 9
         for bytes in [Array("GET / HTTP/1.1\r\nHost: example.com\r\n\r\n".utf8), wrongVersion, wrongPurpose] {

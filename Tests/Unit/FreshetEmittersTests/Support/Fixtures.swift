@@ -65,6 +65,14 @@ extension FetchResult {
     var text: String? { content.map { String(decoding: $0.bytes, as: UTF8.self) } }
 }
 
+extension FetchedContent {
+    /// Of a body in memory.
+    var bytes: [UInt8] {
+        guard case .bytes(let bytes) = body else { return [] }
+        return bytes
+    }
+}
+
 extension FetchError {
     var failure: RunFailure? {
         guard case .failed(let failure) = self else { return nil }

@@ -9,7 +9,9 @@ import WorldTestSupport
 private final class ScriptedPages: Fetching {
     enum Answer: Sendable {
         /// Its body is what the program puts out of it, a line each: see ``ScriptedProgram``.
-        case page(items: String, count: Int, next: String? = nil, links: [String] = [], type: String? = nil)
+        case page(
+            items: String, count: Int, next: String? = nil, links: [String] = [], type: String? = nil,
+            token: String? = nil)
         case fails(RunFailure)
         case hangs
     }
@@ -48,8 +50,9 @@ private final class ScriptedPages: Fetching {
         }
         defer { state.withLock { $0.open -= 1 } }
         switch answer {
-        case .page(let items, let count, let next, let links, let type):
-            let body = "\(count)\n\(items)\n\(next.map { "=" + $0 } ?? "-")\n-\n-"
+        case .page(let items, let count, let next, let links, let type, let token):
+            var body = "\(count)\n\(items)\n\(next.map { "=" + $0 } ?? "-")\n-\n-"
+            if let token { body += "\n\(token.isEmpty ? "-" : "=" + token)" }
             request.progress(UInt64(body.utf8.count))
             return .content(
                 FetchedContent(
@@ -176,6 +179,39 @@ struct PageLoaderTests {
         #expect(gone.origin.asked == ["/2", "/1", "/2"])
         let failing = try Loading(["/2": [.fails(RunFailure(.refused, "no", status: 403))]], pages, after: earlier)
         #expect(failing.failure?.message == "page 2: no")
+    }
+
+    @Test(
+        "Changes are asked for with the token of the last page, and put to what is there; without one all is asked for")
+    func synchronizes() throws {
+        let pages = PagesDefinition(next: .link, key: ".id", sync: SyncRule(".t", parameter: "since"))
+        let all = try Loading(
+            [
+                "/1": [.page(items: "[1,2]", count: 2, links: ["/2"], token: "early")],
+                "/2": [.page(items: "[3]", count: 1, token: "a")],
+            ], pages)
+        #expect(all.text == "merged:[1,2,3]\n")
+        #expect(all.pageSet?.token == "a")
+        let earlier = StoredPages(items: Array("[1,2,3]\n".utf8), count: 2, token: "a")
+        let changes = try Loading(["/1?since=a": [.page(items: "[4]", count: 1, token: "b")]], pages, after: earlier)
+        #expect(changes.text == "merged:[1,2,3,4]\n")
+        #expect(changes.pageSet?.token == "b" && changes.pageSet?.pages == 1)
+        let forgotten = try Loading(
+            [
+                "/1?since=a": [.fails(RunFailure(.refused, "gone", status: 410))],
+                "/1": [.page(items: "[7]", count: 1, token: "")],
+            ], pages, after: earlier)
+        #expect(forgotten.text == "merged:[7]\n")
+        #expect(forgotten.pageSet?.token == nil)
+        #expect(forgotten.origin.asked == ["/1?since=a", "/1"])
+        // One that is cut short, and one whose token makes too long a URL.
+        let short = try Loading(
+            ["/1": [.page(items: "[1]", count: 1, links: ["/2"], token: "a")]],
+            PagesDefinition(next: .link, key: ".id", max: 1, sync: SyncRule(".t", parameter: "since")))
+        #expect(short.pageSet?.truncated == true && short.pageSet?.token == nil)
+        let long = String(repeating: "x", count: URLTemplate.maximumLength)
+        let tooLong = try Loading(["/1": [.page(items: "[1]", count: 1, token: long)]], pages)
+        #expect(tooLong.text == "merged:[1]\n" && tooLong.pageSet?.token == nil)
     }
 
     @Test("A set without items is an empty array")

@@ -242,6 +242,35 @@ struct PageMachineTests {
         #expect(on.failed(Self.gone) == .fail)
     }
 
+    @Test(
+        "With a token the changes are asked for, on all pages; one that the origin forgot (410) is, and all is loaded")
+    func token() throws {
+        func machine() -> PageMachine {
+            PageMachine(
+                PagesDefinition(
+                    next: .cursor(CursorRule(".c", parameter: "c")), key: ".id",
+                    sync: SyncRule(".t", parameter: "since")),
+                of: HTTPSource(url: Self.url, host: "a.example"), token: "t=1", retry: RetryPolicy(),
+                jitter: Jitter(seed: 1)
+            ) { ScriptedURLs.resolve($0, against: $1) }
+        }
+        var known = machine()
+        #expect(known.first.source.url == Self.url + "&since=t%3D1")
+        #expect(url(try known.loaded(Facts(items: 1, next: "2"))) == Self.url + "&since=t%3D1&c=2")
+        #expect(try known.loaded(Facts(items: 1)) == .end(truncated: false))
+        var forgotten = machine()
+        #expect(forgotten.failed(RunFailure(.refused, "no", status: 403)) == .fail)
+        #expect(forgotten.failed(Self.gone) == .restart)
+        forgotten.restart()
+        #expect(forgotten.first.source.url == Self.url)
+        #expect(forgotten.failed(Self.gone) == .fail)
+        var later = machine()
+        _ = try later.loaded(Facts(items: 1, next: "2"))
+        #expect(later.failed(Self.gone) == .restart)
+        later.restart()
+        #expect(later.first.source.url == Self.url)
+    }
+
     @Test("A bookmark is text that is read as what it was; other text is none")
     func bookmarkText() {
         let bookmark = PageBookmark(

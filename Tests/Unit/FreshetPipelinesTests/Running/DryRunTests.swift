@@ -42,7 +42,7 @@ struct DryRunTests {
     func outcome() throws {
         origin.answers(.version("data", type: "text/plain", tag: "\"1\""))
         let outcome = try run(Stage.definition(RefreshPolicy())).get()
-        #expect(outcome.snapshot.bytes == Array("data".utf8))
+        #expect(outcome.snapshot.body.bytes == Array("data".utf8))
         #expect(outcome.mediaType == "text/plain")
         #expect(outcome.requests == 1 && outcome.failures.isEmpty)
         #expect(origin.asked.map(\.validators) == [nil])
@@ -52,7 +52,7 @@ struct DryRunTests {
     func transformed() throws {
         origin.answers(.content("data", type: "text/plain"))
         let outcome = try run(Stage.definition(RefreshPolicy(), transform: "upper")).get()
-        #expect(outcome.snapshot.bytes == Array("DATA".utf8))
+        #expect(outcome.snapshot.body.bytes == Array("DATA".utf8))
         #expect(outcome.mediaType == "application/json")
     }
 

@@ -1,0 +1,58 @@
+import FreshetCache
+import FreshetEventLoop
+import FreshetPipelines
+
+extension CacheStore {
+    func keeper(of definition: PipelineDefinition) -> (any BodyKeeping)? {
+        CacheKeeper(cache: cache, workers: workers, definition: definition)
+    }
+}
+
+/// Keeps bodies on the cache's own file system, so that a commit is a rename.
+private struct CacheKeeper: BodyKeeping {
+    let cache: LocalCache
+    let workers: WorkerPool
+    let definition: PipelineDefinition
+
+    func begin(expecting size: UInt64?) async throws(RunFailure) -> any PendingBody {
+        try await workers.run("body") { () throws(RunFailure) in
+            let destination = try CacheDestination(definition)
+            do throws(CacheError) {
+                return CacheBody(try cache.begin(destination, expecting: size), workers)
+            } catch {
+                throw RunFailure(error)
+            }
+        }
+    }
+}
+
+/// A body on its way to disk, as a candidate of the cache. What is dropped, or left by a killed process, goes as any
+/// candidate does.
+final class CacheBody: PendingBody {
+    let generation: PendingGeneration
+    private let workers: WorkerPool
+
+    init(_ generation: PendingGeneration, _ workers: WorkerPool) {
+        self.generation = generation
+        self.workers = workers
+    }
+
+    func append(_ bytes: [UInt8]) async throws(RunFailure) {
+        try await workers.run("body") { [generation] () throws(RunFailure) in
+            do throws(CacheError) {
+                try generation.write(bytes)
+            } catch {
+                throw RunFailure(error)
+            }
+        }
+    }
+
+    func discard() async {
+        await workers.run("body") { [generation] in generation.discard() }
+    }
+}
+
+extension RunFailure {
+    /// What the cache refused, as the failure of a run.
+    init(_ error: CacheError) { self.init(.local, error.description) }
+}

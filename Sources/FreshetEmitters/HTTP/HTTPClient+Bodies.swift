@@ -1,0 +1,71 @@
+import CCurl
+import FreshetPipelines
+
+/// The body's way to disk.
+extension HTTPClient {
+    /// Awaits the end of a request. If its body is long and may be kept aside, it is written there while it comes, by the
+    /// task that calls this.
+    func follow(_ exchange: HTTPExchange) async -> Result<FetchResult, FetchError> {
+        var kept: (any PendingBody)?
+        while true {
+            if case .failure = exchange.result { break }
+            if let piece = exchange.spool.next() {
+                // Now there is room for one more.
+                resume(exchange)
+                do throws(RunFailure) {
+                    try await write(piece, of: exchange, to: &kept)
+                } catch {
+                    abandon(exchange, .failed(error))
+                    // It may have ended by itself meanwhile, all but for this.
+                    if case .success = exchange.result { exchange.result = .failure(.failed(error)) }
+                }
+            } else if exchange.result != nil {
+                break
+            } else {
+                await withCheckedContinuation { exchange.waiter = $0 }
+            }
+        }
+        // safe: the loop ends with a result only.
+        let result = exchange.result ?? .failure(.cancelled)
+        guard let kept else { return result }
+        return await end(kept, of: exchange, result)
+    }
+
+    private func write(
+        _ piece: BodySpool.Piece, of exchange: HTTPExchange, to kept: inout (any PendingBody)?
+    ) async throws(RunFailure) {
+        if piece.isFirst {
+            await kept?.discard()
+            kept = nil
+            kept = try await exchange.keeper?.begin(expecting: exchange.expected)
+        }
+        try await kept?.append(piece.bytes)
+    }
+
+    private func end(
+        _ kept: any PendingBody, of exchange: HTTPExchange, _ result: Result<FetchResult, FetchError>
+    ) async -> Result<FetchResult, FetchError> {
+        // What was kept may be another body's, which was broken off: then the answer has all of its own with it.
+        guard exchange.spool.isHandedOn, case .success(.content(var content)) = result,
+            case .bytes(let rest) = content.body
+        else {
+            await kept.discard()
+            return result
+        }
+        do throws(RunFailure) {
+            try await kept.append(rest)
+        } catch {
+            return .failure(.failed(error))
+        }
+        content.body = .kept(KeptBody(kept, size: exchange.spool.count))
+        return .success(.content(content))
+    }
+
+    private func resume(_ exchange: HTTPExchange) {
+        guard exchange.spool.unpause(), let pool = pools[exchange.pool] else { return }
+        let code = pool.resume(exchange)
+        guard code != CURLE_OK else { return }
+        hopEnded(exchange, code)
+        closeIfIdle(exchange.pool)
+    }
+}

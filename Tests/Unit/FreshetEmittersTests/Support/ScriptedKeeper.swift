@@ -1,0 +1,78 @@
+import FreshetPipelines
+import Synchronization
+
+/// Keeps bodies in memory and shows what became of each. It can be slow, or refuse.
+final class ScriptedKeeper: BodyKeeping {
+    enum Plan: Sendable {
+        case nothing
+        case refusesToBegin
+        /// Refuses what passes so many bytes of a body.
+        case isFull(after: Int)
+    }
+
+    static let refusal = RunFailure(.local, "the disk is full")
+
+    /// One body.
+    final class Body: PendingBody {
+        struct State {
+            var bytes: [UInt8] = []
+            var pieces = 0
+            var isDiscarded = false
+        }
+
+        let state = Mutex(State())
+        private let keeper: ScriptedKeeper
+        let expected: UInt64?
+
+        init(_ keeper: ScriptedKeeper, _ expected: UInt64?) {
+            self.keeper = keeper
+            self.expected = expected
+        }
+
+        var bytes: [UInt8] { state.withLock { $0.bytes } }
+        var isDiscarded: Bool { state.withLock { $0.isDiscarded } }
+
+        func append(_ bytes: [UInt8]) async throws(RunFailure) {
+            keeper.written.happen()
+            // Blocks a thread of this test's own pool.
+            keeper.gate?.pass()
+            let isFull = state.withLock { state in
+                state.pieces += 1
+                state.bytes += bytes
+                return if case .isFull(let limit) = keeper.plan { state.bytes.count > limit } else { false }
+            }
+            if isFull { throw ScriptedKeeper.refusal }
+        }
+
+        func discard() async { state.withLock { $0.isDiscarded = true } }
+    }
+
+    /// Happens when a piece comes, before it is taken.
+    let written = Event()
+    private let plan: Plan
+    private let gate: Gate?
+    private let begun = Mutex<[Body]>([])
+
+    /// - Parameter gate: holds back every piece until it is open.
+    init(_ plan: Plan = .nothing, gate: Gate? = nil) {
+        self.plan = plan
+        self.gate = gate
+    }
+
+    var bodies: [Body] { begun.withLock { $0 } }
+
+    func begin(expecting size: UInt64?) async throws(RunFailure) -> any PendingBody {
+        if case .refusesToBegin = plan { throw Self.refusal }
+        let body = Body(self, size)
+        begun.withLock { $0.append(body) }
+        return body
+    }
+}
+
+extension FetchResult {
+    /// The body that was kept aside.
+    var kept: ScriptedKeeper.Body? {
+        guard case .kept(let kept) = content?.body else { return nil }
+        return kept.pending as? ScriptedKeeper.Body
+    }
+}

@@ -1,0 +1,147 @@
+import FreshetSignals
+import FreshetTestKit
+import Testing
+import WorldTestSupport
+
+@testable import FreshetPipelines
+
+@Suite("Joined sources: copies that are replaced while they are read")
+struct JoinedSourcesTests {
+    /// Copies of other pipelines, and an origin; when a URL is asked, a copy may be replaced.
+    private final class Shelf: Fetching {
+        struct State {
+            var copies: [String: (text: String, version: Int)]
+            /// What replaces a copy when a URL is asked the next time.
+            var replacements: [String: [(copy: String, text: String)]] = [:]
+            var refused: Set<String> = []
+            var asked: [String] = []
+        }
+
+        let state: Lock<State>
+
+        init(_ copies: [String: String]) {
+            state = Lock(State(copies: copies.mapValues { ($0, 1) }))
+        }
+
+        func fetch(_ request: FetchRequest) async throws(FetchError) -> FetchResult {
+            let name =
+                switch request.source {
+                case .copy(let name, _): name
+                case .http(let source): source.url
+                default: "?"
+                }
+            let (content, isRefused) = state.withLock { state -> (FetchedContent, Bool) in
+                state.asked.append(name)
+                if let replacements = state.replacements[name], let next = replacements.first {
+                    state.copies[next.copy] = (next.text, (state.copies[next.copy]?.version ?? 0) + 1)
+                    state.replacements[name] = Array(replacements.dropFirst())
+                }
+                let copy = state.copies[name] ?? ("\"\(name.suffix(1))\"", 1)
+                return (
+                    FetchedContent(bytes: Array(copy.text.utf8), validators: Validators(entityTag: "\(copy.version)")),
+                    state.refused.contains(name)
+                )
+            }
+            if isRefused { throw .failed(RunFailure(.refused, "it is refused")) }
+            return request.validators == content.validators ? .notModified(nil) : .content(content)
+        }
+
+        func resolve(_ reference: String, against base: String) -> WebAddress? { nil }
+
+        var asked: [String] { state.withLock { $0.asked } }
+    }
+
+    /// A list is of words: `["a","b"]`.
+    private struct Words: Transforming {
+        func transform(
+            _ input: [UInt8], by program: String, variables: [JQVariable]
+        ) async throws(FetchError) -> [UInt8] { input }
+
+        func values(
+            of input: [UInt8], by program: String, variables: [JQVariable]
+        ) async throws(FetchError) -> [[UInt8]] {
+            guard program.contains("'each'") else { return [input] }
+            return String(decoding: input, as: UTF8.self).split { !$0.isLetter }.flatMap { word in
+                ["\"\(word)\"", String(word), "=\(word)"].map { Array($0.utf8) }
+            }
+        }
+
+        func json(ofText text: [UInt8]) async throws(FetchError) -> [UInt8] { text }
+
+        func holds(_ predicate: String, for input: [UInt8]) async throws(FetchError) -> Bool { true }
+    }
+
+    private let shelf = Shelf(["list": #"["a","z"]"#, "other": "1"])
+    private let progress = RunProgress()
+
+    private func run(_ members: [JoinedSource]) -> StageRun {
+        let clock = ScriptedClock(executor: SerialTestExecutor())
+        let world = PipelineWorld(
+            fetcher: shelf, transformer: Words(), store: MemoryStore(clock: clock), clock: clock,
+            slots: RequestSlots(RequestSlots.Limits(total: 4, perOrigin: 4)))
+        let definition = PipelineDefinition(
+            name: "joined", stage: StageDefinition(.joined(members)), cache: CacheRules(file: "joined"))
+        return StageRun(definition, world, ParameterValues(), epoch: 1, progress: progress, seed: 1)
+    }
+
+    private func value(of members: [JoinedSource]) async throws -> String {
+        String(decoding: try await run(members).value(), as: UTF8.self)
+    }
+
+    /// A branch for each word of the list, one after the other, and another copy.
+    private var members: [JoinedSource] {
+        let branch = StageDefinition(.http(HTTPSource(url: "https://example.com/{word}", host: "example.com")))
+        let each = EachDefinition(as: "word", concurrency: 1, onError: .null, branch)
+        return [
+            JoinedSource("words", StageDefinition(.copy(of: "list", file: "list"), each: each)),
+            JoinedSource("other", StageDefinition(.copy(of: "other", file: "other"))),
+        ]
+    }
+
+    private func url(_ word: String) -> String { "https://example.com/\(word)" }
+    private func times(_ name: String) -> Int { shelf.asked.count { $0 == name } }
+
+    @Test("a copy that is replaced meanwhile is read again, and no URL is asked twice")
+    func replaced() async throws {
+        shelf.state.withLock { $0.replacements[url("z")] = [("list", #"["z","b","a"]"#)] }
+        #expect(try await value(of: members) == #"{"words":["z","b","a"],"other":1}"#)
+        #expect(["a", "z", "b"].map { times(url($0)) } == [1, 1, 1])
+        // Read, found replaced, read again, found as it was.
+        #expect(times("list") == 4)
+        #expect(progress.loaded.branches == 3 && progress.loaded.endedBranches == 3)
+    }
+
+    @Test("a branch that fails is asked once, and counted once")
+    func failing() async throws {
+        shelf.state.withLock { state in
+            state.refused = [url("z")]
+            state.replacements[url("a")] = [("other", "2")]
+            state.replacements[url("b")] = [("list", #"["a","b","z"]"#)]
+            state.copies["list"] = (#"["a","b","z","y"]"#, 1)
+        }
+        #expect(try await value(of: members) == #"{"words":["a","b",null],"other":2}"#)
+        #expect(["a", "b", "z", "y"].map { times(url($0)) } == [1, 1, 1, 1])
+        #expect(progress.failures.map(\.path) == [["words", "z"]])
+        #expect(progress.loaded.branches == 3 && progress.loaded.endedBranches == 3)
+    }
+
+    @Test("copies that change with each reading are given up, and the failure says so")
+    func restless() async throws {
+        let changes = (1...5).map { number in (copy: "other", text: "\(number)") }
+        shelf.state.withLock { $0.replacements["list"] = changes + changes }
+        await #expect(throws: FetchError.self) { try await value(of: members) }
+        #expect(times(url("a")) == 1)
+        // Five readings; each has found the first copy as it was, and then the other one replaced.
+        #expect(times("list") == 10 && times("other") == 10)
+    }
+
+    @Test("what a joined source within another one has read is of the same moment")
+    func nested() async throws {
+        let inner = JoinedSource("inner", StageDefinition(.joined(members)))
+        let third = JoinedSource("third", StageDefinition(.http(HTTPSource(url: url("c"), host: "example.com"))))
+        shelf.state.withLock { $0.replacements[url("z")] = [("list", #"["z"]"#)] }
+        #expect(try await value(of: [inner, third]) == #"{"inner":{"words":["z"],"other":1},"third":"c"}"#)
+        #expect(["a", "z", "c"].map { times(url($0)) } == [1, 1, 1])
+        #expect(progress.loaded.branches == 1)
+    }
+}

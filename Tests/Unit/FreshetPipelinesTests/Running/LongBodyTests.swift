@@ -1,0 +1,68 @@
+import FreshetSignals
+import FreshetTestKit
+import Testing
+import WorldTestSupport
+
+@testable import FreshetPipelines
+
+@Suite("Answers that are kept aside while they come")
+struct LongBodyTests {
+    private func run(_ stage: Stage, _ answer: ScriptedOrigin.Answer) throws {
+        stage.origin.answers(answer)
+        try stage.start()
+        try stage.fire("start")
+    }
+
+    @Test("become the copy")
+    func committed() throws {
+        let stage = try Stage()
+        try run(stage, .long("one", tag: "v1"))
+        #expect(stage.outcomes == [.changed])
+        #expect(stage.store.text == "one")
+        #expect(stage.store.state.withLock { $0.bodies }.map(\.hasEnded) == [true])
+        #expect(stage.status.generation?.size == 3)
+        // And are asked for conditionally afterwards.
+        stage.origin.answers(.version("one", tag: "v1"))
+        try stage.advance(3600)
+        try stage.fire("reload")
+        #expect(stage.origin.asked.map { $0.validators?.entityTag } == [nil, "v1"])
+        #expect(stage.outcomes == [.changed, .unchanged])
+    }
+
+    @Test("are wanted in memory where a program has to see them")
+    func inMemory() throws {
+        for stage in [try Stage(transform: "upper"), try Stage(check: CheckRules(jq: "true"))] {
+            try run(stage, .long("[1]"))
+            #expect(stage.outcomes == [.changed])
+            #expect(stage.store.state.withLock { $0.bodies }.isEmpty)
+        }
+    }
+
+    @Test("are gone when a check refuses them, or the store does")
+    func refused() throws {
+        let small = try Stage(check: CheckRules(minBytes: 4))
+        try run(small, .long("one"))
+        let type = try Stage(check: CheckRules(types: ["text/plain"]))
+        try run(type, .long("one", type: "text/html"))
+        let full = try Stage()
+        full.store.state.withLock { $0.refusesCommits = true }
+        try run(full, .long("one"))
+        for stage in [small, type, full] {
+            #expect(stage.outcomes == [.failed])
+            #expect(stage.store.text == nil)
+            #expect(stage.store.state.withLock { $0.bodies }.map(\.hasEnded) == [true])
+        }
+    }
+
+    @Test("are gone when the run is cancelled before they are committed")
+    func cancelled() throws {
+        let stage = try Stage()
+        stage.origin.answers(.stubborn(.seconds(5), .long("one")))
+        try stage.start()
+        try stage.fire("start")
+        stage.service?.cancel()
+        try stage.advance(6)
+        #expect(stage.store.text == nil)
+        #expect(stage.store.state.withLock { $0.bodies }.map(\.hasEnded) == [true])
+    }
+}
