@@ -59,7 +59,11 @@ struct CacheBodyTests {
             Issue.record("nothing changed")
             return
         }
-        #expect(try await commit(try await body([Array("one".utf8)])) == .unchanged(first))
+        guard case .unchanged(let same) = try await commit(try await body([Array("one".utf8)])) else {
+            Issue.record("it made a generation")
+            return
+        }
+        #expect(same.number == first.number && same.digest == first.digest)
         #expect(generations == ["1-\(first.digest)"])
     }
 
