@@ -59,6 +59,12 @@ package actor HTTPClient {
     private var lastSerial: UInt64 = 0
     private var exchanges: [UInt64: HTTPExchange] = [:]
     private var lastExchange: UInt64 = 0
+    /// Those that answered by HTTP/2 last: a burst of requests to one of them waits for one connection and shares it. Of
+    /// others it is not known, and whoever waited for the connection of an origin that does not share would lose a
+    /// handshake's time.
+    private var sharing: Set<Origin> = []
+    /// More origins than a configuration has; those beyond it are asked without waiting.
+    static let maxSharing = 4096
     private var idleTimer: LoopTimer?
     /// Handles of requests that have ended, with their buffers, for those to come; they go with the last connections.
     private var spareHandles: [EasyHandle] = []
@@ -187,6 +193,7 @@ package actor HTTPClient {
 
     private func send(_ exchange: HTTPExchange, _ hop: TransferStateMachine.Hop, forRest: Bool = false) {
         exchange.prepare(hop, forRest: forRest)
+        exchange.easy.set(CURLOPT_PIPEWAIT, sharing.contains(hop.location.origin) ? 1 : 0)
         do throws(RunFailure) {
             try startHop(exchange)
         } catch {
@@ -220,11 +227,22 @@ package actor HTTPClient {
 
     /// Goes on after a hop that has been taken out of its pool.
     func hopEnded(_ exchange: HTTPExchange, _ code: CURLcode) {
+        learn(from: exchange)
         switch exchange.machine.hopEnded(exchange.hopEnd(code)) {
         case .request(let hop): send(exchange, hop)
         case .requestRest(let hop): send(exchange, hop, forRest: true)
         case .answer: answer(exchange, exchange.outcome(code, now: Int64(time(nil))))
         case .fail(let failure): answer(exchange, .failure(.failed(failure)))
+        }
+    }
+
+    /// Notes whether the origin of the hop that has ended shares connections.
+    private func learn(from exchange: HTTPExchange) {
+        guard let (origin, isShared) = exchange.sharing else { return }
+        if !isShared {
+            sharing.remove(origin)
+        } else if sharing.count < Self.maxSharing {
+            sharing.insert(origin)
         }
     }
 

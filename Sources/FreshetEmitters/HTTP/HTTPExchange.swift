@@ -292,6 +292,13 @@ final class HTTPExchange {
         return .redirect(status: status, to: reference)
     }
 
+    /// The origin of the hop, and whether its connection takes several requests at once; nil: it did not come so far.
+    var sharing: (Origin, Bool)? {
+        let version = easy.number(CURLINFO_HTTP_VERSION)
+        guard let hop, version != 0 else { return nil }
+        return (hop.location.origin, version == Int(CURL_HTTP_VERSION_2_0))
+    }
+
     /// Whether the answer is the rest of a body, a part of it at least.
     private var isRest: Bool { partial != nil && easy.number(CURLINFO_RESPONSE_CODE) == 206 }
 
