@@ -65,6 +65,9 @@ struct BodySpool {
         return action
     }
 
+    /// ``next()`` has a piece.
+    var hasPiece: Bool { full != nil }
+
     /// The piece that is to be written next; nil: there is none yet.
     mutating func next() -> Piece? {
         guard let bytes = full.take() else { return nil }

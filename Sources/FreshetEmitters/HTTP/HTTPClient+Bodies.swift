@@ -22,7 +22,7 @@ extension HTTPClient {
             } else if exchange.result != nil {
                 break
             } else {
-                await withCheckedContinuation { exchange.waiter = $0 }
+                await withCheckedContinuation { exchange.wait($0) }
             }
         }
         // safe: the loop ends with a result only.

@@ -220,6 +220,13 @@ final class HTTPExchange {
         return piece.count
     }
 
+    /// Keeps who waits for a piece or the end. One of them may have come between the look and this: to wait is to suspend,
+    /// and a suspension may let others run first.
+    func wait(_ waiter: CheckedContinuation<Void, Never>) {
+        guard !spool.hasPiece, result == nil else { return waiter.resume() }
+        self.waiter = waiter
+    }
+
     /// Has its task look what is new.
     func wake() {
         waiter?.resume()
