@@ -80,7 +80,8 @@ struct ProgressiveTests {
         gates.open.update { $0.insert("a") }
         // The timer of the pause is armed some time after the list was shown.
         while shown.value.count < 2 {
-            await clock.manual.advance(by: StageRun.publishingPause, awaitingIdle: clock.executor)
+            try clock.manual.advance(by: StageRun.publishingPause, draining: clock.executor)
+            await Task.yield()
         }
         #expect(await lists(atLeast: 2).dropFirst() == [#"["a","b",null]"#])
         gates.open.update { $0.insert("c") }
