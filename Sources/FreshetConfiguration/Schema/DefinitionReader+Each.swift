@@ -16,6 +16,12 @@ extension DefinitionReader {
         let key = value("key", in: section, .program)
         let concurrency = value("concurrency", in: section, .integer(1...EachDefinition.maximumConcurrency))
         let onError = onError(in: section)
+        let publish: EachDefinition.Publish? = value("publish", in: section, .choice())
+        if publish == .progressive, let entry = section["publish"], parent.keyPath != "source" {
+            error(
+                entry.value.location, section.path("publish"), "only the pipeline's own list is published as it comes",
+                remedy: "leave it out here: the outermost 'each' below 'source' may have it")
+        }
         let sameOrigin = value("same-origin", in: section, .boolean)
         let name = itemName(in: section, among: names)
         guard let stage = stage(section, among: names + [name ?? ""]), let name else { return nil }
@@ -23,7 +29,7 @@ extension DefinitionReader {
         return EachDefinition(
             as: name, key: key ?? EachDefinition.defaultKey,
             concurrency: concurrency ?? EachDefinition.defaultConcurrency, onError: onError ?? .previous,
-            sameOrigin: sameOrigin ?? true, stage)
+            publish: publish ?? .complete, sameOrigin: sameOrigin ?? true, stage)
     }
 
     private mutating func onError(in section: Section) -> EachDefinition.OnError? {

@@ -96,7 +96,8 @@ package enum KeyCatalogue {
             "total", "past-end",
         ],
         .each: [
-            "as", "key", "concurrency", "on-error", "same-origin", "url", "file", "exec", "pipeline", "headers",
+            "as", "key", "concurrency", "on-error", "publish", "same-origin", "url", "file", "exec", "pipeline",
+            "headers",
             "credential",
             "method", "body", "content-type", "unix-socket", "client-certificate", "client-key",
             "certificate-authority", "format", "pages", "transform", "each",

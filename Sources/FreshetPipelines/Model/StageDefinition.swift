@@ -63,6 +63,14 @@ package struct EachDefinition: Hashable, Sendable {
         case fail
     }
 
+    /// When readers see what the branches deliver.
+    package enum Publish: String, CaseIterable, Hashable, Sendable {
+        /// When all are in.
+        case complete
+        /// As they come. In the place of one that is not in yet stands what a failing one would show.
+        case progressive
+    }
+
     /// An item's name in what stands below: `{topic.id}` in a URL, `$topic` in a program.
     package var name: String
     /// A jq program that tells the items apart: a branch is known by its key, wherever its item stands.
@@ -70,6 +78,8 @@ package struct EachDefinition: Hashable, Sendable {
     /// How many branches run at once, at least one.
     package var concurrency: Int
     package var onError: OnError
+    /// Of the outermost fan-out only.
+    package var publish: Publish
     /// URLs that come from the items themselves lead to the origin of the list's own URL only.
     package var sameOrigin: Bool
     /// What each branch does.
@@ -102,8 +112,9 @@ package struct EachDefinition: Hashable, Sendable {
 
     package init(
         as name: String, key: String = EachDefinition.defaultKey, concurrency: Int = EachDefinition.defaultConcurrency,
-        onError: OnError = .previous, sameOrigin: Bool = true, _ stage: StageDefinition
+        onError: OnError = .previous, publish: Publish = .complete, sameOrigin: Bool = true, _ stage: StageDefinition
     ) {
+        self.publish = publish
         self.sameOrigin = sameOrigin
         self.name = name
         self.key = key

@@ -236,11 +236,22 @@ package final class PipelineRunner: Sendable {
         if case .loadMore(let place) = order.reason { more = RunBody.More(place: place, isTruncated: isTruncated) }
         let body = RunBody(
             definition: definition, world: world, parameters: order.parameters, epoch: order.epoch, progress: progress,
-            seed: seed &+ order.run, more: more)
+            seed: seed &+ order.run, more: more,
+            publication: more == nil ? publication : nil)
         group.addTask { [self] in
             let result = await interruptible(by: interruption, otherwise: .cancelled) { await self.result(of: body) }
             mailbox.post(.ended(run: order.run, result, requests: progress.requests))
         }
+    }
+
+    /// For a run that shows readers what it has before it is over.
+    private var publication: RunBody.Publication {
+        RunBody.Publication(
+            isWanted: { [self] in
+                // A copy that was rolled back to or is pinned is not replaced by a part of another one.
+                state.withLock { $0.generation.map { !$0.isBehind && $0.pinnedSince == nil } ?? true }
+            },
+            published: { [self] generation in state.withLock { $0.offer(generation) } })
     }
 
     private func result(of body: RunBody) async -> RunResult {
@@ -266,6 +277,7 @@ package final class PipelineRunner: Sendable {
             case .cancelled: return .cancelled
             case .failed(var failure):
                 failure.message = world.redact(failure.message)
+                if body.progress.publications > 0 { failure.message += "; what was in by then is published" }
                 return .failed(failure)
             }
         }

@@ -12,6 +12,14 @@ struct RunBody: Sendable {
     let seed: UInt64
     /// One further page is asked for, instead of everything.
     var more: More?
+    /// What is to become of a copy that is not whole yet; nil: nothing is shown before it is.
+    var publication: Publication?
+
+    struct Publication: Sendable {
+        /// Whether readers may be given something new: not while the operator keeps them at what they have.
+        var isWanted: @Sendable () -> Bool
+        var published: @Sendable (OfferedGeneration) -> Void
+    }
 
     struct More: Hashable, Sendable {
         /// Where.
@@ -44,12 +52,32 @@ struct RunBody: Sendable {
     private func runOnTree() async throws(FetchError) -> Success {
         let stages = stages
         let bytes = try await acceptable(try await stages.value())
-        return try await commit(bytes, of: stages)
+        var success = try await commit(bytes, of: stages)
+        // Nothing may be left to change at the end, and the run has changed what readers see all the same.
+        if progress.publications > 0 { success.changed = true }
+        return success
+    }
+
+    /// Shows readers what there is so far. What the transform or the checks refuse is not shown: the whole may pass.
+    private func show(_ value: [UInt8], _ publication: Publication) async {
+        guard publication.isWanted(), let bytes = try? await acceptable(value), !Task.isCancelled else { return }
+        let snapshot = Snapshot(
+            .bytes(bytes), validators: Validators(), binding: definition.validatorBinding(with: parameters),
+            truncated: progress.isTruncated, isCheck: false)
+        guard case .changed(let generation)? = try? await world.store.commit(snapshot, of: definition) else { return }
+        progress.notePublication()
+        publication.published(generation)
     }
 
     private var stages: StageRun {
         StageRun(
-            definition, world, parameters, epoch: epoch, progress: progress, seed: seed, place: more?.place)
+            definition, world, parameters, epoch: epoch, progress: progress, seed: seed, place: more?.place,
+            publish: publisher)
+    }
+
+    private var publisher: (@Sendable ([UInt8]) async -> Void)? {
+        guard let publication else { return nil }
+        return { value in await show(value, publication) }
     }
 
     private func commit(_ bytes: [UInt8], of stages: StageRun) async throws(FetchError) -> Success {

@@ -9,6 +9,7 @@ final class RunProgress: Sendable {
         var allowed = 0
         var failures: [BranchFailure] = []
         var truncated = false
+        var publications = 0
     }
 
     private let state = Lock(State())
@@ -62,6 +63,11 @@ final class RunProgress: Sendable {
             state.withLock { $0.loaded.pages += count - before }
         }
     }
+
+    /// How often readers were given something that was not whole yet.
+    var publications: Int { state.withLock { $0.publications } }
+
+    func notePublication() { state.withLock { $0.publications += 1 } }
 
     func noteTruncation() { state.withLock { $0.truncated = true } }
 

@@ -18,12 +18,16 @@ struct StageRun: Sendable {
     let parts: PartsDesk
     /// What the items of pages that are kept have together.
     private let keptItems: MemoryRoom
+    /// Shows readers what the tree would come to if it ended now; nil: they see it when it is whole.
+    private let publish: (@Sendable ([UInt8]) async -> Void)?
 
     init(
         _ definition: PipelineDefinition, _ world: PipelineWorld, _ parameters: ParameterValues, epoch: UInt64,
-        progress: RunProgress, seed: UInt64, place: [String]? = nil
+        progress: RunProgress, seed: UInt64, place: [String]? = nil,
+        publish: (@Sendable ([UInt8]) async -> Void)? = nil
     ) {
         self.place = place
+        self.publish = publish
         keptItems = MemoryRoom(
             definition.check.maxBytes, of: "the items of pages that are kept for further ones together have")
         self.definition = definition
@@ -371,10 +375,12 @@ struct StageRun: Sendable {
     // MARK: Fan-out
 
     /// What came of a branch.
-    fileprivate enum Outcome: Sendable {
+    enum Outcome: Sendable {
         case value([UInt8])
         case previous([UInt8], RunFailure)
         case failed(RunFailure)
+        /// It is not in yet; with what stands in its place.
+        case awaited([UInt8]?)
     }
 
     /// The branches' values in the order of their items, as one JSON text.
@@ -397,9 +403,17 @@ struct StageRun: Sendable {
             }
         }
         var outcomes: [Outcome]?
-        for try await row in accumulateLatestMany(branches) { outcomes = row }
+        if each.publish == .progressive, let publish, scope.path.isEmpty {
+            let awaited = await placeholders(for: items, of: each, in: scope)
+            outcomes = try await latest(of: branches, until: awaited) { row in
+                await publish(join(row, each.onError))
+            }
+        } else {
+            for try await row in accumulateLatestMany(branches) { outcomes = row }
+        }
         // A branch that was cancelled ends without a row.
-        guard let outcomes, outcomes.count == items.count, !Task.isCancelled else { throw .cancelled }
+        guard let outcomes, outcomes.count == items.count, outcomes.allSatisfy(\.isIn), !Task.isCancelled
+        else { throw .cancelled }
         let failures = zip(items, outcomes).compactMap { item, outcome in
             outcome.failure.map {
                 BranchFailure(path: scope.path + [item.key], failure: $0, isAccepted: each.onError.accepts($0))
@@ -444,13 +458,18 @@ extension StageRun.Outcome {
     fileprivate var json: [UInt8]? {
         switch self {
         case .value(let json), .previous(let json, _): json
+        case .awaited(let json): json
         case .failed: nil
         }
     }
 
+    var isIn: Bool {
+        if case .awaited = self { false } else { true }
+    }
+
     fileprivate var failure: RunFailure? {
         switch self {
-        case .value: nil
+        case .value, .awaited: nil
         case .previous(_, let failure), .failed(let failure): failure
         }
     }

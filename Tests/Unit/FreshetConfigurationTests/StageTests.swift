@@ -12,7 +12,7 @@ struct StageTests {
         let configuration = load(
             pipeline: pipeline(
                 source: """
-                    {\(topics), each: {as: topic, key: .id, concurrency: 3, on-error: null,
+                    {\(topics), each: {as: topic, key: .id, concurrency: 3, on-error: null, publish: progressive,
                       url: 'https://a.example/{topic.id}/media', credential: token, transform: '{t: $topic, m: .}',
                       each: {as: medium, exec: [/bin/show, '{topic.id}', '{medium}', '{print $1}']}}}
                     """))
@@ -22,7 +22,7 @@ struct StageTests {
         let inner = EachDefinition(
             as: "medium", StageDefinition(.command(["/bin/show", "{topic.id}", "{medium}", "{print $1}"])))
         let outer = EachDefinition(
-            as: "topic", key: ".id", concurrency: 3, onError: .null,
+            as: "topic", key: ".id", concurrency: 3, onError: .null, publish: .progressive,
             StageDefinition(.http(media), transform: "{t: $topic, m: .}", each: inner))
         let expected = StageDefinition(
             .http(HTTPSource(url: "https://a.example/topics", host: "a.example")), transform: ".topics", each: outer)
@@ -49,6 +49,11 @@ struct StageTests {
             ("{as: t, file: /x, concurrency: 0}", "'concurrency' has to be"),
             ("{as: t, file: /x, concurrency: 65}", "'concurrency' has to be"),
             ("{as: t, file: /x, on-error: ignore}", "'on-error' has to be one of previous, null, omit, fail"),
+            ("{as: t, file: /x, publish: eager}", "'publish' has to be one of complete, progressive"),
+            (
+                "{as: t, file: /x, each: {as: u, file: /y, publish: progressive}}",
+                "only the pipeline's own list is published as it comes"
+            ),
             ("{as: topic, url: 'https://a.example/{topics.id}'}", "has a place for 'topics', and nothing is called so"),
             ("{as: t, url: 'https://{t}.example/'}", "host"),
             ("{as: t, url: 'https://a.example/{t'}", "brace"),

@@ -1,0 +1,122 @@
+import FreshetSignals
+import FreshetTestKit
+import Testing
+import WorldTestSupport
+
+@testable import FreshetPipelines
+
+@Suite("Branches that are published as they come", .timeLimit(.minutes(1)))
+struct ProgressiveTests {
+    /// A list, and an answer for each of its words when the test lets it come.
+    private final class Gates: Fetching {
+        let open: CurrentValue<Set<String>>
+        let asked = Lock<Set<String>>([])
+
+        init(_ open: Set<String>) { self.open = CurrentValue(open) }
+
+        func fetch(_ request: FetchRequest) async throws(FetchError) -> FetchResult {
+            guard case .http(let source) = request.source else {
+                return .content(FetchedContent(bytes: Array(#"["a","b","c"]"#.utf8)))
+            }
+            let word = String(source.url.suffix(1))
+            asked.withLock { _ = $0.insert(word) }
+            for await open in open where open.contains(word) {
+                return .content(FetchedContent(bytes: Array("\"\(word)\"".utf8)))
+            }
+            throw .cancelled
+        }
+
+        func resolve(_ reference: String, against base: String) -> WebAddress? { nil }
+    }
+
+    private struct Words: Transforming {
+        func transform(
+            _ input: [UInt8], by program: String, variables: [JQVariable]
+        ) async throws(FetchError) -> [UInt8] { input }
+
+        func values(
+            of input: [UInt8], by program: String, variables: [JQVariable]
+        ) async throws(FetchError) -> [[UInt8]] {
+            guard program.contains("'each'") else { return [input] }
+            return String(decoding: input, as: UTF8.self).split { !$0.isLetter }.flatMap { word in
+                ["\"\(word)\"", String(word), "=\(word)"].map { Array($0.utf8) }
+            }
+        }
+
+        func json(ofText text: [UInt8]) async throws(FetchError) -> [UInt8] { text }
+        func holds(_ predicate: String, for input: [UInt8]) async throws(FetchError) -> Bool { true }
+    }
+
+    private let clock = ScriptedClock(executor: SerialTestExecutor())
+    private let shown = CurrentValue<[String]>([])
+
+    private func run(
+        _ gates: Gates, store: MemoryStore, onError: EachDefinition.OnError = .previous
+    ) -> StageRun {
+        let world = PipelineWorld(
+            fetcher: gates, transformer: Words(), store: store, clock: clock,
+            slots: RequestSlots(RequestSlots.Limits(total: 4, perOrigin: 4)))
+        let branch = StageDefinition(.http(HTTPSource(url: "https://example.com/{word}", host: "example.com")))
+        let each = EachDefinition(as: "word", onError: onError, publish: .progressive, branch)
+        let definition = PipelineDefinition(
+            name: "words", stage: StageDefinition(.copy(of: "list", file: "list"), each: each),
+            cache: CacheRules(file: "words"))
+        return StageRun(
+            definition, world, ParameterValues(), epoch: 1, progress: RunProgress(), seed: 1,
+            publish: { [shown] list in shown.update { $0.append(String(decoding: list, as: UTF8.self)) } })
+    }
+
+    private func lists(atLeast count: Int) async -> [String] {
+        for await lists in shown where lists.count >= count { return lists }
+        return []
+    }
+
+    @Test("the first that is in is shown at once, the next after the pause, and the whole is for whoever awaits it")
+    func story() async throws {
+        let gates = Gates(["b"])
+        let run = run(gates, store: MemoryStore(clock: clock))
+        async let value = run.value()
+        #expect(await lists(atLeast: 1) == [#"[null,"b",null]"#])
+        gates.open.update { $0.insert("a") }
+        // The timer of the pause is armed some time after the list was shown.
+        while shown.value.count < 2 {
+            try clock.manual.advance(by: StageRun.publishingPause, draining: clock.executor)
+            await Task.yield()
+        }
+        #expect(await lists(atLeast: 2).dropFirst() == [#"["a","b",null]"#])
+        gates.open.update { $0.insert("c") }
+        #expect(String(decoding: try await value, as: UTF8.self) == #"["a","b","c"]"#)
+        #expect(shown.value.count == 2)
+    }
+
+    @Test("what a branch delivered before stands in its place; with omit the list is shorter")
+    func placeholders() async throws {
+        let store = MemoryStore(clock: clock)
+        let first = run(Gates(["a", "b", "c"]), store: store)
+        _ = try await first.value()
+        await first.parts.close()
+        let before = shown.value.count
+        let gates = Gates(["a"])
+        async let value = run(gates, store: store).value()
+        #expect(await lists(atLeast: before + 1).last == #"["a","b","c"]"#)
+        gates.open.value = ["a", "b", "c"]
+        _ = try await value
+
+        let others = Gates(["c"])
+        async let short = run(others, store: MemoryStore(clock: clock), onError: .omit).value()
+        #expect(await lists(atLeast: before + 2).last == #"["c"]"#)
+        others.open.value = ["a", "b", "c"]
+        _ = try await short
+    }
+
+    @Test("a run that is cancelled shows nothing more and ends")
+    func cancelled() async throws {
+        let gates = Gates(["a"])
+        let run = run(gates, store: MemoryStore(clock: clock))
+        let task = Task { try await run.value() }
+        #expect(await lists(atLeast: 1).count == 1)
+        task.cancel()
+        await #expect(throws: FetchError.cancelled) { try await task.value }
+        #expect(shown.value.count == 1)
+    }
+}
