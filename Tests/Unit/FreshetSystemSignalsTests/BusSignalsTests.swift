@@ -64,7 +64,7 @@ struct BusSignalsTests {
             for _ in 1...3 { try await stranger.emit("Done", of: interface, at: path, to: name, [.string("page")]) }
             try await stranger.emit("Other", of: interface, at: path, to: name, [.string("page")])
             // By way of the bus, in order: when it has answered this, it has delivered those.
-            _ = try await stranger.uniqueName
+            try await stranger.own("org.example.Stranger")
             try await owner.emit("Done", of: interface, at: path, [.string("page")])
             #expect(await causes.next(isolation: nil)?.first?.count == 1)
             #expect(await bed.run { followed.ignoredMessages } == 3)
