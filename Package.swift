@@ -58,7 +58,7 @@ let package = Package(
             ]),
         .target(
             name: "FreshetCommands",
-            dependencies: ["FreshetControl", "FreshetVarlink", "FreshetRender", argumentParser]),
+            dependencies: ["FreshetControl", "FreshetVarlink", "FreshetEventLoop", "FreshetRender", argumentParser]),
         .executableTarget(
             name: "freshetd", dependencies: ["FreshetDaemon", "FreshetEventLoop", "FreshetJQ", argumentParser]),
         .executableTarget(name: "freshetctl", dependencies: ["FreshetCommands"]),

@@ -22,9 +22,12 @@ struct TextDifference: Sendable {
     /// Nil if the two are no texts, too large, or if there is no diff(1).
     static func between(_ old: [UInt8], and new: [UInt8], on loop: EventLoop) async -> TextDifference? {
         guard isText(old), isText(new), access(tool, X_OK) == 0 else { return nil }
-        guard let before = temporary(old), let after = temporary(new), let output = temporary([]) else { return nil }
+        guard let before = try? OwnedDescriptor.memoryFile("old", old),
+            let after = try? OwnedDescriptor.memoryFile("new", new),
+            let output = try? OwnedDescriptor.memoryFile("difference", [])
+        else { return nil }
         let command = ChildProcess.Command(
-            path: tool, arguments: ["-u", "--speed-large-files", "/proc/\(getpid())/fd/\(before.rawValue)", "-"],
+            path: tool, arguments: ["-u", "--speed-large-files", before.pathForOthers, "-"],
             environment: ["LANG": "C.UTF-8"])
         guard let null = try? OwnedDescriptor(open("/dev/null", O_WRONLY | O_CLOEXEC), of: "open"),
             let child = try? ChildProcess(
@@ -59,19 +62,6 @@ struct TextDifference: Sendable {
     private static func isText(_ bytes: [UInt8]) -> Bool {
         guard bytes.count <= sizeLimit, !bytes.contains(0) else { return false }
         return (try? UTF8Span(validating: bytes.span)) != nil
-    }
-
-    /// A file without a name that has these bytes, to be read from its beginning; nil: there is no place for one.
-    private static func temporary(_ bytes: [UInt8]) -> OwnedDescriptor? {
-        let directory = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
-        var template = Array("\(directory)/freshet-XXXXXX".utf8CString)
-        guard let file = try? OwnedDescriptor(mkstemp(&template), of: "mkstemp") else { return nil }
-        unlink(template)
-        _ = fcntl(file.rawValue, F_SETFD, FD_CLOEXEC)
-        guard StandardStream.write(bytes[...], to: file.rawValue), lseek(file.rawValue, 0, SEEK_SET) == 0 else {
-            return nil
-        }
-        return file
     }
 
     private static func read(_ file: OwnedDescriptor) -> [UInt8] {

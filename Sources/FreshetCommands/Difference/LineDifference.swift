@@ -1,3 +1,4 @@
+import FreshetEventLoop
 import Glibc
 
 /// Two contents line by line, as diff(1) tells them apart.
@@ -12,17 +13,19 @@ enum LineDifference {
     /// The unified difference without its two lines of names, empty if there is none. Runs diff(1), whose time is bounded
     /// also where the two have little in common, and which needs no more memory than both take.
     static func unified(_ old: [UInt8], _ new: [UInt8]) throws(Failure) -> [UInt8] {
-        let (first, second) = (try unnamedFile(old), try unnamedFile(new))
-        defer {
-            close(first)
-            close(second)
+        let files: (OwnedDescriptor, OwnedDescriptor)
+        do throws(SystemCallError) {
+            files = (try .memoryFile("old", old), try .memoryFile("new", new))
+        } catch {
+            throw Failure(message: error.description)
         }
+        defer { withExtendedLifetime(files) {} }
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { throw failure("pipe") }
         defer { close(ends[0]) }
         var child: pid_t = 0
         let spawned = spawn(
-            ["diff", "-u", "--text", "/proc/self/fd/\(first)", "/proc/self/fd/\(second)"], pipe: ends, &child)
+            ["diff", "-u", "--text", files.0.pathForOthers, files.1.pathForOthers], pipe: ends, &child)
         close(ends[1])
         guard spawned == 0 else {
             errno = spawned
@@ -38,26 +41,6 @@ enum LineDifference {
         // The names are those of descriptors.
         let lines = output.split(separator: UInt8(ascii: "\n"), maxSplits: 2, omittingEmptySubsequences: false)
         return lines.count == 3 ? Array(lines[2]) : []
-    }
-
-    /// A file that only this process and its child can name. It is not closed when the child begins.
-    private static func unnamedFile(_ bytes: [UInt8]) throws(Failure) -> Int32 {
-        var path = Array("/tmp/freshetctl-XXXXXX".utf8CString)
-        let descriptor = mkstemp(&path)
-        guard descriptor >= 0 else { throw failure("mkstemp") }
-        unlink(path)
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else {
-                let error = failure("write to /tmp")
-                close(descriptor)
-                throw error
-            }
-            rest = rest.dropFirst(count)
-        }
-        return descriptor
     }
 
     private static func spawn(_ arguments: [String], pipe: [Int32], _ child: inout pid_t) -> Int32 {
