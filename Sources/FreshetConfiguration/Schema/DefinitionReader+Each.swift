@@ -22,6 +22,13 @@ extension DefinitionReader {
                 entry.value.location, section.path("publish"), "only the pipeline's own list is published as it comes",
                 remedy: "leave it out here: the outermost 'each' below 'source' may have it")
         }
+        if publish == .progressive, let entry = section["publish"], let inner = section["each"] {
+            error(
+                entry.value.location, section.path("publish"),
+                "a list is published as it comes only if its branches have no branches of their own",
+                remedy: "leave it out: what such a branch showed before could not stand in its place",
+                related: inner.location)
+        }
         let sameOrigin = value("same-origin", in: section, .boolean)
         let name = itemName(in: section, among: names)
         guard let stage = stage(section, among: names + [name ?? ""]), let name else { return nil }

@@ -67,7 +67,7 @@ package struct EachDefinition: Hashable, Sendable {
     package enum Publish: String, CaseIterable, Hashable, Sendable {
         /// When all are in.
         case complete
-        /// As they come. In the place of one that is not in yet stands what a failing one would show.
+        /// As they come. In the place of one that is not in yet stands what it delivered last.
         case progressive
     }
 

@@ -5,14 +5,11 @@ extension StageRun {
     /// So long after one list was shown the next one is: enough for people, and few enough generations.
     static let publishingPause: Duration = .seconds(1)
 
-    /// What stands in the place of each branch until it is in: what it would show if it failed.
+    /// What stands in the place of each branch until it is in: what it delivered last, whatever a failing one shows.
+    /// Readers who had it are to miss nothing because it is being looked at.
     func placeholders(
         for items: [BranchItem], of each: EachDefinition, in scope: StageScope
     ) async -> [Outcome] {
-        // What a branch with branches of its own delivered last is in their parts, and not in one of its own.
-        guard each.onError == .previous, each.stage.each == nil else {
-            return items.map { _ in .awaited(nil) }
-        }
         var placeholders: [Outcome] = []
         placeholders.reserveCapacity(items.count)
         for item in items {
@@ -32,8 +29,9 @@ extension StageRun {
         let result: Result<[Outcome]?, FetchError> = await withTaskGroup { group in
             group.addTask {
                 for await row in newest {
-                    // The whole list is not a part of it: who awaits that commits it as what it is.
-                    guard row.contains(where: \.isIn), !row.allSatisfy(\.isIn) else { continue }
+                    // The whole list is not a part of it: who awaits that commits it as what it is. A list in which
+                    // nothing is new is worse than what readers have: its origin may be down.
+                    guard row.contains(where: \.isNew), !row.allSatisfy(\.isIn) else { continue }
                     await show(row)
                     await pause()
                 }

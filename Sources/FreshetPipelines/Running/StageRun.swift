@@ -19,7 +19,7 @@ struct StageRun: Sendable {
     /// What the items of pages that are kept have together.
     private let keptItems: MemoryRoom
     /// Shows readers what the tree would come to if it ended now; nil: they see it when it is whole.
-    private let publish: (@Sendable ([UInt8]) async -> Void)?
+    let publish: (@Sendable ([UInt8]) async -> Void)?
 
     init(
         _ definition: PipelineDefinition, _ world: PipelineWorld, _ parameters: ParameterValues, epoch: UInt64,
@@ -51,7 +51,7 @@ struct StageRun: Sendable {
         var staleness: RunFailure?
     }
 
-    private func value(
+    func value(
         of stage: StageDefinition, in scope: StageScope, onError: EachDefinition.OnError = .fail
     ) async throws(FetchError) -> Value {
         var value: Value
@@ -371,166 +371,21 @@ struct StageRun: Sendable {
         if set.truncated { progress.noteTruncation() }
         return set
     }
-
-    // MARK: Fan-out
-
-    /// What came of a branch.
-    enum Outcome: Sendable {
-        case value([UInt8])
-        case previous([UInt8], RunFailure)
-        case failed(RunFailure)
-        /// It is not in yet; with what stands in its place.
-        case awaited([UInt8]?)
-    }
-
-    /// The branches' values in the order of their items, as one JSON text.
-    private func branches(
-        _ items: [BranchItem], of each: EachDefinition, in scope: StageScope
-    ) async throws(FetchError) -> [UInt8] {
-        progress.expect(branches: items.count)
-        scope.reading?.expect(branches: items.count)
-        let turnstile = Turnstile(limit: each.concurrency)
-        let room = MemoryRoom(definition.check.maxBytes, of: "the branches together have")
-        let branches = items.map { item in
-            Emitter<Outcome, FetchError>.once { () throws(FetchError) in
-                try await turnstile.pass { () throws(FetchError) in
-                    let outcome = try await self.outcome(of: each, in: scope.entering(item, of: each))
-                    try room.take(outcome.json?.count ?? 0)
-                    progress.endBranch()
-                    scope.reading?.endBranch()
-                    return outcome
-                }
-            }
-        }
-        var outcomes: [Outcome]?
-        if each.publish == .progressive, let publish, scope.path.isEmpty {
-            let awaited = await placeholders(for: items, of: each, in: scope)
-            outcomes = try await latest(of: branches, until: awaited) { row in
-                await publish(join(row, each.onError))
-            }
-        } else {
-            for try await row in accumulateLatestMany(branches) { outcomes = row }
-        }
-        // A branch that was cancelled ends without a row.
-        guard let outcomes, outcomes.count == items.count, outcomes.allSatisfy(\.isIn), !Task.isCancelled
-        else { throw .cancelled }
-        let failures = zip(items, outcomes).compactMap { item, outcome in
-            outcome.failure.map {
-                BranchFailure(path: scope.path + [item.key], failure: $0, isAccepted: each.onError.accepts($0))
-            }
-        }
-        if let first = failures.first, failures.count == items.count {
-            if place != nil { throw .failed(.noPart) }
-            // Nothing is new: that is a run that failed, whatever its copy would look like.
-            throw .failed(first.failure.ofAll(items.count, first: first.path))
-        }
-        progress.note(failures)
-        return join(outcomes, each.onError)
-    }
-
-    private func outcome(of each: EachDefinition, in scope: StageScope) async throws(FetchError) -> Outcome {
-        do throws(FetchError) {
-            let value = try await value(of: each.stage, in: scope, onError: each.onError)
-            return value.staleness.map { .previous(value.json, $0) } ?? .value(value.json)
-        } catch {
-            guard case .failed(let failure) = error, failure.isOfOneBranch, each.onError != .fail,
-                // Where one page is asked for, a branch is as it was: without anything, or with all that it had.
-                place == nil || failure.kind == .absent
-            else {
-                throw error.of("branch '\(BranchFailure.text(scope.path))'")
-            }
-            return .failed(failure)
-        }
-    }
-
-    private func join(_ outcomes: [Outcome], _ onError: EachDefinition.OnError) -> [UInt8] {
-        var list = Array("[".utf8)
-        for outcome in outcomes {
-            guard let json = outcome.json ?? (onError == .omit ? nil : Array("null".utf8)) else { continue }
-            if list.count > 1 { list.append(UInt8(ascii: ",")) }
-            list += json
-        }
-        return list + Array("]".utf8)
-    }
-}
-
-extension StageRun.Outcome {
-    fileprivate var json: [UInt8]? {
-        switch self {
-        case .value(let json), .previous(let json, _): json
-        case .awaited(let json): json
-        case .failed: nil
-        }
-    }
-
-    var isIn: Bool {
-        if case .awaited = self { false } else { true }
-    }
-
-    fileprivate var failure: RunFailure? {
-        switch self {
-        case .value, .awaited: nil
-        case .previous(_, let failure), .failed(let failure): failure
-        }
-    }
-}
-
-/// How many bytes several things may have together.
-private final class MemoryRoom: Sendable {
-    private let limit: UInt64
-    private let what: String
-    private let taken = Lock<UInt64>(0)
-
-    /// - Parameter what: the beginning of a sentence.
-    init(_ limit: UInt64, of what: String) {
-        self.limit = limit
-        self.what = what
-    }
-
-    func take(_ bytes: Int) throws(FetchError) {
-        let all = taken.withLock { taken in
-            taken += UInt64(bytes)
-            return taken
-        }
-        guard all > limit else { return }
-        throw .failed(
-            RunFailure(.content, "\(what) more bytes than check.max-bytes allows (\(limit))"))
-    }
-}
-
-extension EachDefinition.OnError {
-    /// Whether what stands in a failing branch's place is good until the next check: what the origin refuses, or what it
-    /// sends, will be the same in a minute.
-    fileprivate func accepts(_ failure: RunFailure) -> Bool {
-        guard self == .null || self == .omit else { return false }
-        return switch failure.kind {
-        case .refused, .content: true
-        case .connection, .transient, .certificateDate, .local, .absent, .budget, .deadline: false
-        }
-    }
 }
 
 extension RunFailure {
     /// Where one page is asked for, there is nothing from before.
-    fileprivate static let noPart = RunFailure(
+    static let noPart = RunFailure(
         .absent, "what was loaded before is not there any more; a refresh loads it")
 
     /// Whether the failure is the branch's own: an origin that wants to be left alone means all of them, and so does a
     /// budget that is spent.
-    fileprivate var isOfOneBranch: Bool { retryAfter == nil && kind != .budget }
-
-    fileprivate func ofAll(_ count: Int, first path: [String]) -> RunFailure {
-        var failure = self
-        failure.message =
-            (count == 1 ? "the branch" : "all \(count) branches failed, of which")
-            + " '\(BranchFailure.text(path))': \(message)"
-        return failure
-    }
+    var isOfOneBranch: Bool { retryAfter == nil && kind != .budget }
 }
 
 extension FetchError {
     /// The failure of a part as that of the run. Of parts within each other the innermost is named: its path says all.
-    fileprivate func of(_ part: String) -> FetchError {
+    func of(_ part: String) -> FetchError {
         guard case .failed(var failure) = self, !failure.message.hasPrefix("branch '") else { return self }
         failure.message = "\(part): \(failure.message)"
         return .failed(failure)

@@ -12,7 +12,7 @@ struct StageTests {
         let configuration = load(
             pipeline: pipeline(
                 source: """
-                    {\(topics), each: {as: topic, key: .id, concurrency: 3, on-error: null, publish: progressive,
+                    {\(topics), each: {as: topic, key: .id, concurrency: 3, on-error: null,
                       url: 'https://a.example/{topic.id}/media', credential: token, transform: '{t: $topic, m: .}',
                       each: {as: medium, exec: [/bin/show, '{topic.id}', '{medium}', '{print $1}']}}}
                     """))
@@ -22,7 +22,7 @@ struct StageTests {
         let inner = EachDefinition(
             as: "medium", StageDefinition(.command(["/bin/show", "{topic.id}", "{medium}", "{print $1}"])))
         let outer = EachDefinition(
-            as: "topic", key: ".id", concurrency: 3, onError: .null, publish: .progressive,
+            as: "topic", key: ".id", concurrency: 3, onError: .null,
             StageDefinition(.http(media), transform: "{t: $topic, m: .}", each: inner))
         let expected = StageDefinition(
             .http(HTTPSource(url: "https://a.example/topics", host: "a.example")), transform: ".topics", each: outer)
@@ -40,6 +40,14 @@ struct StageTests {
             ])
     }
 
+    @Test("A list is published when it is complete, or as it comes", arguments: EachDefinition.Publish.allCases)
+    func publish(_ publish: EachDefinition.Publish) {
+        let configuration = load(
+            pipeline: pipeline(source: "{\(topics), each: {as: t, file: /x, publish: \(publish)}}"))
+        #expect(configuration.diagnostics == [])
+        #expect(configuration.pipelines.first?.stage.each?.publish == publish)
+    }
+
     @Test(
         "Faults of a fan-out have their places",
         arguments: [
@@ -53,6 +61,10 @@ struct StageTests {
             (
                 "{as: t, file: /x, each: {as: u, file: /y, publish: progressive}}",
                 "only the pipeline's own list is published as it comes"
+            ),
+            (
+                "{as: t, file: /x, publish: progressive, each: {as: u, file: /y}}",
+                "only if its branches have no branches of their own"
             ),
             ("{as: topic, url: 'https://a.example/{topics.id}'}", "has a place for 'topics', and nothing is called so"),
             ("{as: t, url: 'https://{t}.example/'}", "host"),

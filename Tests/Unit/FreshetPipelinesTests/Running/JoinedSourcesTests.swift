@@ -51,26 +51,6 @@ struct JoinedSourcesTests {
         var asked: [String] { state.withLock { $0.asked } }
     }
 
-    /// A list is of words: `["a","b"]`.
-    private struct Words: Transforming {
-        func transform(
-            _ input: [UInt8], by program: String, variables: [JQVariable]
-        ) async throws(FetchError) -> [UInt8] { input }
-
-        func values(
-            of input: [UInt8], by program: String, variables: [JQVariable]
-        ) async throws(FetchError) -> [[UInt8]] {
-            guard program.contains("'each'") else { return [input] }
-            return String(decoding: input, as: UTF8.self).split { !$0.isLetter }.flatMap { word in
-                ["\"\(word)\"", String(word), "=\(word)"].map { Array($0.utf8) }
-            }
-        }
-
-        func json(ofText text: [UInt8]) async throws(FetchError) -> [UInt8] { text }
-
-        func holds(_ predicate: String, for input: [UInt8]) async throws(FetchError) -> Bool { true }
-    }
-
     private let shelf = Shelf(["list": #"["a","z"]"#, "other": "1"])
     private let progress = RunProgress()
 

@@ -10,16 +10,19 @@ struct ProgressiveTests {
     /// A list, and an answer for each of its words when the test lets it come.
     private final class Gates: Fetching {
         let open: CurrentValue<Set<String>>
-        let asked = Lock<Set<String>>([])
+        let down: Set<String>
 
-        init(_ open: Set<String>) { self.open = CurrentValue(open) }
+        init(_ open: Set<String>, down: Set<String> = []) {
+            self.open = CurrentValue(open)
+            self.down = down
+        }
 
         func fetch(_ request: FetchRequest) async throws(FetchError) -> FetchResult {
             guard case .http(let source) = request.source else {
                 return .content(FetchedContent(bytes: Array(#"["a","b","c"]"#.utf8)))
             }
             let word = String(source.url.suffix(1))
-            asked.withLock { _ = $0.insert(word) }
+            if down.contains(word) { throw .failed(RunFailure(.connection, "it is down")) }
             for await open in open where open.contains(word) {
                 return .content(FetchedContent(bytes: Array("\"\(word)\"".utf8)))
             }
@@ -27,24 +30,6 @@ struct ProgressiveTests {
         }
 
         func resolve(_ reference: String, against base: String) -> WebAddress? { nil }
-    }
-
-    private struct Words: Transforming {
-        func transform(
-            _ input: [UInt8], by program: String, variables: [JQVariable]
-        ) async throws(FetchError) -> [UInt8] { input }
-
-        func values(
-            of input: [UInt8], by program: String, variables: [JQVariable]
-        ) async throws(FetchError) -> [[UInt8]] {
-            guard program.contains("'each'") else { return [input] }
-            return String(decoding: input, as: UTF8.self).split { !$0.isLetter }.flatMap { word in
-                ["\"\(word)\"", String(word), "=\(word)"].map { Array($0.utf8) }
-            }
-        }
-
-        func json(ofText text: [UInt8]) async throws(FetchError) -> [UInt8] { text }
-        func holds(_ predicate: String, for input: [UInt8]) async throws(FetchError) -> Bool { true }
     }
 
     private let clock = ScriptedClock(executor: SerialTestExecutor())
@@ -89,15 +74,17 @@ struct ProgressiveTests {
         #expect(shown.value.count == 2)
     }
 
-    @Test("what a branch delivered before stands in its place; with omit the list is shorter")
-    func placeholders() async throws {
+    @Test(
+        "what a branch delivered before stands in its place, whatever a failing one shows; without it omit is shorter",
+        arguments: EachDefinition.OnError.allCases)
+    func placeholders(onError: EachDefinition.OnError) async throws {
         let store = MemoryStore(clock: clock)
-        let first = run(Gates(["a", "b", "c"]), store: store)
+        let first = run(Gates(["a", "b", "c"]), store: store, onError: onError)
         _ = try await first.value()
         await first.parts.close()
         let before = shown.value.count
         let gates = Gates(["a"])
-        async let value = run(gates, store: store).value()
+        async let value = run(gates, store: store, onError: onError).value()
         #expect(await lists(atLeast: before + 1).last == #"["a","b","c"]"#)
         gates.open.value = ["a", "b", "c"]
         _ = try await value
@@ -107,6 +94,23 @@ struct ProgressiveTests {
         #expect(await lists(atLeast: before + 2).last == #"["c"]"#)
         others.open.value = ["a", "b", "c"]
         _ = try await short
+    }
+
+    @Test("as long as all that is in has failed, nothing is shown")
+    func down() async throws {
+        let store = MemoryStore(clock: clock)
+        let first = run(Gates(["a", "b", "c"]), store: store, onError: .null)
+        _ = try await first.value()
+        await first.parts.close()
+        shown.value = []
+        let gates = Gates([], down: ["a", "b"])
+        let second = run(gates, store: store, onError: .null)
+        async let value = second.value()
+        while second.progress.loaded.endedBranches < 2 { await Task.yield() }
+        for _ in 0..<100 { await Task.yield() }
+        gates.open.value = ["c"]
+        #expect(String(decoding: try await value, as: UTF8.self) == #"[null,null,"c"]"#)
+        #expect(shown.value == [])
     }
 
     @Test("a run that is cancelled shows nothing more and ends")
