@@ -10,12 +10,10 @@ enum LoadMoreView {
     }
 
     private static func outcome(_ result: LoadMoreResult, waited: Bool) -> String {
-        let duration = result.durationUSec.map { " in \(TimeText.duration($0))" } ?? ""
+        let duration = RefreshView.duration(result.durationUSec)
         switch result.outcome {
         case .changed:
-            let generation = result.generation.map { ", generation \($0)" } ?? ""
-            let size = result.size.map { ", \(SizeText.bytes($0))" } ?? ""
-            return "changed\(generation)\(size)\(duration)\(pages(of: result))"
+            return "changed\(RefreshView.copy(result.generation, result.size))\(duration)\(pages(of: result))"
         case .unchanged: return "unchanged\(duration)\(pages(of: result))"
         case .failed: return "failed: \(result.failure ?? "the daemon does not say why")"
         case .superseded: return "superseded: a check of all began, after which the pages are those that are configured"

@@ -15,12 +15,9 @@ enum RefreshView {
 
     private static func outcome(_ result: RefreshResult, waited: Bool, _ times: Times) -> String {
         if let hint = result.tryLater { return "not started: \(times.patience(hint)); --force passes it" }
-        let duration = result.durationUSec.map { " in \(TimeText.duration($0))" } ?? ""
+        let duration = duration(result.durationUSec)
         switch result.outcome {
-        case .changed:
-            let generation = result.generation.map { ", generation \($0)" } ?? ""
-            let size = result.size.map { ", \(SizeText.bytes($0))" } ?? ""
-            return "changed\(generation)\(size)\(duration)"
+        case .changed: return "changed\(copy(result.generation, result.size))\(duration)"
         case .unchanged:
             let held = result.behind == true ? "; the source has other content, which is held back" : ""
             return "unchanged\(duration)\(held)"
@@ -30,6 +27,16 @@ enum RefreshView {
             return "\(result.outcome?.rawValue ?? "")\(reason)"
         case nil: return waited ? "the daemon does not say what came of it" : "refresh requested"
         }
+    }
+
+    /// Such as `, generation 3, 1.2 KiB`: what a run has made, after the word for it.
+    static func copy(_ generation: Int64?, _ size: Int64?) -> String {
+        (generation.map { ", generation \($0)" } ?? "") + (size.map { ", \(SizeText.bytes($0))" } ?? "")
+    }
+
+    /// Such as ` in 85 ms`.
+    static func duration(_ microseconds: Int64?) -> String {
+        microseconds.map { " in \(TimeText.duration($0))" } ?? ""
     }
 
     /// The exit status for all results: a failure outweighs patience.

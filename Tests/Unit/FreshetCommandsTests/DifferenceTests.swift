@@ -182,12 +182,8 @@ struct LineDifferenceTests {
         _ line: String, _ contents: [Int64: String], status: CommandStatus = .success, output: String = "",
         talk: String = "", sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {
-        let transcript = Transcript()
-        try await withControlServer(service(contents)) { path in
-            #expect(freshetctl(line, transcript, socket: path) == status, sourceLocation: sourceLocation)
-        }
-        #expect(transcript.output == output, sourceLocation: sourceLocation)
-        #expect(transcript.talk == talk, sourceLocation: sourceLocation)
+        try await expect(
+            line, of: service(contents), status: status, output: output, talk: talk, sourceLocation: sourceLocation)
     }
 
     @Test("compares the current copy with the one before, or what is named")

@@ -12,13 +12,9 @@ import Testing
     ) async throws {
         let service = ScriptedService(["homepage"])
         service.change { $0.loadedMore = answer }
-        let transcript = Transcript()
-        try await withControlServer(service, rights: rights) { path in
-            #expect(freshetctl(line, transcript, socket: path) == status, sourceLocation: sourceLocation)
-        }
-        #expect(transcript.output == output, sourceLocation: sourceLocation)
-        #expect(transcript.talk == talk, sourceLocation: sourceLocation)
-        #expect(service.asked == asked, sourceLocation: sourceLocation)
+        try await expect(
+            line, of: service, rights: rights, status: status, output: output, talk: talk, asked: asked,
+            sourceLocation: sourceLocation)
     }
 
     @Test("without --wait a page is requested, at the place whose keys are named or at the only one")

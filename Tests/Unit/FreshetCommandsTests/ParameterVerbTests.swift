@@ -28,14 +28,10 @@ import Testing
         status: CommandStatus = .success, output: String = "", talk: String = "", asked: [String] = [],
         sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {
-        let service = service ?? self.service()
-        let transcript = Transcript()
-        try await withControlServer(service, rights: rights) { path in
-            #expect(freshetctl(line, transcript, socket: path) == status, sourceLocation: sourceLocation)
-        }
-        #expect(transcript.output == output, sourceLocation: sourceLocation)
-        #expect(transcript.talk == talk, sourceLocation: sourceLocation)
-        #expect(service.asked == asked, sourceLocation: sourceLocation)
+        try await expect(
+            line, of: service ?? self.service(), rights: rights, status: status, output: output, talk: talk,
+            asked: asked,
+            sourceLocation: sourceLocation)
     }
 
     @Test("set changes what is named, in one call, and says what it is now; a value may hold '=' and begin with '-'")

@@ -1,4 +1,7 @@
+import ControlTestSupport
+import FreshetControl
 import Synchronization
+import Testing
 
 @testable import FreshetCommands
 
@@ -44,7 +47,21 @@ final class Transcript: Sendable {
 }
 
 /// Runs a command line as a shell would split it at spaces.
-func freshetctl(_ line: String, _ transcript: Transcript, socket: String? = nil) -> ExitStatus {
+func freshetctl(_ line: String, _ transcript: Transcript, socket: String? = nil) -> CommandStatus {
     let environment = socket.map { ["FRESHET_SOCKET": $0] } ?? [:]
     return Freshetctl.run(line.split(separator: " ").map(String.init), transcript.context(environment: environment))
+}
+
+/// Runs a command line against a daemon, and compares what it says, its status, and what it asked for if that is given.
+func expect(
+    _ line: String, of service: ScriptedService, rights: ControlRights = ownRights, status: CommandStatus = .success,
+    output: String = "", talk: String = "", asked: [String]? = nil, sourceLocation: SourceLocation = #_sourceLocation
+) async throws {
+    let transcript = Transcript()
+    try await withControlServer(service, rights: rights) { path in
+        #expect(freshetctl(line, transcript, socket: path) == status, sourceLocation: sourceLocation)
+    }
+    #expect(transcript.output == output, sourceLocation: sourceLocation)
+    #expect(transcript.talk == talk, sourceLocation: sourceLocation)
+    if let asked { #expect(service.asked == asked, sourceLocation: sourceLocation) }
 }

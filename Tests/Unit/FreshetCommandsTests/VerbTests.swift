@@ -48,12 +48,9 @@ private func service() -> ScriptedService {
         status: CommandStatus = .success, output: String = "", talk: String = "",
         sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {
-        let transcript = Transcript()
-        try await withControlServer(service, rights: rights) { path in
-            #expect(freshetctl(line, transcript, socket: path) == status, sourceLocation: sourceLocation)
-        }
-        #expect(transcript.output == output, sourceLocation: sourceLocation)
-        #expect(transcript.talk == talk, sourceLocation: sourceLocation)
+        try await expect(
+            line, of: service, rights: rights, status: status, output: output, talk: talk,
+            sourceLocation: sourceLocation)
     }
 
     @Test("status and list tell of pages, and of a copy that is truncated")

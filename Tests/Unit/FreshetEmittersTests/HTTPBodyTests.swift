@@ -35,6 +35,15 @@ struct HTTPBodyTests {
         try await failureOf { () async throws(FetchError) in try await fetch(url, to: keeper, maxBytes: maxBytes) }
     }
 
+    /// An origin that does not say how long the body is.
+    private func unannounced() throws -> ScriptedOrigin {
+        try ScriptedOrigin { [body] _, connection in
+            connection.send("HTTP/1.1 200 OK\r\n\r\n")
+            connection.send(body)
+            connection.close()
+        }
+    }
+
     @Test("all of it and in its order, with its type and validators; the keeper knows the length that was announced")
     func kept() async throws {
         let body = body
@@ -60,13 +69,8 @@ struct HTTPBodyTests {
     }
 
     @Test("of unknown length, it is kept all the same")
-    func unannounced() async throws {
-        let body = body
-        let origin = try ScriptedOrigin { _, connection in
-            connection.send("HTTP/1.1 200 OK\r\n\r\n")
-            connection.send(body)
-            connection.close()
-        }
+    func unknownLength() async throws {
+        let origin = try unannounced()
         let keeper = ScriptedKeeper()
         #expect(try await fetch(origin.url(), to: keeper).kept?.bytes == body)
         #expect(keeper.bodies.map(\.expected) == [nil])
@@ -144,12 +148,7 @@ struct HTTPBodyTests {
 
     @Test("the limit holds exactly, and what is beyond it is nowhere")
     func limit() async throws {
-        let body = body
-        let origin = try ScriptedOrigin { _, connection in
-            connection.send("HTTP/1.1 200 OK\r\n\r\n")
-            connection.send(body)
-            connection.close()
-        }
+        let origin = try unannounced()
         let enough = ScriptedKeeper()
         #expect(try await fetch(origin.url(), to: enough, maxBytes: UInt64(body.count)).kept?.bytes.count == body.count)
         let keeper = ScriptedKeeper()
