@@ -19,7 +19,7 @@ extension LocalCache {
             let id = offer.pipeline.id
             if let asked, try index.validators(url: asked.url, for: offer.checkedDigest, of: id) != asked { return nil }
             try index.put(validators, for: offer.checkedDigest, of: id)
-            try index.recordSuccess(of: id, at: now, expires: expires)
+            try index.recordSuccess(of: id, offer.checkedDigest, at: now, expires: expires)
             return offer.generation(path: self.layout.reader(offer.file))
         }
     }

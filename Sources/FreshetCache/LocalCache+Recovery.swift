@@ -151,6 +151,8 @@ extension LocalCache {
             for generation in rows { try index.put(generation, of: row.id) }
             if let shown {
                 try index.put(shown, of: row.id)
+                // Before validators go that are those of neither.
+                if plan.isNews(to: indexed) { try index.forgetOrigin(of: row.id) }
                 try index.setCurrent(shown.content, of: row.id)
             } else if plan.current == .lost || plan.current == .withheld {
                 try index.setCurrent(nil, of: row.id)
@@ -191,6 +193,17 @@ extension LocalCache {
 }
 
 extension Reconciliation {
+    /// Readers see content that a commit brought of which the index knows nothing: what it says of the origin is older.
+    /// Not so what a rollback brought, which the index knows.
+    fileprivate func isNews(to index: PipelineInIndex) -> Bool {
+        switch current {
+        case .followed(let content): !index.generations.contains { $0.content == content }
+        // Its number is a new one, whatever made it.
+        case .promoted(let content, _): !index.generations.contains { $0.content.digest == content.digest }
+        case .asIndexed, .verified, .restored, .lost, .withheld: false
+        }
+    }
+
     /// The generation whose row must be written; nil if the index has it right, or none is left.
     fileprivate var shown: StoredContent? {
         switch current {

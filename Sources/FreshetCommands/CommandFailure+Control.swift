@@ -70,6 +70,11 @@ extension CommandFailure {
                 DisplayText.harmless(
                     "'\(name)' is not raised by hand: it is a single pipeline's, and 'freshetctl refresh NAME' runs one"
                 ))
+        case .faultyPipeline(let name):
+            self.init(
+                .failure,
+                DisplayText.harmless(
+                    "'\(name)' does not run: its configuration has faults; 'freshetctl check' shows them"))
         case .noGeneration(let name):
             self.init(
                 .failure,
@@ -119,6 +124,7 @@ extension CommandFailure {
             self.init(.failure, DisplayText.harmless("nothing more of '\(name)' can be loaded: \(reason)"))
         case .tryLater(let hint):
             self.init(.tryLater, "nothing was started: \(times.patience(hint)); --force passes it")
+        case .failed(let name, let reason): self.init(.failure, DisplayText.harmless("'\(name)': \(reason)"))
         case .busy(let reason): self.init(.tryLater, DisplayText.harmless("not now: \(reason)"))
         case .permissionDenied:
             self.init(

@@ -7,8 +7,9 @@ struct FreshetctlCommand: ParsableCommand {
         commandName: "freshetctl",
         abstract: "Look into freshetd and steer it.",
         discussion: """
-            Without a verb, lists the pipelines. Exit status: 0 success, 1 failure, 64 wrong usage, 66 nothing more to load, 69 the daemon does not \
-            run, 75 try later, 77 not permitted, 78 faulty configuration.
+            Without a verb, lists the pipelines. Exit status: 0 success, 1 failure, 2 a difference ('run \
+            --detailed-exitcode'), 64 wrong usage, 66 nothing more to load, 69 the daemon does not run, 75 try later, 77 not \
+            permitted, 78 faulty configuration.
             """,
         version: Version.current,
         subcommands: [

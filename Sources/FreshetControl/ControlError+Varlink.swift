@@ -3,6 +3,7 @@ package import FreshetVarlink
 extension ControlError {
     private enum Name {
         static let noSuchPipeline = ControlInterface.name + ".NoSuchPipeline"
+        static let pipelineFaulty = ControlInterface.name + ".PipelineFaulty"
         static let noGeneration = ControlInterface.name + ".NoGeneration"
         static let noSuchGeneration = ControlInterface.name + ".NoSuchGeneration"
         static let damagedGeneration = ControlInterface.name + ".DamagedGeneration"
@@ -17,6 +18,7 @@ extension ControlError {
         static let severalBranches = ControlInterface.name + ".SeveralBranches"
         static let cannotLoadMore = ControlInterface.name + ".CannotLoadMore"
         static let tryLater = ControlInterface.name + ".TryLater"
+        static let failed = ControlInterface.name + ".Failed"
         static let busy = ControlInterface.name + ".Busy"
     }
 
@@ -25,6 +27,7 @@ extension ControlError {
         switch self {
         case .noSuchPipeline(let name, let suggestion):
             Self.reply(Name.noSuchPipeline, ControlMessage.NoSuchName(name: name, suggestion: suggestion))
+        case .faultyPipeline(let name): Self.reply(Name.pipelineFaulty, ControlMessage.Name(name: name))
         case .noGeneration(let name): Self.reply(Name.noGeneration, ControlMessage.Name(name: name))
         case .noSuchGeneration(let name, let number, let kept):
             Self.reply(
@@ -52,6 +55,8 @@ extension ControlError {
         case .cannotLoadMore(let name, let reason):
             Self.reply(Name.cannotLoadMore, ControlMessage.NamedReason(name: name, reason: reason))
         case .tryLater(let hint): Self.reply(Name.tryLater, hint)
+        case .failed(let name, let reason):
+            Self.reply(Name.failed, ControlMessage.NamedReason(name: name, reason: reason))
         case .busy(let reason): Self.reply(Name.busy, ControlMessage.Reason(reason: reason))
         case .permissionDenied: .permissionDenied
         case .invalidParameter(let name): .invalidParameter(name)
@@ -70,6 +75,9 @@ extension ControlError {
         case Name.noSuchPipeline:
             guard let value = parameters(ControlMessage.NoSuchName.self) else { return nil }
             self = .noSuchPipeline(name: value.name, suggestion: value.suggestion)
+        case Name.pipelineFaulty:
+            guard let value = parameters(ControlMessage.Name.self) else { return nil }
+            self = .faultyPipeline(name: value.name)
         case Name.noGeneration:
             guard let value = parameters(ControlMessage.Name.self) else { return nil }
             self = .noGeneration(name: value.name)
@@ -111,6 +119,9 @@ extension ControlError {
         case Name.tryLater:
             guard let value = parameters(TryLaterHint.self) else { return nil }
             self = .tryLater(value)
+        case Name.failed:
+            guard let value = parameters(ControlMessage.NamedReason.self) else { return nil }
+            self = .failed(name: value.name, reason: value.reason)
         case Name.busy:
             guard let value = parameters(ControlMessage.Reason.self) else { return nil }
             self = .busy(value.reason)

@@ -404,6 +404,9 @@ package enum ControlInterface {
         # This signal is not fired by hand, but by Refresh: it asks for runs of single pipelines.
         error CannotFire (name: string)
 
+        # The pipeline does not run: its configuration has faults.
+        error PipelineFaulty (name: string)
+
         # The pipeline has no copy yet.
         error NoGeneration (name: string)
 
@@ -440,6 +443,10 @@ package enum ControlInterface {
 
         # Nothing was started: the origin or a budget asks for patience.
         error TryLater (reason: string, until: ?int)
+
+        # It was tried and did not succeed, such as for want of room: the reason is a sentence. What readers see is whole, and Get
+        # and List tell what it is.
+        error Failed (name: string, reason: string)
 
         # The daemon cannot do this at the moment, such as while it reloads or stops.
         error Busy (reason: string)

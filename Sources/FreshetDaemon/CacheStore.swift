@@ -187,7 +187,7 @@ struct CacheStore: SnapshotStore {
         }
     }
 
-    private func attempt<Value>(
+    func attempt<Value>(
         _ pipeline: String, else fallback: Value, _ body: () throws(CacheError) -> Value
     ) -> Value {
         do throws(CacheError) {

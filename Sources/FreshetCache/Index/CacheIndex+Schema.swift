@@ -134,6 +134,12 @@ extension CacheIndex {
         ALTER TABLE pipelines ADD COLUMN pin_digest BLOB;
         ALTER TABLE pipelines ADD COLUMN pinned_at INTEGER;
         """,
+        // 9. The digest of what the last check of the origin brought: the copy may have further pages, or be another one.
+        """
+        ALTER TABLE pipelines ADD COLUMN check_digest BLOB;
+        UPDATE pipelines SET check_digest = coalesce(origin_digest,
+            (SELECT digest FROM generations g WHERE g.pipeline = pipelines.id AND g.number = pipelines.current));
+        """,
     ]
 
     /// The newest format that this version knows.

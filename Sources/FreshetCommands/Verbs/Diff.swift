@@ -8,8 +8,8 @@ struct Diff: Verb {
         discussion: """
             Without numbers, the current copy and the newest one before it that is kept; with one, that one and the current \
             copy. Line by line, by diff(1); with --key, item by item of JSON arrays: what was added, removed, changed and \
-            moved. What is the same in two spellings of JSON that differ in space alone is the same. The exit status is 0 \
-            whether there is a difference or not.
+            moved. Then items that differ in the space between their parts alone are the same. The exit status is 0 whether \
+            there is a difference or not.
             """)
 
     /// More than this of a generation is left to other programs: both are held in memory, and compared there.
@@ -122,14 +122,14 @@ struct Diff: Verb {
     private func compareLines(
         _ before: [UInt8], _ after: [UInt8], _ old: PastGeneration, _ new: PastGeneration, _ session: Session
     ) throws(CommandFailure) {
-        if before.contains(0) || after.contains(0) {
-            if before == after { return same(old, new, session) }
+        let isSame = before == after
+        if !isSame, before.contains(0) || after.contains(0) {
             throw CommandFailure(
                 .failure, "generations \(old.number) and \(new.number) differ, and are no text to be shown")
         }
         let unified: [UInt8]
         do throws(LineDifference.Failure) {
-            unified = try LineDifference.unified(before, after)
+            unified = isSame ? [] : try LineDifference.unified(before, after)
         } catch {
             throw CommandFailure(.failure, DisplayText.harmless(error.message))
         }

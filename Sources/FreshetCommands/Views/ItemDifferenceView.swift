@@ -9,7 +9,7 @@ struct ItemDifferenceView {
     /// One line for each item, and of those that changed what they were and are.
     func lines(_ palette: Palette) -> [String] {
         difference.changes.flatMap { change -> [String] in
-            let key = DisplayText.harmless(change.key)
+            let key = DisplayText.harmless(change.key.description)
             let before = change.old.map { Self.text(old.value($0)) } ?? ""
             let now = change.new.map { Self.text(new.value($0)) } ?? ""
             let move = change.hasMoved ? "moved from \((change.old ?? 0) + 1) to \((change.new ?? 0) + 1)" : nil

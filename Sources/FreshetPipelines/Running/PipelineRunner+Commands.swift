@@ -71,6 +71,11 @@ extension PipelineRunner {
         state.withLock { $0.offer(generation) }
     }
 
+    /// Tells that the copy was let go of where readers see none, and so none is to be told of.
+    package func releases() {
+        state.withLock { $0.generation?.release() }
+    }
+
     /// While it is held nothing starts. A run under way ends by itself.
     package func hold(_ held: Bool) {
         mailbox.post(.held(held))

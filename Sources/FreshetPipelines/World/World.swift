@@ -160,6 +160,12 @@ package struct OfferedGeneration: Hashable, Sendable {
         self.committedAt = committedAt
         self.path = path
     }
+
+    /// Nothing keeps it from being replaced any more.
+    package mutating func release() {
+        isBehind = false
+        pinnedSince = nil
+    }
 }
 
 /// What is remembered of a pipeline across restarts of the daemon.

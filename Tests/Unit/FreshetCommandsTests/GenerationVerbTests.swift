@@ -120,6 +120,23 @@ import Testing
             asked: ["rollback jwks before for \(asker)"])
     }
 
+    @Test("a rollback that did not succeed asks for no patience")
+    func failedRollback() async throws {
+        for (error, words) in [
+            (ControlError.failed(name: "jwks", reason: "no\u{7} room"), "'jwks': no\\u{7} room"),
+            (
+                .faultyPipeline(name: "jwks"),
+                "'jwks' does not run: its configuration has faults; 'freshetctl check' shows them"
+            ),
+        ] {
+            let service = service()
+            service.change { $0.rollback = .failure(error) }
+            try await check(
+                "rollback jwks", service, status: .failure, talk: "freshetctl: \(words)\n",
+                asked: ["rollback jwks before for \(asker)"])
+        }
+    }
+
     @Test("pin and unpin say what they did, and what follows")
     func pin() async throws {
         let generation = GenerationStatus(number: 11, size: 5, digest: "cd", committedAt: 1, path: "/x")
