@@ -47,20 +47,33 @@ extension LocalCache {
     private func open(
         _ content: StoredContent, of row: IndexedPipeline, for reader: FileReader
     ) throws(CacheError) -> StoredGeneration? {
-        let path = layout.generation(content, of: row.name)
+        do throws(CacheError) {
+            return try open(
+                layout.generation(content, of: row.name), content.digest, offeredAt: row.file, for: reader)
+        } catch .unreadable {
+            throw .damaged(content.number)
+        }
+    }
+
+    /// Opens content of the cache for somebody, as they may read it, after its digest was found right.
+    ///
+    /// - Throws: ``CacheError/unreadable`` if it is not there any more as it was.
+    func open(
+        _ path: String, _ digest: ContentDigest, offeredAt file: String?, for reader: FileReader
+    ) throws(CacheError) -> StoredGeneration? {
         let stored: StoredGeneration
         do throws(SystemCallError) {
             // A link or a directory in its place is nothing of ours.
             guard let status = try fileSystem.status(path), status.isRegularFile else {
                 throw SystemCallError(call: "lstat", path: path, errno: SystemCallError.missing)
             }
-            guard try mayRead(reader, status, offeredAt: row.file) else { return nil }
+            guard try mayRead(reader, status, offeredAt: file) else { return nil }
             stored = StoredGeneration(
                 descriptor: try fileSystem.openFile(path), path: path, fileSystem: fileSystem)
         } catch {
-            throw error.isMissing ? .damaged(content.number) : .fileSystem(error)
+            throw error.isMissing ? .unreadable : .fileSystem(error)
         }
-        guard try fileSystem.digest(of: path) == content.digest else { throw .damaged(content.number) }
+        guard try fileSystem.digest(of: path) == digest else { throw .unreadable }
         return stored
     }
 

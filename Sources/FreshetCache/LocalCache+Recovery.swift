@@ -7,11 +7,16 @@ struct StartPicture: Sendable {
     let directories: Set<String>
     private let rows: [String: IndexedPipeline]
     private let generations: [Int64: [IndexedGeneration]]
+    /// The digests of what is kept aside.
+    private let refused: [Int64: ContentDigest]
+    private let readerInodes: Set<UInt64>
 
     init(
         readers: [DirectoryEntry], directories: Set<String>, rows: [IndexedPipeline],
-        generations: [Int64: [IndexedGeneration]]
+        generations: [Int64: [IndexedGeneration]], refused: [(pipeline: Int64, refusal: IndexedRefusal)]
     ) {
+        self.refused = Dictionary(refused.map { ($0.pipeline, $0.refusal.digest) }) { first, _ in first }
+        readerInodes = Set(readers.map(\.inode))
         self.readers = readers
         readerNames = Set(readers.map(\.name))
         self.directories = directories
@@ -22,6 +27,13 @@ struct StartPicture: Sendable {
     func row(_ pipeline: String) -> IndexedPipeline? { rows[pipeline] }
     func generations(of pipeline: Int64) -> [IndexedGeneration] { generations[pipeline] ?? [] }
     func hasReader(_ file: String) -> Bool { readerNames.contains(file) }
+
+    /// What was refused, and is not what the index knows to be kept aside; or is what readers see, since it was accepted an
+    /// instant before the end.
+    func isLeftOver(_ entry: DirectoryEntry, of pipeline: String) -> Bool {
+        guard let digest = CacheLayout.refusedDigest(entry.name) else { return false }
+        return rows[pipeline].flatMap { refused[$0.id] } != digest || readerInodes.contains(entry.inode)
+    }
 
     /// Neither the index nor the disk has anything of it: there is nothing to make agree.
     func isBare(_ pipeline: String) -> Bool {
@@ -56,7 +68,7 @@ extension LocalCache {
                     try withIndex { (index) throws(SQLiteError) in try index.generations(of: row.id) }
                 }
         }
-        var disk = try contents(of: pipeline)
+        var disk = try contents(of: pipeline, start)
         if start == nil { disk.temporaries = [] }
         let file: String? = if let known = row?.file { known } else { try findFile(of: disk, among: start?.readers) }
         let reader = file.map(layout.reader)
@@ -89,11 +101,11 @@ extension LocalCache {
         return UInt64(names.count { $0.inode == inode && CacheLayout.isTemporary($0.name) })
     }
 
-    private func contents(of pipeline: String) throws(CacheError) -> PipelineOnDisk {
+    private func contents(of pipeline: String, _ start: StartPicture?) throws(CacheError) -> PipelineOnDisk {
         var disk = PipelineOnDisk()
         let directory = layout.generations(of: pipeline)
         for entry in try onFiles({ (files) throws(SystemCallError) in try files.list(directory) }) {
-            if CacheLayout.isTemporary(entry.name) {
+            if CacheLayout.isTemporary(entry.name) || start?.isLeftOver(entry, of: pipeline) == true {
                 disk.temporaries.append(entry)
             } else if let content = StoredContent(name: entry.name) {
                 disk.generations.append(PipelineOnDisk.Content(content: content, inode: entry.inode))

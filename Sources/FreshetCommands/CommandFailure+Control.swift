@@ -90,8 +90,19 @@ extension CommandFailure {
             self.init(
                 .notPermitted,
                 DisplayText.harmless(
-                    "you may not read generation \(number) of '\(name)'; read it as root or as a member of the group of its "
+                    "you may not read \(number.map { "generation \($0)" } ?? "what was refused") of '\(name)'; read it as root or as a member of the group of its "
                         + "file, or set cache.mode"))
+        case .noCandidate(let name):
+            self.init(
+                .failure,
+                DisplayText.harmless(
+                    "nothing that a check refused is kept of '\(name)'; 'freshetctl status \(name)' shows what is"))
+        case .otherCandidate(let name, let digest):
+            self.init(
+                .failure,
+                DisplayText.harmless(
+                    "what is kept aside of '\(name)' is \(digest) by now; 'freshetctl diff \(name) --candidate' shows it"
+                ))
         case .pinned(let name, let number):
             self.init(
                 .failure,

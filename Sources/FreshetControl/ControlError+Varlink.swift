@@ -8,6 +8,8 @@ extension ControlError {
         static let noSuchGeneration = ControlInterface.name + ".NoSuchGeneration"
         static let damagedGeneration = ControlInterface.name + ".DamagedGeneration"
         static let notReadable = ControlInterface.name + ".NotReadable"
+        static let noCandidate = ControlInterface.name + ".NoCandidate"
+        static let otherCandidate = ControlInterface.name + ".OtherCandidate"
         static let pinned = ControlInterface.name + ".Pinned"
         static let noSuchSignal = ControlInterface.name + ".NoSuchSignal"
         static let cannotFire = ControlInterface.name + ".CannotFire"
@@ -36,6 +38,9 @@ extension ControlError {
             Self.reply(Name.damagedGeneration, ControlMessage.Numbered(name: name, number: number))
         case .notReadable(let name, let number):
             Self.reply(Name.notReadable, ControlMessage.Numbered(name: name, number: number))
+        case .noCandidate(let name): Self.reply(Name.noCandidate, ControlMessage.Name(name: name))
+        case .otherCandidate(let name, let digest):
+            Self.reply(Name.otherCandidate, ControlMessage.Candidate(name: name, digest: digest))
         case .pinned(let name, let number):
             Self.reply(Name.pinned, ControlMessage.Numbered(name: name, number: number))
         case .noSuchSignal(let name, let suggestion):
@@ -84,14 +89,20 @@ extension ControlError {
         case Name.noSuchGeneration:
             guard let value = parameters(ControlMessage.NoSuchGeneration.self) else { return nil }
             self = .noSuchGeneration(name: value.name, number: value.number, kept: value.kept)
-        case Name.damagedGeneration, Name.notReadable, Name.pinned:
+        case Name.damagedGeneration, Name.pinned:
             guard let value = parameters(ControlMessage.Numbered.self), let number = value.number else { return nil }
             self =
-                switch error.name {
-                case Name.damagedGeneration: .damagedGeneration(name: value.name, number: number)
-                case Name.notReadable: .notReadable(name: value.name, number: number)
-                default: .pinned(name: value.name, number: number)
-                }
+                error.name == Name.pinned
+                ? .pinned(name: value.name, number: number) : .damagedGeneration(name: value.name, number: number)
+        case Name.notReadable:
+            guard let value = parameters(ControlMessage.Numbered.self) else { return nil }
+            self = .notReadable(name: value.name, number: value.number)
+        case Name.noCandidate:
+            guard let value = parameters(ControlMessage.Name.self) else { return nil }
+            self = .noCandidate(name: value.name)
+        case Name.otherCandidate:
+            guard let value = parameters(ControlMessage.Candidate.self), let digest = value.digest else { return nil }
+            self = .otherCandidate(name: value.name, digest: digest)
         case Name.noSuchSignal:
             guard let value = parameters(ControlMessage.NoSuchName.self) else { return nil }
             self = .noSuchSignal(name: value.name, suggestion: value.suggestion)

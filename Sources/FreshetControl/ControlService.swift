@@ -41,6 +41,16 @@ package protocol ControlService: Sendable {
     func content(
         of name: String, generation: Int64, for peer: VarlinkPeer
     ) async throws(ControlError) -> any ControlContent
+    /// Opens the content that a check refused, as ``content(of:generation:for:)``, or throws
+    /// ``ControlError/noCandidate(name:)``.
+    func candidate(of name: String, for peer: VarlinkPeer) async throws(ControlError) -> any ControlContent
+    /// Makes the content that a check refused the copy, or throws ``ControlError/noCandidate(name:)``,
+    /// ``ControlError/otherCandidate(name:digest:)`` or ``ControlError/pinned(name:number:)``.
+    ///
+    /// - Parameter digest: how the digest begins of what is meant; nil: whatever it is.
+    func accept(
+        _ name: String, _ digest: String?, asker: String
+    ) async throws(ControlError) -> ControlMessage.RolledBack
     /// Makes a generation that is kept the current one; nil: the one before. Throws as ``content(of:generation:for:)``, and
     /// ``ControlError/pinned(name:number:)`` and ``ControlError/faultyPipeline(name:)``.
     func rollBack(
@@ -87,8 +97,12 @@ package enum ControlError: Error, Hashable, Sendable {
     case noSuchGeneration(name: String, number: Int64?, kept: [Int64])
     /// The file of this generation does not have its content any more.
     case damagedGeneration(name: String, number: Int64)
-    /// The caller's user may not read the files of this pipeline.
-    case notReadable(name: String, number: Int64)
+    /// The caller's user may not read the files of this pipeline; nil: what a check refused of it.
+    case notReadable(name: String, number: Int64?)
+    /// Nothing that a check refused is kept aside.
+    case noCandidate(name: String)
+    /// What is kept aside is something else than was meant.
+    case otherCandidate(name: String, digest: String)
     /// The copy is pinned at this generation.
     case pinned(name: String, number: Int64)
     case noSuchSignal(name: String, suggestion: String?)

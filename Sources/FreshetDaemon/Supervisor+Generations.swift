@@ -25,8 +25,7 @@ extension Supervisor {
     ) async throws(ControlError) -> any ControlContent {
         let store = try cacheStore()
         do throws(CacheError) {
-            let reader = FileReader(user: peer.user, groups: Set(peer.supplementaryGroups).union([peer.group]))
-            if let content = try await store.open(generation, of: name, for: reader) {
+            if let content = try await store.open(generation, of: name, for: FileReader(peer)) {
                 return GenerationContent(name: name, stored: content, store: store)
             }
         } catch {
@@ -100,7 +99,7 @@ extension Supervisor {
         }
     }
 
-    private func cacheStore() throws(ControlError) -> CacheStore {
+    func cacheStore() throws(ControlError) -> CacheStore {
         guard let store = parts?.store else { throw .busy("the daemon starts or stops") }
         return store
     }
@@ -117,7 +116,7 @@ extension Supervisor {
     }
 
     /// Notes what the operator has made of a copy, and tells those who follow.
-    private func changed(_ name: String, _ generation: OfferedGeneration?, detail: String) {
+    func changed(_ name: String, _ generation: OfferedGeneration?, detail: String) {
         if let generation {
             pipelines[name]?.runner.offers(generation)
             faulty[name]?.remembered.generation = generation
@@ -129,7 +128,7 @@ extension Supervisor {
 }
 
 /// A generation that somebody reads over the control socket.
-private struct GenerationContent: ControlContent {
+struct GenerationContent: ControlContent {
     let name: String
     let stored: StoredGeneration
     let store: CacheStore
@@ -148,18 +147,26 @@ extension RollbackOutcome {
     fileprivate var isDone: Bool { replaced != nil || generation.turn > 0 }
 }
 
+extension FreshetCache.FileReader {
+    init(_ peer: VarlinkPeer) {
+        self.init(user: peer.user, groups: Set(peer.supplementaryGroups).union([peer.group]))
+    }
+}
+
 extension ControlError {
     init(_ error: CacheError, of name: String) {
         switch error {
         case .pinned(let number), .pinnedGone(let number): self = .pinned(name: name, number: number)
         case .notKept(let number, let kept): self = .noSuchGeneration(name: name, number: number, kept: kept)
         case .damaged(let number): self = .damagedGeneration(name: name, number: number)
+        case .noCandidate: self = .noCandidate(name: name)
+        case .otherCandidate(let digest): self = .otherCandidate(name: name, digest: digest.description)
         case .nothingOffered: self = .noGeneration(name: name)
         default: self = .failed(name: name, reason: error.description)
         }
     }
 
-    fileprivate init(_ error: CacheStore.RollbackError, of name: String) {
+    init(_ error: CacheStore.RollbackError, of name: String) {
         switch error {
         case .cache(let error): self.init(error, of: name)
         case .definition(let failure): self = .failed(name: name, reason: failure.message)
