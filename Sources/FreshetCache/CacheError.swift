@@ -38,6 +38,8 @@ package enum CacheError: Error, Hashable, Sendable {
     case damaged(Int64)
     /// There is nothing to pin.
     case nothingOffered
+    /// There is no index at this path, and so nothing to be examined.
+    case nothingKept(String)
 }
 
 extension CacheError: CustomStringConvertible {
@@ -88,6 +90,8 @@ extension CacheError: CustomStringConvertible {
             "the file of generation \(number) is damaged"
         case .nothingOffered:
             "there is no copy"
+        case .nothingKept(let path):
+            "there is no index at \(path): nothing was ever kept there"
         case .digestUnavailable:
             "the system's crypto library offers no SHA-256: check the system's crypto policy"
         }

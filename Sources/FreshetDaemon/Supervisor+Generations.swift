@@ -100,13 +100,13 @@ extension Supervisor {
         }
     }
 
-    private func cacheStore() throws(ControlError) -> CacheStore {
+    func cacheStore() throws(ControlError) -> CacheStore {
         guard let store = parts?.store else { throw .busy("the daemon starts or stops") }
         return store
     }
 
     /// What is offered of a pipeline, as far as it is known without a look at the disk.
-    private func offered(_ name: String) -> OfferedGeneration? {
+    func offered(_ name: String) -> OfferedGeneration? {
         pipelines[name]?.runner.status.generation ?? faulty[name]?.remembered.generation
     }
 
@@ -117,7 +117,7 @@ extension Supervisor {
     }
 
     /// Notes what the operator has made of a copy, and tells those who follow.
-    private func changed(_ name: String, _ generation: OfferedGeneration?, detail: String) {
+    func changed(_ name: String, _ generation: OfferedGeneration?, detail: String) {
         if let generation {
             pipelines[name]?.runner.offers(generation)
             faulty[name]?.remembered.generation = generation
