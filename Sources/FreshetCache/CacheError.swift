@@ -44,6 +44,8 @@ package enum CacheError: Error, Hashable, Sendable {
     case unreadable
     /// There is nothing to pin.
     case nothingOffered
+    /// There is no index at this path, and so nothing to be examined.
+    case nothingKept(String)
 }
 
 extension CacheError: CustomStringConvertible {
@@ -100,6 +102,8 @@ extension CacheError: CustomStringConvertible {
             "the file is gone or damaged"
         case .nothingOffered:
             "there is no copy"
+        case .nothingKept(let path):
+            "there is no index at \(path): nothing was ever kept there"
         case .digestUnavailable:
             "the system's crypto library offers no SHA-256: check the system's crypto policy"
         }

@@ -187,8 +187,10 @@ extension LocalCache {
                 layout.generations(of: pipeline) + "/" + temporary, to: layout.generation(content, of: pipeline))
             try files.synchronizeDirectory(layout.generations(of: pipeline))
         case .restored(let content):
+            let token = makeToken()
+            defer { release(token) }
             try files.replace(
-                reader, withLinkTo: layout.generation(content, of: pipeline), by: layout.readerTemporary(makeToken()))
+                reader, withLinkTo: layout.generation(content, of: pipeline), by: layout.readerTemporary(token))
             try files.synchronizeDirectory(layout.current)
         case .followed:
             // Readers see it, but its names may not have reached the disk before the process ended.

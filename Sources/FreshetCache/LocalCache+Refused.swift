@@ -172,8 +172,10 @@ extension LocalCache {
             throw .fileSystem(error)
         }
         defer { fileSystem.close(descriptor) }
+        let token = makeToken()
+        defer { release(token) }
         var candidate = Candidate(
-            descriptor: descriptor, path: path, token: makeToken(), digest: known.digest, size: known.size)
+            descriptor: descriptor, path: path, token: token, digest: known.digest, size: known.size)
         candidate.truncated = known.truncated
         try finish(candidate, destination)
         let validators = [known.validators].compactMap(\.self)

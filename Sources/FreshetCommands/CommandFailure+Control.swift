@@ -135,7 +135,8 @@ extension CommandFailure {
             self.init(.failure, DisplayText.harmless("nothing more of '\(name)' can be loaded: \(reason)"))
         case .tryLater(let hint):
             self.init(.tryLater, "nothing was started: \(times.patience(hint)); --force passes it")
-        case .failed(let name, let reason): self.init(.failure, DisplayText.harmless("'\(name)': \(reason)"))
+        case .failed(let name, let reason):
+            self.init(.failure, DisplayText.harmless(name.map { "'\($0)': \(reason)" } ?? reason))
         case .busy(let reason): self.init(.tryLater, DisplayText.harmless("not now: \(reason)"))
         case .permissionDenied:
             self.init(

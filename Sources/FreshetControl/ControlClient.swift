@@ -142,6 +142,18 @@ package final class ControlClient {
         try call("Unpin", ControlMessage.Name(name: name), as: ControlMessage.Pinned.self)
     }
 
+    /// Has the cache examined.
+    ///
+    /// - Parameter each: gets what was found, part by part.
+    package func examine(
+        _ request: ControlMessage.Examine, each: (ControlMessage.Examined) -> Void
+    ) throws(Failure) {
+        try stream("Examine", request, as: ControlMessage.Examined.self) { reply in
+            each(reply)
+            return true
+        }
+    }
+
     /// Follows what happens, until `each` returns false, or the daemon ends, which throws.
     ///
     /// - Parameters:

@@ -37,6 +37,7 @@ package struct ControlDispatcher: Sendable {
                 "Rollback": method(rollback),
                 "Pin": method(pin),
                 "Unpin": method(unpin),
+                "Examine": method(examine),
                 "Monitor": method(monitor),
                 "Signals": method(signals),
                 "FollowSignals": method(followSignals),

@@ -61,7 +61,7 @@ extension ControlError {
             Self.reply(Name.cannotLoadMore, ControlMessage.NamedReason(name: name, reason: reason))
         case .tryLater(let hint): Self.reply(Name.tryLater, hint)
         case .failed(let name, let reason):
-            Self.reply(Name.failed, ControlMessage.NamedReason(name: name, reason: reason))
+            Self.reply(Name.failed, ControlMessage.Failure(name: name, reason: reason))
         case .busy(let reason): Self.reply(Name.busy, ControlMessage.Reason(reason: reason))
         case .permissionDenied: .permissionDenied
         case .invalidParameter(let name): .invalidParameter(name)
@@ -131,7 +131,7 @@ extension ControlError {
             guard let value = parameters(TryLaterHint.self) else { return nil }
             self = .tryLater(value)
         case Name.failed:
-            guard let value = parameters(ControlMessage.NamedReason.self) else { return nil }
+            guard let value = parameters(ControlMessage.Failure.self) else { return nil }
             self = .failed(name: value.name, reason: value.reason)
         case Name.busy:
             guard let value = parameters(ControlMessage.Reason.self) else { return nil }

@@ -327,6 +327,32 @@ package enum ControlInterface {
           waitingUntil: ?int
         )
 
+        # What may be the matter with the cache:
+        #   indexDamaged    the index does not hold together
+        #   copyMissing     there is no file where readers look for the current generation
+        #   copyDamaged     what readers find there is not the current generation; without generation, there is none
+        #   copyApart       the copy has its content, and is another file than that of its generation
+        #   contentDamaged  the file of a generation has other content, or is no file
+        #   contentMissing  the file of a generation is gone
+        #   contentUnknown  a file with the name of a generation that the index does not know
+        #   pinLost         the generation is gone at which the pipeline is pinned
+        #   unfinished      what a commit has left that did not come to its end
+        #   stray           what the cache did not put there
+        type FindingKind (
+          indexDamaged, copyMissing, copyDamaged, copyApart, contentDamaged, contentMissing, contentUnknown, pinLost, unfinished, stray
+        )
+
+        # Something of the cache that is not as it was committed; without a pipeline, it is none's. Detail says more, or why it was
+        # not repaired.
+        type Finding (
+          kind: FindingKind,
+          pipeline: ?string,
+          generation: ?int,
+          path: string,
+          detail: ?string,
+          repaired: bool
+        )
+
         # The daemon itself.
         method GetDaemon() -> (daemon: Daemon)
 
@@ -385,6 +411,13 @@ package enum ControlInterface {
         # Lets what the source has become the copy again, at the next check. Changed is false if it was not pinned; generation is
         # null if nothing is offered.
         method Unpin(name: string) -> (generation: ?Generation, changed: bool)
+
+        # Examines the cache beside all else that the daemon does: reads all content and compares it with its digests, the index
+        # with the files, and the copies with their generations. With repair, removes what is damaged, so that the next request is
+        # unconditional, puts back what can be, and moves what is not the cache's own to the directory strays. To be called with
+        # more: each reply has what was found since the last, and how many pipelines, generations and bytes were read for it.
+        # Unnamed is how many further findings there are of a pipeline that has too many.
+        method Examine(repair: ?bool) -> (findings: []Finding, pipelines: int, generations: int, bytes: int, unnamed: int)
 
         # What happens from now on, to the pipelines of these names or to all; signals are always reported. To be called
         # with more. The first reply comes at once and has no event: from then on nothing is missed, or the loss is said.
@@ -469,8 +502,8 @@ package enum ControlInterface {
         error TryLater (reason: string, until: ?int)
 
         # It was tried and did not succeed, such as for want of room: the reason is a sentence. What readers see is whole, and Get
-        # and List tell what it is.
-        error Failed (name: string, reason: string)
+        # and List tell what it is. Without a name it is about the cache as a whole.
+        error Failed (name: ?string, reason: string)
 
         # The daemon cannot do this at the moment, such as while it reloads or stops.
         error Busy (reason: string)

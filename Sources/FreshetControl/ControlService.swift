@@ -59,6 +59,12 @@ package protocol ControlService: Sendable {
     /// Keeps the copy of a pipeline from being replaced, or throws ``ControlError/noGeneration(name:)``.
     func pin(_ name: String, asker: String) async throws(ControlError) -> ControlMessage.Pinned
     func unpin(_ name: String, asker: String) async throws(ControlError) -> ControlMessage.Pinned
+    /// What an examination of the cache goes through, one step after the other.
+    func examinationSteps() async throws(ControlError) -> [ExaminationStep]
+    /// Examines a part of the cache, beside all else that the daemon does.
+    ///
+    /// - Parameter repair: repairs what can be repaired.
+    func examine(_ step: ExaminationStep, repair: Bool) async throws(ControlError) -> ControlMessage.Examined
     func signals() async -> [SignalStatus]
     /// Fires the signal of a row of ``signals()`` by hand, and changes nothing else.
     ///
@@ -121,7 +127,9 @@ package enum ControlError: Error, Hashable, Sendable {
     case cannotLoadMore(name: String, reason: String)
     case tryLater(TryLaterHint)
     /// It was tried and did not succeed; the sentence says why.
-    case failed(name: String, reason: String)
+    ///
+    /// - `name`: the pipeline; nil: it is about the cache as a whole.
+    case failed(name: String?, reason: String)
     /// It cannot do this at the moment; the sentence says why.
     case busy(String)
     /// The caller's user may not do this.

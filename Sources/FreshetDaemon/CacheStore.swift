@@ -15,6 +15,8 @@ struct CacheStore: SnapshotStore {
     var heldBack: @Sendable (_ pipeline: String, _ copy: Generation) -> Void = { _, _ in }
     /// Reads generations for clients, one at a time: however many they are and ask for, commits have their workers.
     let readers = WorkerPool(threads: 1)
+    /// Reads all of the cache for an examination, which may take long.
+    let examiner = WorkerPool(threads: 1)
 
     /// The small state that says which request and transform made the copy at hand.
     private static let bindingKey = "binding"

@@ -105,7 +105,7 @@ extension Supervisor {
     }
 
     /// What is offered of a pipeline, as far as it is known without a look at the disk.
-    private func offered(_ name: String) -> OfferedGeneration? {
+    func offered(_ name: String) -> OfferedGeneration? {
         pipelines[name]?.runner.status.generation ?? faulty[name]?.remembered.generation
     }
 

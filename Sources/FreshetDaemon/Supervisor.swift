@@ -126,7 +126,7 @@ actor Supervisor {
     }
 
     /// What flags name need not be looked for: a user without a name and a home, as in a container, can do without.
-    private static func directories(_ options: DaemonOptions) throws -> ServiceDirectories {
+    static func directories(_ options: DaemonOptions) throws -> ServiceDirectories {
         let flags = [
             ("STATE_DIRECTORY", options.stateDirectory), ("CACHE_DIRECTORY", options.cacheDirectory),
             ("RUNTIME_DIRECTORY", options.runtimeDirectory),

@@ -20,6 +20,8 @@ package final class ScriptedService: ControlService {
         package var isReadable = true
         package var rollback: Result<ControlMessage.RolledBack, ControlError> = .failure(.busy("not scripted"))
         package var pin: Result<ControlMessage.Pinned, ControlError> = .failure(.busy("not scripted"))
+        /// What is found where; elsewhere all is well.
+        package var examined: [ExaminationStep: Result<ControlMessage.Examined, ControlError>] = [:]
         package var loadedMore: Result<LoadMoreResult, ControlError>?
         package var logLevel = LogLevel.info
         /// What happens before a refresh is answered.
@@ -138,6 +140,20 @@ package final class ScriptedService: ControlService {
         let result = script.withLock { script in
             script.asked.append("unpin \(name) for \(asker)")
             return script.pin
+        }
+        return try result.get()
+    }
+
+    package func examinationSteps() async throws(ControlError) -> [ExaminationStep] {
+        script.withLock { [.index, .strays] + $0.pipelines.keys.sorted().map(ExaminationStep.pipeline) }
+    }
+
+    package func examine(
+        _ step: ExaminationStep, repair: Bool
+    ) async throws(ControlError) -> ControlMessage.Examined {
+        let result = script.withLock { script in
+            if repair { script.asked.append("repair \(step)") }
+            return script.examined[step] ?? .success(ControlMessage.Examined())
         }
         return try result.get()
     }

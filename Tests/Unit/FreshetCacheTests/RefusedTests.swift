@@ -108,6 +108,21 @@ struct RefusedTests {
         #expect(try names() == ["1"])
     }
 
+    @Test("is nothing that an examination finds; what was refused before is")
+    func examination() throws {
+        try refuse("x")
+        let directory = fixture.directory.cache + "/generations/jwks/"
+        let digest = try ContentDigest(of: Array("old".utf8))
+        #expect(try fixture.cache.examine("jwks").findings.isEmpty)
+        try LinuxFileSystem().link(
+            directory + "refused-\(try ContentDigest(of: Array("x".utf8)))", to: directory + "refused-\(digest)")
+        #expect(try fixture.cache.examine("jwks").findings.map(\.kind) == [.unfinished])
+        _ = try fixture.cache.examine("jwks", mends: true)
+        #expect(try names() == ["1", "refused"])
+        #expect(try fixture.cache.accept(.jwks, at: WallTime(seconds: 30)).generation.number == 2)
+        #expect(try fixture.cache.examine("jwks").findings.isEmpty)
+    }
+
     @Test("and was damaged since, is nothing that could be accepted")
     func damaged() throws {
         guard case .kept(let refused) = try refuse("x") else { throw TestFailure() }
