@@ -59,14 +59,19 @@ struct RunBody: Sendable {
     }
 
     /// Shows readers what there is so far. What the transform or the checks refuse is not shown: the whole may pass.
-    private func show(_ value: [UInt8], _ publication: Publication) async {
-        guard publication.isWanted(), let bytes = try? await acceptable(value), !Task.isCancelled else { return }
+    ///
+    /// - Returns: whether they see it.
+    private func show(_ value: [UInt8], _ publication: Publication) async -> Bool {
+        guard publication.isWanted(), let bytes = try? await acceptable(value), !Task.isCancelled else { return false }
         let snapshot = Snapshot(
             .bytes(bytes), validators: Validators(), binding: definition.validatorBinding(with: parameters),
             truncated: progress.isTruncated, isCheck: false)
-        guard case .changed(let generation)? = try? await world.store.commit(snapshot, of: definition) else { return }
-        progress.notePublication()
-        publication.published(generation)
+        guard let result = try? await world.store.commit(snapshot, of: definition) else { return false }
+        if case .changed(let generation) = result {
+            progress.notePublication()
+            publication.published(generation)
+        }
+        return true
     }
 
     private var stages: StageRun {
@@ -75,7 +80,7 @@ struct RunBody: Sendable {
             publish: publisher)
     }
 
-    private var publisher: (@Sendable ([UInt8]) async -> Void)? {
+    private var publisher: StageRun.Publisher? {
         guard let publication else { return nil }
         return { value in await show(value, publication) }
     }
@@ -83,7 +88,7 @@ struct RunBody: Sendable {
     private func commit(_ bytes: [UInt8], of stages: StageRun) async throws(FetchError) -> Success {
         var success = try await commit(.bytes(bytes), Validators())
         // Only what became a copy: a run that was refused asks for everything again.
-        await stages.parts.close()
+        await stages.parts.keep()
         success.pages = stages.parts.pages
         return success
     }
