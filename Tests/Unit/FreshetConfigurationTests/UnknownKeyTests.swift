@@ -24,7 +24,8 @@ struct UnknownKeyTests {
             ("on-change: []", "3:1: error: 'on-change' is not supported by this version; leave it out"),
             (
                 "check: {zebra: 1}",
-                "3:9: error: unknown key 'zebra'; the keys here are jq, min-bytes, max-bytes, type"
+                "3:9: error: unknown key 'zebra'; the keys here are jq, min-bytes, max-bytes, type, format, items, "
+                    + "min-items, shrink, valid-until, made-at, made-within"
             ),
         ])
     func unknown(line: String, expected: String) {
