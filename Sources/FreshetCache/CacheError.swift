@@ -36,6 +36,12 @@ package enum CacheError: Error, Hashable, Sendable {
     case notKept(Int64?, kept: [Int64])
     /// The file of this generation does not have its content any more.
     case damaged(Int64)
+    /// Nothing that a check refused is kept aside.
+    case noCandidate
+    /// What is kept aside is not what was meant.
+    case otherCandidate(ContentDigest)
+    /// The file is gone, or has other content than it had.
+    case unreadable
     /// There is nothing to pin.
     case nothingOffered
 }
@@ -86,6 +92,12 @@ extension CacheError: CustomStringConvertible {
                     ? "; cache.keep says how many are" : "; there are \(kept.map(String.init).joined(separator: ", "))")
         case .damaged(let number):
             "the file of generation \(number) is damaged"
+        case .noCandidate:
+            "nothing that a check refused is kept aside"
+        case .otherCandidate(let digest):
+            "what is kept aside is \(digest)"
+        case .unreadable:
+            "the file is gone or damaged"
         case .nothingOffered:
             "there is no copy"
         case .digestUnavailable:

@@ -2,6 +2,7 @@
 ///
 ///     CACHE_DIRECTORY/current/FILE                          0755, what people read
 ///     CACHE_DIRECTORY/generations/PIPELINE/NUMBER-SHA256    0700, the same inodes, and older ones
+///     CACHE_DIRECTORY/generations/PIPELINE/refused-SHA256   what a check refused last, for a look
 ///     CACHE_DIRECTORY/generations/PIPELINE/.new-TOKEN       being written
 ///     CACHE_DIRECTORY/current/.new-TOKEN                    for an instant of each commit
 ///     STATE_DIRECTORY/index.sqlite, lock                    0600
@@ -34,6 +35,17 @@ package struct CacheLayout: Hashable, Sendable {
     }
     func candidate(_ token: UInt64, of pipeline: String) -> String {
         generations(of: pipeline) + "/" + Self.temporary(token)
+    }
+
+    func refused(_ digest: ContentDigest, of pipeline: String) -> String {
+        generations(of: pipeline) + "/" + Self.refusedPrefix + digest.description
+    }
+
+    private static let refusedPrefix = "refused-"
+    /// Whose content a name says that it is; nil: it is none that was refused.
+    static func refusedDigest(_ name: String) -> ContentDigest? {
+        guard name.hasPrefix(refusedPrefix) else { return nil }
+        return ContentDigest(hexadecimal: name.dropFirst(refusedPrefix.count))
     }
 
     private static let temporaryPrefix = ".new-"

@@ -8,6 +8,8 @@ package enum CacheLimits {
     package static let runTextBytes = 4096
     /// Numbers of generations that are remembered of each pipeline, from the newest back; those that are kept always are.
     package static let historyPerPipeline: Int64 = 100
+    /// How long content that a check refused is kept aside.
+    package static let refusedAge = Duration.seconds(7 * 86_400)
     /// URLs of one pipeline whose validators are remembered (pages, branches); the oldest go first.
     package static let validatorsPerPipeline = 1024
     /// Bytes of a URL and of each validator. A longer one is not kept: the next request is unconditional then.

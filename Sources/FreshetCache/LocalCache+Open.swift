@@ -55,7 +55,8 @@ extension LocalCache {
         let rows = try withIndex { (index) throws(SQLiteError) in try index.pipelines() }
         let start = StartPicture(
             readers: readers, directories: Set(directories.map(\.name).filter { CacheName.fault(in: $0) == nil }),
-            rows: rows, generations: try withIndex { (index) throws(SQLiteError) in try index.generations() })
+            rows: rows, generations: try withIndex { (index) throws(SQLiteError) in try index.generations() },
+            refused: try withIndex { (index) throws(SQLiteError) in try index.refused() })
         let names = start.directories.union(rows.map(\.name)).filter { !start.isBare($0) }
         for name in names.sorted() {
             do throws(CacheError) {

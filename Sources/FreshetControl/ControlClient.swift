@@ -98,10 +98,19 @@ package final class ControlClient {
     package func read(
         _ generation: Int64, of name: String, each: ([UInt8]) -> Bool
     ) throws(Failure) {
+        try read("ReadGeneration", ControlMessage.Numbered(name: name, number: generation), each)
+    }
+
+    /// Reads what a check refused last, in the same way.
+    package func readCandidate(of name: String, each: ([UInt8]) -> Bool) throws(Failure) {
+        try read("ReadCandidate", ControlMessage.Name(name: name), each)
+    }
+
+    private func read(
+        _ method: String, _ parameters: some Encodable, _ each: ([UInt8]) -> Bool
+    ) throws(Failure) {
         var isSound = true
-        try stream(
-            "ReadGeneration", ControlMessage.Numbered(name: name, number: generation), as: ControlMessage.Content.self
-        ) { reply in
+        try stream(method, parameters, as: ControlMessage.Content.self) { reply in
             guard let bytes = Base64.bytes(of: reply.data) else {
                 isSound = false
                 return false
@@ -115,6 +124,14 @@ package final class ControlClient {
     package func rollBack(_ name: String, to number: Int64? = nil) throws(Failure) -> ControlMessage.RolledBack {
         try call(
             "Rollback", ControlMessage.Numbered(name: name, number: number), as: ControlMessage.RolledBack.self)
+    }
+
+    /// Makes what a check refused the copy.
+    ///
+    /// - Parameter digest: how the digest begins of what is meant; nil: whatever it is.
+    package func accept(_ name: String, _ digest: String? = nil) throws(Failure) -> ControlMessage.RolledBack {
+        try call(
+            "Accept", ControlMessage.Candidate(name: name, digest: digest), as: ControlMessage.RolledBack.self)
     }
 
     package func pin(_ name: String) throws(Failure) -> ControlMessage.Pinned {

@@ -32,6 +32,8 @@ package struct ControlDispatcher: Sendable {
                 "Get": method(get),
                 "History": method(history),
                 "ReadGeneration": method(readGeneration),
+                "ReadCandidate": method(readCandidate),
+                "Accept": method(accept),
                 "Rollback": method(rollback),
                 "Pin": method(pin),
                 "Unpin": method(unpin),

@@ -20,6 +20,8 @@ package struct ControlRights: Hashable, Sendable {
         "io.freshet.Control.Get": .read,
         "io.freshet.Control.History": .read,
         "io.freshet.Control.ReadGeneration": .read,
+        "io.freshet.Control.ReadCandidate": .read,
+        "io.freshet.Control.Accept": .change,
         "io.freshet.Control.Rollback": .change,
         "io.freshet.Control.Pin": .change,
         "io.freshet.Control.Unpin": .change,

@@ -59,12 +59,7 @@ struct CacheStore: SnapshotStore {
                 attempt(definition.name, else: ()) { () throws(CacheError) in
                     try remember(snapshot.binding, of: definition.name)
                 }
-                return switch outcome {
-                case .changed(let generation): .changed(OfferedGeneration(generation))
-                case .unchanged(let generation), .restored(let generation): .unchanged(OfferedGeneration(generation))
-                case .declined(let generation, let isNews):
-                    declined(definition.name, generation, isNews: isNews)
-                }
+                return result(of: outcome, definition.name)
             } catch {
                 throw RunFailure(error)
             }
@@ -78,6 +73,34 @@ struct CacheStore: SnapshotStore {
             } catch {
                 throw RunFailure(error)
             }
+        }
+    }
+
+    func setAside(
+        _ snapshot: Snapshot, of definition: PipelineDefinition, because reason: String
+    ) async -> SetAsideResult {
+        await workers.run("refusal") { [self] in
+            guard let destination = try? CacheDestination(definition) else { return .dropped }
+            return attempt(definition.name, else: .dropped) { () throws(CacheError) in
+                let outcome = try pending(snapshot.body, for: destination).setAside(
+                    because: reason,
+                    validators: [Validators(snapshot.validators, binding: snapshot.binding)].compactMap(\.self),
+                    truncated: snapshot.truncated, at: WallTime(microseconds: WallClock.now),
+                    expires: snapshot.expires.map(WallTime.init(microseconds:)))
+                return switch outcome {
+                case .kept(let candidate): .kept(RefusedSnapshot(candidate))
+                case .accepted(let outcome): .committed(result(of: outcome, definition.name))
+                case .isCopy: .dropped
+                }
+            }
+        }
+    }
+
+    private func result(of outcome: CommitOutcome, _ pipeline: String) -> CommitResult {
+        switch outcome {
+        case .changed(let generation): .changed(OfferedGeneration(generation))
+        case .unchanged(let generation), .restored(let generation): .unchanged(OfferedGeneration(generation))
+        case .declined(let generation, let isNews): declined(pipeline, generation, isNews: isNews)
         }
     }
 
@@ -189,7 +212,7 @@ struct CacheStore: SnapshotStore {
         }
     }
 
-    private func attempt<Value>(
+    func attempt<Value>(
         _ pipeline: String, else fallback: Value, _ body: () throws(CacheError) -> Value
     ) -> Value {
         do throws(CacheError) {
@@ -284,6 +307,15 @@ extension RememberedState {
             binding: memory.value.map { String(decoding: $0, as: UTF8.self) },
             requests: memory.requests.map(FreshetPipelines.SpentRequests.init), parameters: memory.parameters,
             pages: memory.pages.map(StoredPagesState.init))
+        refused = memory.refused.map(RefusedSnapshot.init)
+    }
+}
+
+extension RefusedSnapshot {
+    init(_ candidate: RefusedCandidate) {
+        self.init(
+            digest: candidate.digest.description, size: UInt64(clamping: candidate.size),
+            refusedAt: candidate.refusedAt.microseconds, reason: candidate.reason)
     }
 }
 

@@ -154,13 +154,6 @@ actor Supervisor {
         }
         let surroundings: Surroundings
         let loaded = await load()
-        let known = loaded.pipelines.map(\.name) + loaded.faulty.keys
-        let unknown = options.onceNames.filter { !known.contains($0) }
-        guard unknown.isEmpty else {
-            log.say(.cannotStart, [.error: .string(UnknownPipelines.sentence(unknown, among: known))])
-            inherited?.turnAway()
-            return .usage
-        }
         (configuration, surroundings) = await checkingSurroundings(of: wanted(loaded))
         hidden = surroundings.hidden(with: configuration)
         redactor.know(hidden)
@@ -168,6 +161,14 @@ actor Supervisor {
         guard configuration.isDaemonSound else {
             inherited?.turnAway()
             return .configuration
+        }
+        // Only of a configuration that can be read it is known what there is not.
+        let known = loaded.pipelines.map(\.name) + loaded.faulty.keys
+        let unknown = options.onceNames.filter { !known.contains($0) }
+        guard unknown.isEmpty else {
+            log.say(.cannotStart, [.error: .string(UnknownPipelines.sentence(unknown, among: known))])
+            inherited?.turnAway()
+            return .usage
         }
         do {
             parts = try await makeParts()

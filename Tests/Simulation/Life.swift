@@ -80,6 +80,10 @@ final class Life: SnapshotStore {
         return result
     }
 
+    func setAside(_ snapshot: Snapshot, of definition: PipelineDefinition, because reason: String) async
+        -> SetAsideResult
+    { .dropped }
+
     func recordUnchanged(
         _ pipeline: String, binding: String, asked: Validators, validators: Validators?, expires: Int64?
     ) async -> Bool {

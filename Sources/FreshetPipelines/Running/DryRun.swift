@@ -87,6 +87,9 @@ private final class CapturingStore: SnapshotStore {
                 number: 0, size: UInt64(snapshot.body.size), digest: "", committedAt: 0, path: definition.cache.file))
     }
 
+    func setAside(_ snapshot: Snapshot, of definition: PipelineDefinition, because reason: String) async
+        -> SetAsideResult
+    { .dropped }
     /// What comes is compared and shown, and so is wanted in memory.
     func keeper(of definition: PipelineDefinition) -> (any BodyKeeping)? { nil }
     func remembered(_ pipeline: String) async -> RememberedState {

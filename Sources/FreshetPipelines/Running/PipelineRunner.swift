@@ -30,6 +30,8 @@ package final class PipelineRunner: Sendable {
         var slot: (number: UInt64, ticket: RequestSlots.Ticket)?
         /// Set to end the run under way.
         var interruption: CurrentValue<Bool>?
+        /// What a check refused last.
+        var refused: RefusedSnapshot?
         /// How far the run under way has come, or the last one came.
         var progress = RunProgress()
         /// What is the matter with its branches.
@@ -92,6 +94,7 @@ package final class PipelineRunner: Sendable {
                 droppedParameters: remembered.parameters.keys.filter { parameters.set[$0] == nil }.sorted(),
                 subscription: subscription,
                 generation: remembered.generation, lastCheck: remembered.lastCheck,
+                refused: remembered.refused,
                 pages: remembered.generation == nil
                     ? [] : PartsDesk.pages(remembered.pages, of: definition, with: values)))
     }
@@ -273,6 +276,7 @@ package final class PipelineRunner: Sendable {
             return .succeeded(
                 changed: success.changed, generation: generation, at: now, flaw: flaw, expires: success.expiry?.instant)
         } catch {
+            if let refused = body.progress.refused { state.withLock { $0.refused = refused } }
             switch error {
             case .cancelled: return .cancelled
             case .failed(var failure):

@@ -16,6 +16,7 @@ package final class ScriptedService: ControlService {
         package var history: [PastGeneration] = []
         /// The content of generations, by number; `readable` by anybody or by nobody.
         package var contents: [Int64: [UInt8]] = [:]
+        package var candidate: [UInt8]?
         package var isReadable = true
         package var rollback: Result<ControlMessage.RolledBack, ControlError> = .failure(.busy("not scripted"))
         package var pin: Result<ControlMessage.Pinned, ControlError> = .failure(.busy("not scripted"))
@@ -96,6 +97,23 @@ package final class ScriptedService: ControlService {
         guard isReadable else { throw .notReadable(name: name, number: generation) }
         guard let content else { throw .noSuchGeneration(name: name, number: generation, kept: []) }
         return ScriptedContent(content)
+    }
+
+    package func candidate(of name: String, for peer: VarlinkPeer) async throws(ControlError) -> any ControlContent {
+        let (content, isReadable) = script.withLock { ($0.candidate, $0.isReadable) }
+        guard isReadable else { throw .notReadable(name: name, number: nil) }
+        guard let content else { throw .noCandidate(name: name) }
+        return ScriptedContent(content)
+    }
+
+    package func accept(
+        _ name: String, _ digest: String?, asker: String
+    ) async throws(ControlError) -> ControlMessage.RolledBack {
+        let result = script.withLock { script in
+            script.asked.append("accept \(name) \(digest ?? "whatever it is") for \(asker)")
+            return script.rollback
+        }
+        return try result.get()
     }
 
     package func rollBack(

@@ -14,6 +14,8 @@ package final class MemoryStore: SnapshotStore {
         /// The copy goes away while the origin is being asked.
         package var isRemoved = false
         package var parts: [String: StoredPart] = [:]
+        /// Texts that the operator has accepted.
+        package var accepted: Set<String> = []
         /// Bodies that were kept aside, in their order.
         package var bodies: [MemoryBody] = []
     }
@@ -40,6 +42,22 @@ package final class MemoryStore: SnapshotStore {
     package func keeper(of definition: PipelineDefinition) -> (any BodyKeeping)? { self }
 
     package func copy(of definition: PipelineDefinition) async throws(RunFailure) -> [UInt8]? { bytes }
+
+    /// What a check refused is kept with its text as its digest.
+    package func setAside(_ snapshot: Snapshot, of definition: PipelineDefinition, because reason: String) async
+        -> SetAsideResult
+    {
+        let bytes = snapshot.body.takeBytes()
+        let text = String(decoding: bytes, as: UTF8.self)
+        if state.withLock({ $0.accepted.contains(text) }),
+            let result = try? await commit(
+                Snapshot(.bytes(bytes), validators: snapshot.validators, binding: snapshot.binding), of: definition)
+        {
+            return .committed(result)
+        }
+        return .kept(
+            RefusedSnapshot(digest: text, size: UInt64(bytes.count), refusedAt: clock.wallNow, reason: reason))
+    }
 
     package func commit(_ snapshot: Snapshot, of definition: PipelineDefinition) async throws(RunFailure)
         -> CommitResult
@@ -211,6 +229,12 @@ package final class MemoryDisk: SnapshotStore {
 
     package func copy(of definition: PipelineDefinition) async throws(RunFailure) -> [UInt8]? {
         try await self[definition.name].copy(of: definition)
+    }
+
+    package func setAside(_ snapshot: Snapshot, of definition: PipelineDefinition, because reason: String) async
+        -> SetAsideResult
+    {
+        await self[definition.name].setAside(snapshot, of: definition, because: reason)
     }
 
     package func commit(

@@ -75,6 +75,7 @@ import Testing
                 \u{20} get                     Print the content of a copy, or of an older one.
                 \u{20} history                 Show the generations that there are, and were.
                 \u{20} diff                    Show how two generations of a pipeline differ.
+                \u{20} accept                  Make content the copy that a check has refused.
                 \u{20} rollback                Make an earlier generation the current copy again.
                 \u{20} pin                     Keep a pipeline's current copy from being replaced.
                 \u{20} unpin                   Let a pinned copy be replaced again.
