@@ -53,9 +53,11 @@ final class Life: SnapshotStore {
         return await disk.part(pipeline, name)
     }
 
-    func keepParts(_ pipeline: String, _ new: [String: StoredPart], and kept: Set<String>) async {
+    func keepParts(
+        _ pipeline: String, _ new: [String: StoredPart], and isKept: @escaping @Sendable (String) -> Bool
+    ) async {
         guard await hasTurned() else { return }
-        await disk.keepParts(pipeline, new, and: kept)
+        await disk.keepParts(pipeline, new, and: isKept)
     }
 
     func validators(_ pipeline: String, binding: String) async -> Validators? {

@@ -110,7 +110,9 @@ private final class CapturingStore: SnapshotStore {
     func rememberParameters(_ pipeline: String, _ settings: @escaping @Sendable () -> [String: String]) async {}
     func record(_ run: RunRecord) async {}
     func part(_ pipeline: String, _ name: String) async -> StoredPart? { nil }
-    func keepParts(_ pipeline: String, _ new: [String: StoredPart], and kept: Set<String>) async {}
+    func keepParts(
+        _ pipeline: String, _ new: [String: StoredPart], and isKept: @escaping @Sendable (String) -> Bool
+    ) async {}
 }
 
 /// Asks somebody else, and notes of what type the last answer was.
