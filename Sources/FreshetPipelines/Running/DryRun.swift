@@ -20,18 +20,20 @@ package struct DryRun: Sendable {
     private let store = CapturingStore()
     private let witness: WitnessingFetcher
 
-    /// - Parameter parameters: the values of the pipeline's parameters.
+    /// - Parameters:
+    ///   - parameters: the values of the pipeline's parameters.
+    ///   - limits: how many requests it may make at once.
     package init(
         _ definition: PipelineDefinition, with parameters: ParameterValues, fetcher: any Fetching,
-        transformer: any Transforming, clock: any EngineClock
+        transformer: any Transforming, clock: any EngineClock, limits: RequestSlots.Limits
     ) {
         witness = WitnessingFetcher(fetcher)
         let world = PipelineWorld(
             fetcher: witness, transformer: transformer, store: store, clock: clock,
-            slots: RequestSlots(RequestSlots.Limits(total: 1, perOrigin: 1)))
+            slots: RequestSlots(limits))
         body = RunBody(
-            definition: definition, world: world, parameters: parameters, epoch: 0, progress: RunProgress(),
-            seed: .random(in: .min ... .max))
+            definition: definition, world: world.with(RequestPlaces(world.slots, for: 0)), parameters: parameters,
+            epoch: 0, progress: RunProgress(), seed: .random(in: .min ... .max))
     }
 
     /// Runs until it has an outcome; no longer than the pipeline's deadline.
