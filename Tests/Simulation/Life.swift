@@ -75,6 +75,8 @@ final class Life: SnapshotStore {
     func commit(_ snapshot: Snapshot, of definition: PipelineDefinition) async throws(RunFailure) -> CommitResult {
         guard await hasTurned() else { throw RunFailure(.local, "the daemon is no more") }
         let before = disk[definition.name].bytes
+        var snapshot = snapshot
+        if flaw == .takesPagesForChecks { snapshot.isCheck = true }
         let result = try await disk.commit(snapshot, of: definition)
         if flaw == .keepsOldBytes, let before { disk[definition.name].bytes = before }
         return result

@@ -15,7 +15,7 @@ extension RefreshMachine {
             admit(Wanted(causes: [cause]), now)
         }
         elapseParameters(now)
-        if let deadline = run?.deadline, now >= deadline { interrupt(.deadline) }
+        if let deadline = run?.dueEnd, now >= deadline { interrupt(.deadline) }
     }
 
     mutating func heard(_ causes: [RunCause], _ now: Instant) {
