@@ -66,6 +66,7 @@ extension Supervisor {
                 ])
             // For those who run after it, its copy is another one.
             commitNews.raise(name, "\(name) was \(detail)")
+            parts?.hooks.offer(name, generation, causes: "rollback")
         }
         return ControlMessage.RolledBack(
             generation: GenerationStatus(generation), replaced: outcome.replaced)
