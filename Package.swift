@@ -31,6 +31,8 @@ let package = Package(
         .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CExpat", pkgConfig: "expat", providers: [.apt(["libexpat1-dev"])]),
+        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "CLinux"),
 
         .target(name: "FreshetSignals"),
@@ -41,7 +43,7 @@ let package = Package(
         .target(name: "FreshetSystemd", dependencies: ["CSystemd", "CLinux", logging]),
         .target(name: "FreshetVarlink", dependencies: ["FreshetEventLoop"]),
         .target(name: "FreshetPipelines", dependencies: ["FreshetSignals"]),
-        .target(name: "FreshetJQ", dependencies: ["CJQ"]),
+        .target(name: "FreshetJQ", dependencies: ["CJQ", "CExpat", "CZlib", "CCrypto"]),
         .target(
             name: "FreshetEmitters",
             dependencies: ["FreshetPipelines", "FreshetJQ", "FreshetEventLoop", "CCurl", "CCrypto"]),

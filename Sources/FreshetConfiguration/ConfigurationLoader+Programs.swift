@@ -29,7 +29,7 @@ package struct ProgramText: Hashable, Sendable {
 extension PipelineDefinition {
     /// Its jq programs.
     package var programs: [ProgramText] {
-        stage.programs(among: []) + [transform, check.jq].compactMap { $0.map { ProgramText($0) } }
+        stage.programs(among: []) + ([transform].compactMap(\.self) + check.programs).map { ProgramText($0) }
     }
 }
 
@@ -49,7 +49,9 @@ extension StageDefinition {
 
 extension ConfigurationLoader {
     /// The keys whose values are programs, wherever they stand.
-    private static let programKeys: Set<String> = Set(["transform", "combine", "jq", "key"]).union(
+    private static let programKeys: Set<String> = Set([
+        "transform", "combine", "jq", "key", "items", "valid-until", "made-at",
+    ]).union(
         PagesDefinition.programKeys)
 
     /// The configuration without the pipelines whose programs have faults, and with a diagnostic for each fault.

@@ -71,6 +71,16 @@ struct CacheStore: SnapshotStore {
         }
     }
 
+    func copy(of definition: PipelineDefinition) async throws(RunFailure) -> [UInt8]? {
+        try await workers.run("copy") { [cache] () throws(RunFailure) in
+            do throws(CacheError) {
+                return try cache.content(of: definition.name, limit: Int64(clamping: definition.check.maxBytes))
+            } catch {
+                throw RunFailure(error)
+            }
+        }
+    }
+
     /// The candidate with a snapshot's body.
     private func pending(
         _ body: FetchedBody, for destination: CacheDestination

@@ -44,6 +44,12 @@ extension Supervisor {
         }
     }
 
+    /// A pipeline is configured no more: should it be again, its hooks are new.
+    func forgetHooks(of name: String) async {
+        guard pipelines[name]?.definition.hooks.isEmpty == false else { return }
+        _ = await parts?.store.assignHooks([(pipeline: name, hooks: [], told: nil)])
+    }
+
     /// What readers see of a pipeline that has hooks.
     private func current(_ definition: PipelineDefinition) -> OfferedGeneration? {
         definition.hooks.isEmpty ? nil : pipelines[definition.name]?.runner.status.generation

@@ -92,7 +92,10 @@ extension Supervisor {
         faulty = [:]
         parts?.slots.change(new.daemon.requestLimits)
         for definition in difference.changed + difference.added { await parts?.store.setAccess(definition) }
-        for name in difference.removed { await dismiss(name) }
+        for name in difference.removed {
+            await forgetHooks(of: name)
+            await dismiss(name)
+        }
         for definition in difference.changed {
             let before = pipelines[definition.name]?.definition
             await change(definition)

@@ -37,16 +37,7 @@ package enum JQHelper {
         var cache = ProgramCache()
         while let request = receive(from: input) {
             if limitsProcessorTime { allowProcessorTime() }
-            let reply: JQReply
-            do throws(JQProgram.Invalid) {
-                let variables = JQVariables(request.variables)
-                reply = try cache.program(request.program, variables: variables.names)
-                    .run(
-                        request.purpose, over: request.input, isText: request.isText, with: variables,
-                        maxOutput: request.maxOutput)
-            } catch {
-                reply = .message(.invalidProgram, error.message)
-            }
+            let reply = request.purpose == .form ? ContentProbe.reply(to: request) : cache.reply(to: request)
             guard send(reply.head, to: output), send(reply.bytes, to: output) else { return }
         }
     }
@@ -118,5 +109,18 @@ package enum JQHelper {
             rest.removeFirst(count)
         }
         return true
+    }
+}
+
+extension ProgramCache {
+    fileprivate mutating func reply(to request: JQRequest) -> JQReply {
+        do throws(JQProgram.Invalid) {
+            let variables = JQVariables(request.variables)
+            return try program(request.program, variables: variables.names).run(
+                request.purpose, over: request.input, isText: request.isText, with: variables,
+                maxOutput: request.maxOutput)
+        } catch {
+            return .message(.invalidProgram, error.message)
+        }
     }
 }

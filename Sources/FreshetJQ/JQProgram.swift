@@ -110,6 +110,7 @@ final class JQProgram {
             case .outputs: return value.dump(to: &bytes, limit: limit)
             case .verdict: return true
             case .values: return value.content(to: &bytes, limit: limit)
+            case .form: return true  // safe: such a request runs no program
             }
         }
 

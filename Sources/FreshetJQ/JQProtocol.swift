@@ -12,6 +12,9 @@ package struct JQRequest: Hashable, Sendable {
         case verdict = 1
         /// All outputs, each by itself: see ``JQReply/values``.
         case values = 2
+        /// Whether the input has the form that the program's text names (``ContentProbe``): no jq program. The reply's
+        /// bytes are the number of its items in decimal digits, or nothing.
+        case form = 3
     }
 
     /// The longest program, in bytes: far more than a person writes.

@@ -65,6 +65,11 @@ final class Life: SnapshotStore {
 
     func keeper(of definition: PipelineDefinition) -> (any BodyKeeping)? { nil }
 
+    func copy(of definition: PipelineDefinition) async throws(RunFailure) -> [UInt8]? {
+        guard await hasTurned() else { return nil }
+        return try await disk.copy(of: definition)
+    }
+
     func commit(_ snapshot: Snapshot, of definition: PipelineDefinition) async throws(RunFailure) -> CommitResult {
         guard await hasTurned() else { throw RunFailure(.local, "the daemon is no more") }
         let before = disk[definition.name].bytes

@@ -25,7 +25,7 @@ extension DefinitionReader {
         let (cache, cacheLocation) = cache(in: file)
         checkMaxAge(of: cache, refresh, in: file)
         checkHonour(of: refresh, in: file, stage)
-        let check = check(in: file, sources: stage?.all.map(\.source))
+        let check = check(in: file, sources: stage?.all.map(\.source), copies: cache?.format)
         let hooks = hooks(in: file)
         let cacheFile = cache.flatMap { cache in cacheLocation.map { (cache.file, $0) } }
         guard var stage, let cache else { return (nil, cacheFile) }
@@ -228,37 +228,6 @@ extension DefinitionReader {
             return nil
         }
         return value(of: entry.value, key: "credential", keyPath: "\(keyPath).credential", .credentialName)
-    }
-
-    // MARK: check
-
-    private mutating func check(in file: Section, sources: [SourceDefinition]?) -> CheckRules {
-        guard let section = section(.check, "check", in: file) else { return CheckRules() }
-        let defaults = CheckRules()
-        let minBytes = value("min-bytes", in: section, .size(0...ByteSize.largest))
-        let maxBytes = value("max-bytes", in: section, .size(1...ByteSize.largest))
-        if let minBytes, minBytes > maxBytes ?? defaults.maxBytes, let entry = section["min-bytes"] {
-            let most = ByteSize.text(maxBytes ?? defaults.maxBytes)
-            error(
-                entry.value.location, "check.min-bytes", "'min-bytes' is more than 'max-bytes', \(most)",
-                remedy: maxBytes == nil ? "that is the default: configure 'max-bytes' too" : nil,
-                related: section["max-bytes"]?.location)
-        }
-        let types = list("type", in: section, .mediaType)
-        if let entry = section["type"], let sources {
-            if types?.isEmpty == true, case .sequence(let nodes) = entry.value.content, nodes.isEmpty {
-                error(
-                    entry.value.location, "check.type", "'type' is an empty list", remedy: "to allow any, leave it out")
-            }
-            if !sources.contains(where: { if case .http = $0 { true } else { false } }) {
-                error(
-                    entry.location, "check.type", "'type' belongs to a 'url': a file or a program states none",
-                    remedy: "leave it out, or check the content by 'jq'")
-            }
-        }
-        return CheckRules(
-            jq: value("jq", in: section, .program), minBytes: minBytes ?? defaults.minBytes,
-            maxBytes: maxBytes ?? defaults.maxBytes, types: types?.map(\.value) ?? [])
     }
 
     // MARK: cache

@@ -112,14 +112,16 @@ package enum KeyCatalogue {
         .dbus: ["bus", "sender", "path", "path-namespace", "interface", "member", "arg0"],
         .retry: ["from", "to"],
         .needsNetwork: ["probe", "status"],
-        .check: ["jq", "min-bytes", "max-bytes", "type"],
+        .check: [
+            "jq", "min-bytes", "max-bytes", "type", "format", "items", "min-items", "shrink", "valid-until", "made-at",
+            "made-within",
+        ],
         .cache: ["file", "format", "mode", "group", "keep", "max-age"],
         .hook: ["exec", "timeout"],
         .daemon: ["format", "splay", "concurrency", "origin-concurrency", "network-target", "network-probe"],
     ]
 
     private static let laterKeys: [Section: [String]] = [
-        .check: ["min-items", "shrink"],
         .cache: ["key", "files"],
         .daemon: ["cache"],
     ]

@@ -90,6 +90,15 @@ package actor JQTransformer: Transforming {
         try await ask(JQRequest(.verdict, program: predicate, input: input, maxOutput: maxOutput)).verdict
     }
 
+    package func items(of content: [UInt8], as form: BinaryForm) async throws(FetchError) -> Int? {
+        let reply = try await exchange(
+            JQRequest(.form, program: form.rawValue, input: content, maxOutput: maxOutput))
+        guard reply.status == .done else {
+            throw .failed(RunFailure(.content, "it is no \(form.name): \(Text.escaped(reply.bytes))"))
+        }
+        return Int(String(decoding: reply.bytes, as: UTF8.self))
+    }
+
     /// What is wrong with a program, in jq's words; nil if it compiles.
     ///
     /// - Parameter variables: the names of those that it may use.
@@ -252,6 +261,16 @@ package actor JQTransformer: Transforming {
                 .content,
                 "the jq program ran out of memory or crashed (\(JQHelper.memoryLimit >> 20) MiB are allowed): "
                     + "its helper \(exit)")
+        }
+    }
+}
+
+extension BinaryForm {
+    fileprivate var name: String {
+        switch self {
+        case .xml: "well-formed XML"
+        case .pem: "PEM"
+        case .gzip: "gzip"
         }
     }
 }

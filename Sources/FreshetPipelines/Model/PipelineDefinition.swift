@@ -89,31 +89,6 @@ package struct JoinedSource: Hashable, Sendable {
     }
 }
 
-/// What a snapshot must satisfy before it replaces the one before it. A candidate that fails is refused, and the copy
-/// stays.
-package struct CheckRules: Hashable, Sendable {
-    /// A jq program whose last output must be neither `false` nor `null`.
-    package var jq: String?
-    /// The fewest bytes; 1 unless configured: an empty answer is never a good copy.
-    package var minBytes: UInt64
-    /// The most bytes, of the answer and of the snapshot.
-    package var maxBytes: UInt64
-    /// Media types of which the answer's must be one, such as `application/json`; empty: any.
-    package var types: [String]
-
-    /// The limit on size where none is configured: 64 MiB.
-    package static let defaultMaxBytes: UInt64 = 64 << 20
-
-    package init(
-        jq: String? = nil, minBytes: UInt64 = 1, maxBytes: UInt64 = CheckRules.defaultMaxBytes, types: [String] = []
-    ) {
-        self.jq = jq
-        self.minBytes = minBytes
-        self.maxBytes = maxBytes
-        self.types = types
-    }
-}
-
 /// Where and how a pipeline's snapshots are kept.
 package struct CacheRules: Hashable, Sendable {
     /// The file's name below `current/`: one path component.

@@ -62,6 +62,7 @@ extension PipelineDefinition {
         binding.add("transform:\(transform ?? "")")
         binding.add("jq:\(check.jq ?? "")")
         binding.add("\(check.minBytes)-\(check.maxBytes) \(check.types.joined(separator: " "))")
+        for line in check.laterLines { binding.add(line) }
         if cache.format != .json { binding.add("format:\(cache.format)") }
         binding.add("mode:\(String(cacheMode, radix: 8)) \(cache.group ?? "")")
         return binding.text

@@ -17,14 +17,17 @@ package struct DryRun: Sendable {
     }
 
     private let body: RunBody
-    private let store = CapturingStore()
+    private let store: CapturingStore
     private let witness: WitnessingFetcher
 
-    /// - Parameter parameters: the values of the pipeline's parameters.
+    /// - Parameters:
+    ///   - parameters: the values of the pipeline's parameters.
+    ///   - copy: the copy that would be replaced; nil: there is none.
     package init(
         _ definition: PipelineDefinition, with parameters: ParameterValues, fetcher: any Fetching,
-        transformer: any Transforming, clock: any EngineClock
+        transformer: any Transforming, clock: any EngineClock, copy: [UInt8]? = nil
     ) {
+        store = CapturingStore(copy: copy)
         witness = WitnessingFetcher(fetcher)
         let world = PipelineWorld(
             fetcher: witness, transformer: transformer, store: store, clock: clock,
@@ -70,6 +73,10 @@ package struct DryRun: Sendable {
 /// Remembers one snapshot, and knows nothing else.
 private final class CapturingStore: SnapshotStore {
     private let captured = Lock<Snapshot?>(nil)
+    /// The copy that the snapshot would replace.
+    private let copy: [UInt8]?
+
+    init(copy: [UInt8]?) { self.copy = copy }
 
     var snapshot: Snapshot? { captured.withLock { $0 } }
 
@@ -82,7 +89,15 @@ private final class CapturingStore: SnapshotStore {
 
     /// What comes is compared and shown, and so is wanted in memory.
     func keeper(of definition: PipelineDefinition) -> (any BodyKeeping)? { nil }
-    func remembered(_ pipeline: String) async -> RememberedState { RememberedState() }
+    func remembered(_ pipeline: String) async -> RememberedState {
+        var state = RememberedState()
+        if let copy {
+            state.generation = OfferedGeneration(
+                number: 0, size: UInt64(copy.count), digest: "", committedAt: 0, path: pipeline)
+        }
+        return state
+    }
+    func copy(of definition: PipelineDefinition) async throws(RunFailure) -> [UInt8]? { copy }
     func validators(_ pipeline: String, binding: String) async -> Validators? { nil }
     func recordUnchanged(
         _ pipeline: String, binding: String, asked: Validators, validators: Validators?, expires: Int64?

@@ -162,7 +162,7 @@ struct RunBody: Sendable {
     /// Where the answer goes if it is long. It can be there only if nobody has to look at its bytes: the snapshot is the
     /// answer as it is.
     private var keeper: (any BodyKeeping)? {
-        guard definition.transform == nil, definition.check.jq == nil else { return nil }
+        guard definition.transform == nil, !definition.check.readsContent else { return nil }
         return world.store.keeper(of: definition)
     }
 
@@ -188,15 +188,14 @@ struct RunBody: Sendable {
             return .bytes(
                 try await acceptable(
                     isRead ? try await world.transformer.json(of: bytes, in: definition.stage.format) : bytes))
-        case .kept(let kept):
-            if let refusal = rules.refusal(ofSnapshot: kept.size) { throw .failed(refusal) }
+        case .kept:
+            try await pass(content.body)
             return content.body
         }
     }
 
     /// The snapshot that the data becomes, if it is acceptable.
     private func acceptable(_ data: [UInt8]) async throws(FetchError) -> [UInt8] {
-        let rules = definition.check
         var bytes = data
         // What was put together is JSON, whatever it is to become.
         let isJSON = !definition.stage.isSingle || definition.stage.pages != nil
@@ -204,14 +203,23 @@ struct RunBody: Sendable {
         if let program = definition.transform ?? (isJSON && format == .text ? "." : nil) {
             bytes = try await world.transformer.content(of: bytes, by: program, in: format)
         }
-        if let refusal = rules.refusal(ofSnapshot: bytes.count) { throw .failed(refusal) }
-        if let predicate = rules.jq {
-            let json = try await world.transformer.json(of: bytes, in: format)
-            if try await !world.transformer.holds(predicate, for: json) {
-                throw .failed(RunFailure(.content, "the snapshot does not satisfy check.jq (\(predicate))"))
+        try await pass(.bytes(bytes))
+        return bytes
+    }
+
+    private func pass(_ snapshot: FetchedBody) async throws(FetchError) {
+        let copy = SnapshotChecks.Copy {
+            (await world.store.remembered(definition.name).generation?.size).map { Int(clamping: $0) }
+        } content: { () async throws(FetchError) in
+            do throws(RunFailure) {
+                return try await world.store.copy(of: definition)
+            } catch {
+                throw .failed(error)
             }
         }
-        return bytes
+        try await SnapshotChecks(
+            definition.check, of: definition.cache.format, world.transformer, at: world.clock.wallNow
+        ).pass(snapshot, instead: copy)
     }
 }
 

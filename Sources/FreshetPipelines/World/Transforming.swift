@@ -13,6 +13,16 @@ package protocol Transforming: Sendable {
     func json(ofText text: [UInt8]) async throws(FetchError) -> [UInt8]
     /// Whether the program's last output is neither `false` nor `null`.
     func holds(_ predicate: String, for input: [UInt8]) async throws(FetchError) -> Bool
+    /// Looks whether a content has a form that is none of jq's, and counts its items.
+    ///
+    /// - Returns: nil if there is no such thing as an item of it.
+    /// - Throws: what is wrong with it.
+    func items(of content: [UInt8], as form: BinaryForm) async throws(FetchError) -> Int?
+}
+
+/// A form of contents that jq cannot read.
+package enum BinaryForm: String, CaseIterable, Hashable, Sendable {
+    case xml, pem, gzip
 }
 
 extension Transforming {

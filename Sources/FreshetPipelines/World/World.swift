@@ -289,6 +289,9 @@ package protocol SnapshotStore: Sendable {
     func validators(_ pipeline: String, binding: String) async -> Validators?
     /// Keeps long bodies for the snapshots of a pipeline; nil: they are all wanted in memory.
     func keeper(of definition: PipelineDefinition) -> (any BodyKeeping)?
+    /// The copy that readers see, whole; nil: there is none. For what is compared with it: one that has more than
+    /// ``CheckRules/maxBytes`` is none either.
+    func copy(of definition: PipelineDefinition) async throws(RunFailure) -> [UInt8]?
     /// Makes the snapshot the copy that readers see, or throws and leaves the one before. A body that was kept aside has
     /// ended then.
     func commit(_ snapshot: Snapshot, of definition: PipelineDefinition) async throws(RunFailure) -> CommitResult

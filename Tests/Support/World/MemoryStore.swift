@@ -39,6 +39,8 @@ package final class MemoryStore: SnapshotStore {
 
     package func keeper(of definition: PipelineDefinition) -> (any BodyKeeping)? { self }
 
+    package func copy(of definition: PipelineDefinition) async throws(RunFailure) -> [UInt8]? { bytes }
+
     package func commit(_ snapshot: Snapshot, of definition: PipelineDefinition) async throws(RunFailure)
         -> CommitResult
     {
@@ -201,6 +203,10 @@ package final class MemoryDisk: SnapshotStore {
 
     package func keeper(of definition: PipelineDefinition) -> (any BodyKeeping)? {
         self[definition.name].keeper(of: definition)
+    }
+
+    package func copy(of definition: PipelineDefinition) async throws(RunFailure) -> [UInt8]? {
+        try await self[definition.name].copy(of: definition)
     }
 
     package func commit(

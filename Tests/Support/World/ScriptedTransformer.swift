@@ -21,5 +21,9 @@ package struct ScriptedTransformer: Transforming {
         Array("\"".utf8) + text + Array("\"".utf8)
     }
 
+    package func items(of content: [UInt8], as form: BinaryForm) async throws(FetchError) -> Int? {
+        throw .failed(RunFailure(.content, "no such form"))
+    }
+
     package func holds(_ predicate: String, for input: [UInt8]) async throws(FetchError) -> Bool { predicate == "true" }
 }

@@ -26,7 +26,8 @@ struct UnknownKeyTests {
             ("timeout: 5s", "3:1: error: 'timeout' belongs below 'on-change'; move it there"),
             (
                 "check: {zebra: 1}",
-                "3:9: error: unknown key 'zebra'; the keys here are jq, min-bytes, max-bytes, type"
+                "3:9: error: unknown key 'zebra'; the keys here are jq, min-bytes, max-bytes, type, format, items, "
+                    + "min-items, shrink, valid-until, made-at, made-within"
             ),
         ])
     func unknown(line: String, expected: String) {

@@ -79,6 +79,8 @@ private struct ScriptedProgram: Transforming {
 
     func json(ofText text: [UInt8]) async throws(FetchError) -> [UInt8] { text }
 
+    func items(of content: [UInt8], as form: BinaryForm) async throws(FetchError) -> Int? { nil }
+
     func holds(_ predicate: String, for input: [UInt8]) async throws(FetchError) -> Bool { true }
 }
 

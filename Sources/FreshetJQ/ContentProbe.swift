@@ -1,0 +1,152 @@
+import CCrypto
+import CExpat
+import CZlib
+
+/// Looks whether contents have a form that is none of jq's. It is done in the helper, as these contents too come from
+/// anywhere.
+enum ContentProbe {
+    /// Why a content has not the form.
+    struct Fault: Error, Hashable {
+        var message: String
+
+        init(_ message: String) { self.message = message }
+    }
+
+    static func reply(to request: JQRequest) -> JQReply {
+        do throws(Fault) {
+            let count: Int?
+            switch request.program {
+            case "xml": count = try passXML(request.input)
+            case "pem": count = try countPEM(request.input)
+            case "gzip": count = try passGzip(request.input)
+            default: return .message(.invalidProgram, "no such form")
+            }
+            return JQReply(.done, verdict: true, bytes: count.map { Array("\($0)".utf8) } ?? [])
+        } catch {
+            return .message(.invalidInput, error.message)
+        }
+    }
+
+    // MARK: XML
+
+    /// Well-formed, by expat. What a document names outside of itself is not read.
+    private static func passXML(_ input: [UInt8]) throws(Fault) -> Int? {
+        guard let parser = XML_ParserCreate(nil) else { throw Fault("memory has run out") }
+        defer { XML_ParserFree(parser) }
+        // An input has 256 MiB at most, which is a number that expat can count to.
+        let status = input.withUnsafeBytes { bytes in
+            XML_Parse(
+                parser, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(clamping: bytes.count), 1)
+        }
+        guard status == XML_STATUS_OK else {
+            let words = XML_ErrorString(XML_GetErrorCode(parser)).map { String(cString: $0) } ?? "unknown error"
+            let (line, column) = (XML_GetCurrentLineNumber(parser), XML_GetCurrentColumnNumber(parser))
+            throw Fault("line \(line), column \(column + 1): \(words)")
+        }
+        return nil
+    }
+
+    // MARK: gzip
+
+    /// All members with their checksums and lengths, by zlib. What comes out is thrown away as it comes.
+    private static func passGzip(_ input: [UInt8]) throws(Fault) -> Int? {
+        var stream = z_stream()
+        // 15 bits of window, the most there are; 16 more: the gzip format and no other (zlib.h).
+        guard inflateInit2_(&stream, 15 + 16, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK else {
+            throw Fault("memory has run out")
+        }
+        defer { inflateEnd(&stream) }
+        var input = input
+        var output = [UInt8](repeating: 0, count: 64 << 10)
+        let result = input.withUnsafeMutableBufferPointer { input in
+            output.withUnsafeMutableBufferPointer { output in
+                Result { () throws(Fault) in try inflateAll(&stream, input, output) }
+            }
+        }
+        try result.get()
+        return nil
+    }
+
+    private static func inflateAll(
+        _ stream: inout z_stream, _ input: UnsafeMutableBufferPointer<UInt8>,
+        _ output: UnsafeMutableBufferPointer<UInt8>
+    ) throws(Fault) {
+        stream.next_in = input.baseAddress
+        stream.avail_in = UInt32(clamping: input.count)
+        while true {
+            stream.next_out = output.baseAddress
+            stream.avail_out = UInt32(output.count)
+            switch inflate(&stream, Z_NO_FLUSH) {
+            case Z_OK: break
+            case Z_STREAM_END:
+                guard stream.avail_in > 0 else { return }
+                inflateReset(&stream)
+            case Z_BUF_ERROR: throw Fault("it is cut off")
+            default: throw Fault(stream.msg.map { String(cString: $0) } ?? "the data is damaged")
+            }
+        }
+    }
+
+    // MARK: PEM
+
+    /// How many texts there are between boundaries, by libcrypto. What stands around them is nobody's concern (RFC 7468,
+    /// section 2).
+    private static func countPEM(_ input: [UInt8]) throws(Fault) -> Int {
+        // The memory is only read while the BIO lives.
+        let result = input.withUnsafeBytes { bytes in
+            Result { () throws(Fault) in
+                guard let source = BIO_new_mem_buf(bytes.baseAddress, Int32(clamping: bytes.count)) else {
+                    throw Fault("memory has run out")
+                }
+                defer { BIO_free(source) }
+                var count = 0
+                while try passText(from: source, number: count + 1) { count += 1 }
+                guard count > 0 else { throw Fault("there is no '-----BEGIN …-----' in it") }
+                return count
+            }
+        }
+        return try result.get()
+    }
+
+    /// False at the end.
+    private static func passText(from source: OpaquePointer, number: Int) throws(Fault) -> Bool {
+        var label: UnsafeMutablePointer<CChar>?
+        var header: UnsafeMutablePointer<CChar>?
+        var data: UnsafeMutablePointer<UInt8>?
+        var length = 0
+        ERR_clear_error()
+        guard PEM_read_bio(source, &label, &header, &data, &length) == 1 else {
+            let error = ERR_peek_last_error()
+            // ERR_GET_REASON of err.h, a macro: the low 23 bits.
+            if error & 0x7F_FFFF == UInt(PEM_R_NO_START_LINE) { return false }
+            throw Fault("text \(number): \(words(of: error))")
+        }
+        defer {
+            for memory in [
+                UnsafeMutableRawPointer(label), UnsafeMutableRawPointer(header), UnsafeMutableRawPointer(data),
+            ] {
+                CRYPTO_free(memory, nil, 0)
+            }
+        }
+        let name = label.map { String(cString: $0) } ?? ""
+        var next = UnsafePointer(data)
+        switch name {
+        case "CERTIFICATE", "TRUSTED CERTIFICATE", "X509 CERTIFICATE":
+            let certificate = d2i_X509(nil, &next, length)
+            X509_free(certificate)
+            if certificate == nil {
+                throw Fault("text \(number) is no certificate: \(words(of: ERR_peek_last_error()))")
+            }
+        case "X509 CRL":
+            let list = d2i_X509_CRL(nil, &next, length)
+            X509_CRL_free(list)
+            if list == nil { throw Fault("text \(number) is no revocation list: \(words(of: ERR_peek_last_error()))") }
+        default: break
+        }
+        return true
+    }
+
+    private static func words(of error: UInt) -> String {
+        ERR_reason_error_string(error).map { String(cString: $0) } ?? "it cannot be read"
+    }
+}

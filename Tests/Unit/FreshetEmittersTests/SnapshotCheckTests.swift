@@ -1,0 +1,211 @@
+import FreshetEventLoop
+import FreshetJQ
+import Testing
+
+@testable import FreshetEmitters
+@testable import FreshetPipelines
+
+/// With a real helper process: what is tested is what jq, expat, zlib and libcrypto say.
+@Suite("Checks: what a snapshot holds")
+struct SnapshotCheckTests {
+    let running: RunningLoop
+    let transformer: JQTransformer
+    /// 2026-01-01T00:00:00Z.
+    static let now: Int64 = 1_767_225_600_000_000
+
+    init() throws {
+        running = try RunningLoop()
+        transformer = JQTransformer(
+            running.loop, workers: WorkerPool(), helper: JQTransformer.program("\(try productsDirectory())/freshetd"))
+    }
+
+    /// Why it is refused; nil: it passes.
+    func refusal(
+        of snapshot: [UInt8], after copy: String? = nil, _ format: ContentFormat = .json,
+        edit: (inout CheckRules) -> Void
+    ) async -> String? {
+        var rules = CheckRules()
+        edit(&rules)
+        let copy = copy.map { Array($0.utf8) }
+        do throws(FetchError) {
+            try await SnapshotChecks(rules, of: format, transformer, at: Self.now).pass(
+                .bytes(snapshot), instead: SnapshotChecks.Copy(size: { copy?.count }, content: { copy }))
+            return nil
+        } catch {
+            guard case .failed(let failure) = error, failure.kind == .content else { return "\(error)" }
+            return failure.message
+        }
+    }
+
+    func refusal(
+        of snapshot: String, after copy: String? = nil, _ format: ContentFormat = .json,
+        edit: (inout CheckRules) -> Void
+    ) async -> String? {
+        await refusal(of: Array(snapshot.utf8), after: copy, format, edit: edit)
+    }
+
+    // MARK: Items
+
+    @Test("The items of a list are its elements; elsewhere 'items' says where they are")
+    func leastItems() async {
+        #expect(await refusal(of: "[1,2]") { $0.minItems = 2 } == nil)
+        #expect(
+            await refusal(of: "[1]") { $0.minItems = 2 }
+                == "the snapshot has 1 items, fewer than check.min-items wants (2)")
+        #expect(await refusal(of: "{\"keys\":[1,2]}") { ($0.minItems, $0.items) = (2, ".keys # all") } == nil)
+        #expect(await refusal(of: "{\"a\":{\"x\":1}}") { ($0.minItems, $0.items) = (2, ".a") } != nil)
+        let unknown = await refusal(of: "{\"keys\":[]}") { $0.minItems = 1 }
+        #expect(unknown?.contains("'items' says where its items are") == true)
+        let scalar = await refusal(of: "{\"keys\":7}") { ($0.minItems, $0.items) = (1, ".keys") }
+        #expect(scalar?.contains("the items are to be a list or an object, and are number") == true)
+    }
+
+    @Test("The items of a text are its lines that are not empty")
+    func lines() async {
+        #expect(await refusal(of: "a\r\n\r\n\nb\n", .text) { $0.minItems = 2 } == nil)
+        #expect(await refusal(of: "a\n\n\n", .text) { $0.minItems = 2 } != nil)
+        #expect(await refusal(of: "a\nb") { ($0.minItems, $0.form) = (2, .text) } == nil)
+        let comments = #"split("\n") | map(select(test("^[^#]")))"#
+        #expect(await refusal(of: "#\na\n", .text) { ($0.minItems, $0.items) = (2, comments) } != nil)
+    }
+
+    // MARK: Shrinking
+
+    @Test("A copy may lose the share of its items that is configured, and no more")
+    func shrinking() async {
+        let rules = { (rules: inout CheckRules) in (rules.shrink, rules.minItems) = (50, 1) }
+        #expect(await refusal(of: "[1,2]", after: "[1,2,3,4]", edit: rules) == nil)
+        #expect(await refusal(of: "[1,2,3,4,5]", after: "[1]", edit: rules) == nil)
+        #expect(
+            await refusal(of: "[1]", after: "[1,2,3,4]", edit: rules)
+                == "the snapshot has 1 items after 4: it lost more than check.shrink allows (50%)")
+        #expect(await refusal(of: "[1]", after: nil, edit: rules) == nil, "there is nothing to compare it with")
+        #expect(await refusal(of: "[1]", after: "{\"of\":\"another form\"}", edit: rules) == nil)
+        #expect(await refusal(of: "[1]", after: "[1,2]") { ($0.shrink, $0.minItems) = (0, 1) } != nil)
+    }
+
+    @Test("Where nothing says what the items are, the bytes count")
+    func shrinkingBytes() async {
+        #expect(await refusal(of: "xx", after: "xxxx") { $0.shrink = 50 } == nil)
+        #expect(
+            await refusal(of: "x", after: "xxxx") { $0.shrink = 50 }
+                == "the snapshot has 1 bytes after 4: it lost more than check.shrink allows (50%)")
+        #expect(await refusal(of: "<a/>", after: "<a>longer</a>") { ($0.shrink, $0.form) = (50, .xml) } != nil)
+    }
+
+    // MARK: Forms
+
+    @Test("JSON is JSON from its first byte to its last, and text is UTF-8")
+    func jsonAndText() async {
+        #expect(await refusal(of: "{}\n[1]\n") { $0.form = .json } == nil)
+        for broken in ["{\"a\":", "<html>", "  \n"] {
+            #expect(await refusal(of: broken) { $0.form = .json }?.hasPrefix("check.format: ") == true)
+        }
+        #expect(await refusal(of: "any\n") { $0.form = .text } == nil)
+        #expect(await refusal(of: [0x61, 0xFF]) { $0.form = .text }?.hasPrefix("check.format: ") == true)
+    }
+
+    @Test("XML is well-formed; a fault has its line; what grows without bound is refused")
+    func xml() async {
+        #expect(await refusal(of: "<?xml version='1.0'?><a b='c'><d/></a>") { $0.form = .xml } == nil)
+        #expect(
+            await refusal(of: "<a>\n <b></a>") { $0.form = .xml }
+                == "check.format: it is no well-formed XML: line 2, column 7: mismatched tag")
+        #expect(await refusal(of: "{}") { $0.form = .xml } != nil)
+        var bomb = "<!DOCTYPE a [<!ENTITY e0 \"\(String(repeating: "x", count: 1000))\">"
+        for level in 1...9 {
+            bomb += "<!ENTITY e\(level) \"\(String(repeating: "&e\(level - 1);", count: 10))\">"
+        }
+        bomb += "]><a>&e9;</a>"
+        #expect(await refusal(of: bomb) { $0.form = .xml }?.contains("amplification") == true)
+    }
+
+    static let hello: [UInt8] = [
+        31, 139, 8, 0, 0, 0, 0, 0, 2, 255, 203, 72, 205, 201, 201, 7, 0, 134, 166, 16, 54, 5, 0, 0, 0,
+    ]
+
+    @Test("gzip is whole: cut off, with a wrong checksum or with something behind it, it is refused")
+    func gzip() async {
+        #expect(await refusal(of: Self.hello) { $0.form = .gzip } == nil)
+        #expect(await refusal(of: Self.hello + Self.hello) { $0.form = .gzip } == nil, "members follow one another")
+        #expect(
+            await refusal(of: Self.hello.dropLast()) { $0.form = .gzip }
+                == "check.format: it is no gzip: it is cut off")
+        var damaged = Self.hello
+        damaged[18] ^= 1
+        #expect(
+            await refusal(of: damaged) { $0.form = .gzip }
+                == "check.format: it is no gzip: incorrect data check")
+        #expect(await refusal(of: Self.hello + Array("more".utf8)) { $0.form = .gzip } != nil)
+        #expect(await refusal(of: "hello") { $0.form = .gzip } != nil)
+    }
+
+    static let certificate = """
+        -----BEGIN CERTIFICATE-----
+        MIIBbjCCARWgAwIBAgIUU/c1GtWQZlhlsNd7iF+H7tCWqPswCgYIKoZIzj0EAwIw
+        DDEKMAgGA1UEAwwBYTAgFw0yNjExMjExODIxMTRaGA8yMTI2MTAyODE4MjExNFow
+        DDEKMAgGA1UEAwwBYTBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABHIqa9v8TbNT
+        8WLMTGMPKDwHZYDCY+8WF2YuQiSuDbgWKK4r+0uAhlnjB/SJ2P4eclDcgCmylnG1
+        wQGENSLJxRKjUzBRMB0GA1UdDgQWBBSKj8S351+t/QSsICrM6ggB7lR77TAfBgNV
+        HSMEGDAWgBSKj8S351+t/QSsICrM6ggB7lR77TAPBgNVHRMBAf8EBTADAQH/MAoG
+        CCqGSM49BAMCA0cAMEQCIGSqHhWvkGYpJwuLXGgrCrjwSiHwPu5HipvxZb4UGkmo
+        AiBf/GwvsnE5EbqHn0WCDTAV7lTbmiXHbrMRobq9fEh2MQ==
+        -----END CERTIFICATE-----
+        """
+
+    @Test("A bundle counts its certificates, and each of them has to be one")
+    func pem() async {
+        let two = "some words\n\(Self.certificate)\n\n\(Self.certificate)\n"
+        #expect(await refusal(of: two) { ($0.form, $0.minItems) = (.pem, 2) } == nil)
+        #expect(await refusal(of: two) { ($0.form, $0.minItems) = (.pem, 3) } != nil)
+        #expect(await refusal(of: Self.certificate, after: two) { ($0.form, $0.shrink) = (.pem, 40) } != nil)
+        let cut = String(two.dropLast(200))
+        #expect(await refusal(of: cut) { $0.form = .pem }?.contains("text 2: ") == true)
+        let fake = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+        #expect(
+            await refusal(of: fake) { $0.form = .pem }?
+                .hasPrefix("check.format: it is no PEM: text 1 is no certificate: ") == true)
+        #expect(
+            await refusal(of: "<html>") { $0.form = .pem }
+                == "check.format: it is no PEM: there is no '-----BEGIN …-----' in it")
+    }
+
+    // MARK: Times
+
+    @Test(
+        "The time until which data is valid may stand in the ways in which the Internet writes times",
+        arguments: [
+            ("1767225601", true), ("1767225600.5", true), ("1767225600", false),
+            ("\"2026-01-01T00:00:01Z\"", true), ("\"2025-12-31T23:59:59.999Z\"", false),
+            ("\"2026-01-01T01:59:59+02:00\"", false), ("\"2025-12-31T22:30:00-02:00\"", true),
+            ("\"2026-01-02\"", true), ("\"2026-01-01\"", false), ("\"Thu, 01 Jan 2026 00:00:01 GMT\"", true),
+            ("\"Wed, 31 Dec 2025 23:59:59 GMT\"", false),
+        ])
+    func validUntil(_ time: String, _ isValid: Bool) async {
+        let refusal = await refusal(of: "{\"expires\":\(time)}") { $0.validUntil = ".expires" }
+        #expect((refusal == nil) == isValid, "\(refusal ?? "")")
+        if !isValid { #expect(refusal?.hasPrefix("the snapshot was valid until 202") == true) }
+    }
+
+    @Test(
+        "What is no time is refused, and told as what it is",
+        arguments: ["null", "\"soon\"", "{}", "1e300", "\"2026-13-45\""])
+    func noTime(_ time: String) async {
+        let refusal = await refusal(of: "{\"expires\":\(time)}") { $0.validUntil = ".expires" }
+        #expect(refusal?.contains("check.valid-until") == true, "\(refusal ?? "passes")")
+    }
+
+    @Test("Data is neither too old nor of the future, beyond what clocks differ by")
+    func madeAt() async {
+        func refusal(_ time: String, within: Duration?) async -> String? {
+            await self.refusal(of: "{\"made\":\"\(time)\"}") { ($0.madeAt, $0.madeWithin) = (".made", within) }
+        }
+        #expect(await refusal("2025-12-30T00:00:00Z", within: .seconds(2 * 86_400)) == nil)
+        #expect(
+            await refusal("2025-12-29T23:59:59Z", within: .seconds(2 * 86_400))
+                == "the snapshot was made at 2025-12-29T23:59:59Z, longer ago than check.made-within allows")
+        #expect(await refusal("1999-01-01T00:00:00Z", within: nil) == nil)
+        #expect(await refusal("2026-01-01T00:05:00Z", within: nil) == nil)
+        #expect(await refusal("2026-01-01T00:05:01Z", within: nil)?.contains("this machine's clock") == true)
+    }
+}
