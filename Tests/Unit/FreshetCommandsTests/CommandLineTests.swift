@@ -79,6 +79,7 @@ import Testing
                 \u{20} rollback                Make an earlier generation the current copy again.
                 \u{20} pin                     Keep a pipeline's current copy from being replaced.
                 \u{20} unpin                   Let a pinned copy be replaced again.
+                \u{20} watch                   Print a copy, and then each change of it.
                 \u{20} monitor                 Follow signals, runs and states as they happen.
                 \u{20} signals                 Show, follow or raise the sources of signals.
                 \u{20} reload                  Have the daemon read its configuration again.

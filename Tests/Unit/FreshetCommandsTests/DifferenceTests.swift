@@ -252,11 +252,11 @@ struct LineDifferenceTests {
         let none = #"{"by":"line","from":3,"hunks":[],"to":3}"# + "\n"
         for content in ["b\0", "b\n"] { try await check("diff jwks 3 3 --json", [3: content], output: none) }
         let service = service([2: "a", 3: "b"])
-        service.change { $0.history[0].size = Diff.mostBytes + 1 }
+        service.change { $0.history[0].size = Comparison.mostBytes + 1 }
         let transcript = Transcript()
         try await withControlServer(service) { path in
             #expect(freshetctl("diff jwks", transcript, socket: path) == .failure)
         }
-        #expect(transcript.talk.hasPrefix("freshetctl: generation 3 has 64 MiB, and 'diff' takes 64 MiB; "))
+        #expect(transcript.talk.hasPrefix("freshetctl: generation 3 has 64 MiB, and is compared up to 64 MiB; "))
     }
 }

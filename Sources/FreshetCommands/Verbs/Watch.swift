@@ -1,0 +1,131 @@
+import ArgumentParser
+import FreshetControl
+import FreshetRender
+
+struct Watch: Verb {
+    static let configuration = CommandConfiguration(
+        abstract: "Print a copy, and then each change of it.",
+        discussion: """
+            First the content as it is, then how each new one differs from the one before, as 'diff' shows it. Whoever reads \
+            slowly gets the newest, and is told how many it has not seen. With --json, prints a JSON text sequence \
+            (RFC 7464): first {generation, content}, where content is text, or base64 has its bytes; then differences.
+            """)
+
+    @Argument(help: "The pipeline.") var name: String
+    @Option(
+        help: ArgumentHelp(
+            "Item by item: where an item's key is, such as .id or .meta.name, or . for the item itself.",
+            valueName: "path"))
+    var key: String?
+    @OptionGroup var options: GlobalOptions
+
+    func validate() throws { try Comparison.validate(key) }
+
+    func run(_ session: Session) throws(CommandFailure) {
+        // One connection says that something happened, the other one asks what.
+        let (news, client) = (try session.connect(), try session.connect())
+        let comparison = Comparison(of: name, by: key.flatMap(KeyPath.init), options, session, isSequence: true)
+        var watched = Watched(name: name, comparison: comparison, session: session, options: options)
+        var failure: CommandFailure?
+        let name = name
+        try session.asking { () throws(ControlClient.Failure) in
+            try news.monitor([name], endingWithReaderOf: session.context.outputDescriptor) { event in
+                guard event.map(Watch.mayChangeCopy) ?? true else { return true }
+                do throws(CommandFailure) {
+                    return try watched.look(client, isFirst: event == nil)
+                } catch {
+                    failure = error
+                    return false
+                }
+            }
+        }
+        if let failure { throw failure }
+    }
+
+    private static func mayChangeCopy(_ event: ControlEvent) -> Bool {
+        switch event.kind {
+        case .runEnded, .state, .skipped, .reloaded: true
+        default: false
+        }
+    }
+}
+
+/// A copy, as somebody has seen it last.
+private struct Watched {
+    let name: String
+    let comparison: Comparison
+    let session: Session
+    let options: GlobalOptions
+    private var seen: (side: Comparison.Side, content: [UInt8])?
+
+    init(name: String, comparison: Comparison, session: Session, options: GlobalOptions) {
+        self.name = name
+        self.comparison = comparison
+        self.session = session
+        self.options = options
+    }
+
+    private struct Snapshot: Encodable {
+        var generation: Int64?
+        /// Nil: it is no text.
+        var content: String?
+        var base64: String?
+    }
+
+    /// Shows what is new; false if nobody reads any more.
+    mutating func look(_ client: ControlClient, isFirst: Bool) throws(CommandFailure) -> Bool {
+        guard let (side, content) = try current(client) else {
+            if isFirst, session.context.isTerminal { session.say("No copy yet; end with Ctrl-C.") }
+            return true
+        }
+        defer { seen = (side, content) }
+        guard let seen else { return show(side, content) }
+        if let before = seen.side.number, let now = side.number, now > before + 1 {
+            session.say("\(Count.text(now - before - 1, "generation")) in between not seen")
+        }
+        do throws(CommandFailure) {
+            try comparison.show(seen.side, seen.content, side, content)
+        } catch {
+            // That it changed is worth more than how.
+            session.say(error.message)
+        }
+        return true
+    }
+
+    /// What is current, if that is not what was seen last.
+    private func current(
+        _ client: ControlClient
+    ) throws(CommandFailure) -> (side: Comparison.Side, content: [UInt8])? {
+        while true {
+            let generation: GenerationStatus
+            do throws(ControlClient.Failure) {
+                generation = try client.generation(of: name)
+            } catch .refused(.noGeneration) {
+                return nil
+            } catch {
+                throw session.failure(error)
+            }
+            let side = Comparison.Side(generation)
+            if side.number == seen?.side.number, side.digest == seen?.side.digest { return nil }
+            let content: [UInt8]?
+            do throws(ControlClient.Failure) {
+                content = try comparison.bytes(of: side, client)
+            } catch .refused(.noSuchGeneration) {
+                // Another one has taken its place since.
+                continue
+            } catch {
+                throw session.failure(error)
+            }
+            guard let content else { throw comparison.tooLarge(side) }
+            return (side, content)
+        }
+    }
+
+    private func show(_ side: Comparison.Side, _ content: [UInt8]) -> Bool {
+        guard options.json else { return session.context.outputBytes(content[...]) }
+        let text = String(validating: content, as: UTF8.self)
+        let snapshot = Snapshot(
+            generation: side.number, content: text, base64: text == nil ? Base64.text(of: content) : nil)
+        return session.context.outputBytes(Array("\u{1E}\(ControlJSON.text(of: snapshot))\n".utf8)[...])
+    }
+}
