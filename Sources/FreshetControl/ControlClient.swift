@@ -71,8 +71,12 @@ package final class ControlClient {
     }
 
     /// Requests a further page.
-    package func loadMore(_ request: ControlMessage.LoadMore) throws(Failure) -> LoadMoreResult {
-        try call("LoadMore", request, as: ControlMessage.LoadedMore.self).result
+    ///
+    /// - Parameter interval: how often `meanwhile` is called while the answer does not come; nil: never.
+    package func loadMore(
+        _ request: ControlMessage.LoadMore, every interval: Duration? = nil, meanwhile: @escaping () -> Void = {}
+    ) throws(Failure) -> LoadMoreResult {
+        try call("LoadMore", request, as: ControlMessage.LoadedMore.self, every: interval, meanwhile: meanwhile).result
     }
 
     /// Sets parameters of a pipeline, all together.
@@ -208,11 +212,14 @@ package final class ControlClient {
     // MARK: Calls
 
     private func call<Reply: Decodable>(
-        _ method: String, _ parameters: some Encodable = ControlMessage.Nothing(), as type: Reply.Type
+        _ method: String, _ parameters: some Encodable = ControlMessage.Nothing(), as type: Reply.Type,
+        every interval: Duration? = nil, meanwhile: @escaping () -> Void = {}
     ) throws(Failure) -> Reply {
         let encoded = try encode(parameters)
         do {
-            return try Self.decode(try client.call(ControlInterface.name + "." + method, encoded))
+            return try Self.decode(
+                try client.call(
+                    ControlInterface.name + "." + method, encoded, every: interval, meanwhile: meanwhile))
         } catch {
             throw Self.failure(error)
         }

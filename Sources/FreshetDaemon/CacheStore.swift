@@ -197,10 +197,12 @@ struct CacheStore: SnapshotStore {
         }
     }
 
-    func keepParts(_ pipeline: String, _ new: [String: StoredPart], and kept: Set<String>) async {
+    func keepParts(
+        _ pipeline: String, _ new: [String: StoredPart], and isKept: @escaping @Sendable (String) -> Bool
+    ) async {
         await workers.run("index") { [self] in
             attempt(pipeline, else: ()) { () throws(CacheError) in
-                try cache.keepParts(of: pipeline, new: new.mapValues(SnapshotPart.init), kept: kept)
+                try cache.keepParts(of: pipeline, new: new.mapValues(SnapshotPart.init), and: isKept)
             }
         }
     }

@@ -41,6 +41,8 @@ package struct RefreshMachine: Sendable {
         case slotGranted(UInt64)
         /// What came of asking for the proof that ``Action/prove(_:)`` wants.
         case proof(ProofVerdict)
+        /// All that the run asks for waits for places, or does so no longer.
+        case stalled(run: UInt64, Bool)
         /// The run has returned, and nothing of it goes on.
         ///
         /// - Parameter requests: how many it made, one that found no connection included.
@@ -112,6 +114,8 @@ package struct RefreshMachine: Sendable {
         /// The path it uses; nil: the network was not there.
         var path: String?
         var deadline: Instant?
+        /// Since when it waits for nothing but others' requests to end, which counts for no deadline.
+        var stalledSince: Instant?
         var interruption: Interruption?
         /// The path changed, and it was left to finish: what comes of that does not end it either.
         var isSpared = false
@@ -261,6 +265,7 @@ package struct RefreshMachine: Sendable {
         case .clockStepped(let memory): clockStepped(memory, now)
         case .slotGranted(let slot): slotGranted(slot, now)
         case .proof(let verdict): proofCame(verdict, now)
+        case .stalled(let run, let isStalled): stalled(run, isStalled, now)
         case .timer: break  // what time alone brings has been done before
         case .stopped: stop(now)
         }

@@ -101,9 +101,11 @@ extension PipelineRunner {
         return state.withLock { state in
             let machine = state.machine
             var activity = machine.activity(at: now)
-            let wait = machine.waitsFor(at: now).map { detailed($0, state.slot?.ticket) }
+            var wait = machine.waitsFor(at: now).map { detailed($0, state.slot?.ticket) }
             switch activity {
-            case .loading: activity = .loading(state.progress.loaded)
+            case .loading:
+                activity = .loading(state.progress.loaded)
+                wait = state.places?.queue.map { Wait(.slot, detail: $0.description) }
             case .waiting: activity = wait.map(PipelineActivity.waiting) ?? activity
             default: break
             }

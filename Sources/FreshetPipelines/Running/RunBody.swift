@@ -71,16 +71,23 @@ struct RunBody: Sendable {
     }
 
     /// Shows readers what there is so far. What the transform or the checks refuse is not shown: the whole may pass.
-    private func show(_ value: [UInt8], _ publication: Publication) async {
+    ///
+    /// - Returns: whether they see it.
+    private func show(_ value: [UInt8], _ publication: Publication) async -> Bool {
         guard publication.isWanted(), let bytes = try? await transformed(value),
             (try? await pass(.bytes(bytes))) != nil, !Task.isCancelled
-        else { return }
+        else { return false }
         let snapshot = Snapshot(
             .bytes(bytes), validators: Validators(), binding: definition.validatorBinding(with: parameters),
             truncated: progress.isTruncated, isCheck: false)
-        guard case .changed(let generation)? = try? await world.store.commit(snapshot, of: definition) else { return }
-        progress.notePublication()
-        publication.published(generation)
+        switch try? await world.store.commit(snapshot, of: definition) {
+        case .changed(let generation):
+            progress.notePublication()
+            publication.published(generation)
+            return true
+        case .unchanged(let generation): return !generation.isBehind
+        case nil: return false
+        }
     }
 
     private var stages: StageRun {
@@ -89,7 +96,7 @@ struct RunBody: Sendable {
             publish: publisher)
     }
 
-    private var publisher: (@Sendable ([UInt8]) async -> Void)? {
+    private var publisher: StageRun.Publisher? {
         guard let publication else { return nil }
         return { value in await show(value, publication) }
     }
@@ -97,7 +104,7 @@ struct RunBody: Sendable {
     private func conclude(_ bytes: [UInt8], of stages: StageRun) async throws(FetchError) -> Success {
         var success = try await conclude(.bytes(bytes), Validators())
         // Only what became a copy: a run that was refused asks for everything again.
-        await stages.parts.close()
+        await stages.parts.keep()
         success.pages = stages.parts.pages
         return success
     }

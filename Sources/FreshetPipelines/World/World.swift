@@ -358,7 +358,9 @@ package protocol SnapshotStore: Sendable {
     func record(_ run: RunRecord) async
     /// A part of the snapshots of a pipeline that is put together from many; nil: there is none.
     func part(_ pipeline: String, _ name: String) async -> StoredPart?
-    /// Remembers parts of the snapshot that was committed last, and of those that are remembered the ones with these
-    /// names. All others are forgotten.
-    func keepParts(_ pipeline: String, _ new: [String: StoredPart], and kept: Set<String>) async
+    /// Remembers parts of the snapshot that was committed last, and of those that are remembered the ones whose names are
+    /// kept. All others are forgotten.
+    func keepParts(
+        _ pipeline: String, _ new: [String: StoredPart], and isKept: @escaping @Sendable (_ name: String) -> Bool
+    ) async
 }

@@ -24,7 +24,7 @@ package final class ScriptedService: ControlService {
         package var examined: [ExaminationStep: Result<ControlMessage.Examined, ControlError>] = [:]
         package var loadedMore: Result<LoadMoreResult, ControlError>?
         package var logLevel = LogLevel.info
-        /// What happens before a refresh is answered.
+        /// What happens before a refresh, or a further page, is answered.
         package var beforeRefresh: (@Sendable (String) async -> Void)?
         /// What was asked for, in words.
         package var asked: [String] = []
@@ -69,6 +69,7 @@ package final class ScriptedService: ControlService {
     package func loadMore(
         _ name: String, at place: [String], wait: Bool
     ) async throws(ControlError) -> LoadMoreResult {
+        await script.withLock { $0.beforeRefresh }?(name)
         let result = script.withLock { script in
             script.asked.append((["load-more", name] + place + (wait ? ["wait"] : [])).joined(separator: " "))
             return script.loadedMore ?? .success(LoadMoreResult(name: name, path: place))

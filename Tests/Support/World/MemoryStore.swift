@@ -127,9 +127,11 @@ package final class MemoryStore: SnapshotStore {
 
     package func part(_ pipeline: String, _ name: String) async -> StoredPart? { state.withLock { $0.parts[name] } }
 
-    package func keepParts(_ pipeline: String, _ new: [String: StoredPart], and kept: Set<String>) async {
+    package func keepParts(
+        _ pipeline: String, _ new: [String: StoredPart], and isKept: @escaping @Sendable (String) -> Bool
+    ) async {
         state.withLock { state in
-            state.parts = state.parts.filter { kept.contains($0.key) }.merging(new) { _, new in new }
+            state.parts = state.parts.filter { isKept($0.key) }.merging(new) { _, new in new }
             state.remembered.pages = state.parts.compactMap { name, part in
                 part.pages.map { StoredPagesState(part: name, count: $0.count, hasMore: $0.next != nil) }
             }
@@ -207,8 +209,10 @@ package final class MemoryDisk: SnapshotStore {
         await self[pipeline].part(pipeline, name)
     }
 
-    package func keepParts(_ pipeline: String, _ new: [String: StoredPart], and kept: Set<String>) async {
-        await self[pipeline].keepParts(pipeline, new, and: kept)
+    package func keepParts(
+        _ pipeline: String, _ new: [String: StoredPart], and isKept: @escaping @Sendable (String) -> Bool
+    ) async {
+        await self[pipeline].keepParts(pipeline, new, and: isKept)
     }
 
     package func remembered(_ pipeline: String) async -> RememberedState {

@@ -32,6 +32,8 @@ struct ExaminationTests {
             try home.write("two", to: "source.txt")
             #expect(try client.refresh("a").outcome == .changed)
             #expect(comesTrue { home.copy("b.txt") == "two" })
+            // Readers see it a moment before the index knows it.
+            #expect(comesTrue { (try? examined(client).generations) ?? 0 >= 3 })
             let sound = try examined(client)
             #expect(sound.left == 0 && sound.pipelines == 2 && sound.generations >= 2 && sound.bytes >= 6)
             // In place: the generation is the same file.
