@@ -29,7 +29,8 @@ SOURCES = Package.swift Sources Examples Tests Benchmarks/Package.swift Benchmar
 PLACES = -e 's|/usr/sbin/freshetd|$(PREFIX)/sbin/freshetd|' -e 's|/usr/bin/freshetctl|$(PREFIX)/bin/freshetctl|' \
 	-e 's|/usr/share/doc/freshet|$(DOCDIR)|'
 # Each is there for the system and for users.
-UNITS = freshetd.service freshetd.socket freshet-refresh@.service freshet-refresh@.timer
+UNITS = freshetd.service freshetd.socket freshet-refresh@.service freshet-refresh@.timer \
+	freshet-changed@.path freshet-changed@.service
 # install-once MODE,SOURCE,TARGET
 install-once = test -e $(3) -o -L $(3) || install -D -m $(1) $(2) $(3)
 

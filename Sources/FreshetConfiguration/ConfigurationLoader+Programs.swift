@@ -120,9 +120,12 @@ extension Node {
         }
     }
 
-    /// What stands below these keys; nil if nothing does.
+    /// What stands below these keys, of which a number is a place in a list, from 0; nil if nothing does.
     fileprivate func node(at keys: ArraySlice<String>) -> Node? {
         guard let key = keys.first else { return self }
+        if case .sequence(let nodes) = content, let place = Int(key), nodes.indices.contains(place) {
+            return nodes[place].node(at: keys.dropFirst())
+        }
         guard case .mapping(let entries) = content else { return nil }
         return entries.first { $0.key == key }?.value.node(at: keys.dropFirst())
     }

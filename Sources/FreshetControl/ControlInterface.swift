@@ -151,6 +151,19 @@ package enum ControlInterface {
           places: []MorePlace
         )
 
+        # A hook that is owed: it has not succeeded yet for the generation that readers see. Attempts for this generation have
+        # failed so often; since is when the first one failed after it last succeeded, null if none has. Next is null while it
+        # runs or waits for its turn.
+        type HookDebt (
+          hook: string,
+          generation: int,
+          running: bool,
+          attempts: int,
+          since: ?int,
+          error: ?string,
+          next: ?int
+        )
+
         # A pipeline. Source has no secrets: user information and query are left out. Path says how the network leads to
         # the source, or why it does not; it is null for a source that needs no network. WaitingDetail
         # says more of what it waits for, such as whose limit of requests at once.
@@ -184,7 +197,8 @@ package enum ControlInterface {
           more: ?MorePages,
           needsNetwork: bool,
           path: ?string,
-          parameters: ?[]Parameter
+          parameters: ?[]Parameter,
+          hooks: ?[]HookDebt
         )
 
         # How many pipelines there are, by state.
@@ -205,7 +219,8 @@ package enum ControlInterface {
           since: int,
           network: string,
           networkReachable: bool,
-          pipelines: Counts
+          pipelines: Counts,
+          failingHooks: ?int
         )
 
         # A source of signals: the fact behind it at present, how often it fired since the daemon follows it, and the last time.

@@ -122,11 +122,13 @@ private struct DryRunSession: Sendable {
         var definition = definition
         definition.cache.group = nil
         definition.refresh.files = []
+        definition.hooks = []
         let handed = Credentials(environment: options.environment)
         let isRoot = handed.directory == nil && geteuid() == 0
         return Surroundings(
             of: Configuration(pipelines: [definition]),
-            isRoot ? Credentials(directory: "/run/credentials/freshetd.service") : handed)
+            isRoot ? Credentials(directory: "/run/credentials/freshetd.service") : handed,
+            Supervisor.trust(options))
     }
 
     private struct Refused: Error {

@@ -53,7 +53,9 @@ package enum DaemonEntry {
         configuration = loader.refusing(faults, in: configuration)
         // What the service is started with is not known here for certain, so that none of it is an error.
         let surroundings = Surroundings(
-            checking: configuration, environment: options.environment, isRoot: geteuid() == 0)
+            checking: configuration, environment: options.environment, isRoot: geteuid() == 0,
+            ProgramTrust(
+                user: getpwnam("freshet")?.pointee.pw_uid, isPersonal: !Supervisor.isSystemService(options)))
         configuration = loader.noting(surroundings.faults + surroundings.warnings, as: .warning, in: configuration)
         if json {
             let diagnostics = configuration.diagnostics.map(ConfigurationDiagnostic.init)

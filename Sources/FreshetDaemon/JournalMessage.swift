@@ -28,6 +28,10 @@ enum JournalMessage: String, CaseIterable {
     case expiredNoMore = "95cc2fdd1cce491b8f0b566fd3d5fd70"
     case summary = "80e0832f01dd414d8552afb344a7acc2"
     case notRun = "fa09bd3c13054552bed0016ce2fd6cb3"
+    // Hooks.
+    case hookDone = "f4e8ac8d38dc474dbb733b11467042ab"
+    case hookFailed = "1205775a1007429ebb1d1e85186edc09"
+    case hookSaid = "7c4713f384504645a00cdec44dd21607"
     // Signals.
     case fired = "f1cda6ad33d949f785de07c4dde6752f"
     case firedMore = "d6c48a9dd9f14ab08d3bb2328c8f9b3c"
@@ -84,14 +88,14 @@ enum JournalMessage: String, CaseIterable {
             .debug
         case .ready, .stopping, .terminalClosed, .changed, .recovered, .expiredNoMore, .summary, .reloaded, .network,
             .firedMore, .parametersSet, .noManager, .socketUnwatched, .resumed, .clockStepped, .logindFound,
-            .proven:
+            .proven, .hookDone, .hookSaid:
             .info
         case .raised, .cacheMended, .logLevel, .socketMended, .logindMissing, .busUnheard, .unproven, .rolledBack,
             .accepted, .pinned, .unpinned, .heldBack:
             .notice
         case .failed, .truncated, .branchesFailed, .loadMoreFailed, .expired, .notRun, .parametersDropped,
             .indexRebuilt,
-            .networkUnknown, .fileUnwatched, .more, .lost:
+            .networkUnknown, .fileUnwatched, .more, .lost, .hookFailed:
             .warning
         case .reloadRefused, .configurationFault, .faultyPipeline, .cacheTrouble, .socketLost: .error
         case .cannotStart, .controlFailed: .critical
@@ -126,6 +130,9 @@ enum JournalMessage: String, CaseIterable {
         case .fired: "{signal} fired"
         case .firedMore: "{signal} fired {count} times more"
         case .raised: "{signal} was raised by hand"
+        case .hookDone: "the hook has run"
+        case .hookFailed: "the hook failed, and is tried again: {error}"
+        case .hookSaid: "the hook says: {output}"
         case .heard: "heard a signal"
         case .freshEnough: "the copy is fresh enough, nothing is fetched"
         case .waiting: "waiting"
@@ -183,6 +190,7 @@ enum JournalField: String, CaseIterable {
     case level, socket, slept, detail, match, probe
     case number, source, parameters
     case replaced
+    case hook, output
 }
 
 extension Logger {

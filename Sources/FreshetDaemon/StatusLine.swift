@@ -27,6 +27,8 @@ struct StatusLine: Sendable {
     private(set) var failures: [Failure] = []
     /// The pipelines whose copies are past their `max-age`, by name.
     var expired: [String] = []
+    /// Hooks that have failed and are owed.
+    var failingHooks = 0
     var network = "not known"
     /// The next run that is planned: wall-clock microseconds since 1970.
     var next: (pipeline: String, at: Int64)?
@@ -68,6 +70,7 @@ struct StatusLine: Sendable {
                 "\(expired.count) expired (\(named.joined(separator: ", "))"
                     + (others > 0 ? " and \(others) more)" : ")"))
         }
+        if failingHooks > 0 { parts.append("\(failingHooks) \(failingHooks == 1 ? "hook fails" : "hooks fail")") }
         parts.append("network \(network)")
         if let next { parts.append("next refresh \(moment(next.at)) (\(next.pipeline))") }
         return parts.joined(separator: "; ")
@@ -131,6 +134,7 @@ extension Supervisor {
             }
         }
         line.next = next.map { ($0.pipeline, WallClock.microseconds(at: $0.at)) }
+        line.failingHooks = parts?.hooks.failing ?? 0
         line.network = parts?.elsewhere.fact.description ?? "not known"
         if let work = workers.oldestRunning {
             let time = ContinuousClock.now - work.since

@@ -42,6 +42,7 @@ extension Supervisor {
             ])
         // For those who run after it, its copy is another one.
         commitNews.raise(name, "\(name) \(detail)")
+        parts?.hooks.offer(name, generation, causes: "accept")
         return ControlMessage.RolledBack(generation: GenerationStatus(generation), replaced: outcome.replaced)
     }
 }

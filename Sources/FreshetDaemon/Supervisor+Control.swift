@@ -15,7 +15,8 @@ extension Supervisor: ControlService {
         let fact = parts?.elsewhere.fact
         return DaemonStatus(
             version: Version.current, pid: Int64(getpid()), since: started,
-            network: fact?.description ?? "not known", networkReachable: fact?.isReachable ?? true, pipelines: counts())
+            network: fact?.description ?? "not known", networkReachable: fact?.isReachable ?? true, pipelines: counts(),
+            failingHooks: parts.flatMap { $0.hooks.failing > 0 ? Int64($0.hooks.failing) : nil })
     }
 
     func pipelineNames() async -> [String] {
@@ -28,8 +29,10 @@ extension Supervisor: ControlService {
             let path = hosted.definition.needsNetwork ? targets[hosted.target]?.watch.fact.description : nil
             // Without a proof, what came instead of it is how the network leads there.
             let refusal = status.waitsFor?.reason == .network ? status.waitsFor?.detail : nil
-            return FreshetControl.PipelineStatus(
+            var shown = FreshetControl.PipelineStatus(
                 status, of: hosted.definition, path: refusal ?? path, parameters: hosted.runner.parameters)
+            if let debts = parts?.hooks.debts(of: name), !debts.isEmpty { shown.hooks = debts.map(HookDebt.init) }
+            return shown
         }
         guard let fault = faulty[name] else { return nil }
         return FreshetControl.PipelineStatus(

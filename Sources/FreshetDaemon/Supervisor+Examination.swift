@@ -45,7 +45,9 @@ extension Supervisor {
         guard let name, let now = examination.offered.map(OfferedGeneration.init) else { return }
         let before = offered(name)?.number
         changed(name, now, detail: "the cache was mended; generation \(now.number) is current")
-        if now.number != before { commitNews.raise(name, "\(name) was mended") }
+        guard now.number != before else { return }
+        commitNews.raise(name, "\(name) was mended")
+        parts?.hooks.offer(name, now, causes: "fsck")
     }
 }
 

@@ -68,6 +68,7 @@ extension Supervisor {
             ])
         // For those who run after it, its copy is another one.
         commitNews.raise(name, "\(name) was \(detail)")
+        parts?.hooks.offer(name, generation, causes: "rollback")
     }
 
     func pin(_ name: String, asker: String) async throws(ControlError) -> ControlMessage.Pinned {

@@ -51,6 +51,8 @@ extension Supervisor {
             reporter.attach(runner)
             pipelines[definition.name] = HostedPipeline(runner: runner, target: target)
         }
+        await assignHooks(of: configuration.pipelines)
+        areHooksForgotten = false
     }
 
     /// Starts a pipeline. What fires from now on is heard.
@@ -74,7 +76,10 @@ extension Supervisor {
         let network = follow(target, in: parts)
         let reporter = PipelineReporter(
             PipelineVoice(name: definition.name, log: log, events: events, desk: news), book,
-            committed: { [commits = commitNews, name = definition.name] in commits.tell(name, $0) },
+            committed: { [commits = commitNews, name = definition.name] generation, causes in
+                commits.tell(name, generation)
+                parts.hooks.offer(name, generation, causes: causes)
+            },
             statusChanged: { [weak self] in self?.statusMayHaveChanged() })
         return (target, network, reporter)
     }
@@ -86,6 +91,7 @@ extension Supervisor {
         release(hosted.target)
         fileWatches[name] = nil
         followedCommits[name] = nil
+        parts?.hooks.dismiss(name)
     }
 
     /// Gives a pipeline another configuration. One that listens to other signals from now on forgets nothing of what it
@@ -256,12 +262,13 @@ final class PipelineReporter: Sendable {
     private let book: SignalBook
     private let runner = Mutex(WeakRunner())
     private let commits = Mutex(CommitWatch())
-    private let committed: @Sendable (OfferedGeneration) -> Void
+    private let committed: @Sendable (OfferedGeneration, _ causes: String?) -> Void
     private let statusChanged: @Sendable () -> Void
 
-    /// - Parameter committed: told of each generation that a run leaves.
+    /// - Parameter committed: told of each generation that a run leaves, and of the run's causes in a line.
     init(
-        _ voice: PipelineVoice, _ book: SignalBook, committed: @escaping @Sendable (OfferedGeneration) -> Void,
+        _ voice: PipelineVoice, _ book: SignalBook,
+        committed: @escaping @Sendable (OfferedGeneration, _ causes: String?) -> Void,
         statusChanged: @escaping @Sendable () -> Void
     ) {
         name = voice.name
@@ -287,7 +294,11 @@ final class PipelineReporter: Sendable {
             default: nil
             }
         voice.withLock { $0.say(event, generation: generation) }
-        if let new = commits.withLock({ $0.heard(event, generation: generation) }) { committed(new) }
+        if let new = commits.withLock({ $0.heard(event, generation: generation) }) {
+            var causes: String?
+            if case .runEnded(let summary, _) = event { causes = summary.causes.summary }
+            committed(new, causes)
+        }
         switch event {
         case .stateChanged, .expired, .expiredNoMore: statusChanged()
         default: break

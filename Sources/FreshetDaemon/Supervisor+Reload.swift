@@ -92,9 +92,19 @@ extension Supervisor {
         faulty = [:]
         parts?.slots.change(new.daemon.requestLimits)
         for definition in difference.changed + difference.added { await parts?.store.setAccess(definition) }
-        for name in difference.removed { await dismiss(name) }
-        for definition in difference.changed { await change(definition) }
-        for definition in difference.added { await host(definition) }
+        for name in difference.removed {
+            await forgetHooks(of: name)
+            await dismiss(name)
+        }
+        for definition in difference.changed {
+            let before = pipelines[definition.name]?.definition
+            await change(definition)
+            await assignHooks(of: definition, before: before)
+        }
+        for definition in difference.added {
+            await host(definition)
+            await assignHooks(of: definition, before: nil)
+        }
         if isTargetChanged || difference.isDaemonChanged {
             for name in difference.unchanged {
                 if let definition = pipelines[name]?.definition { await change(definition) }
@@ -140,8 +150,9 @@ extension Supervisor {
     func checkingSurroundings(of configuration: Configuration) async -> (Configuration, Surroundings) {
         let credentials = Credentials(environment: options.environment)
         let loader = Self.loader(options)
+        let trust = Self.trust(options)
         let (checked, surroundings) = await workers.run {
-            let surroundings = Surroundings(of: configuration, credentials)
+            let surroundings = Surroundings(of: configuration, credentials, trust)
             var checked = configuration
             if !surroundings.warnings.isEmpty {
                 checked = loader.noting(surroundings.warnings, as: .warning, in: checked)

@@ -77,6 +77,8 @@ actor Supervisor {
     var socketWatch: DirectoryWatch?
     /// It was said that the socket cannot be made again.
     var isSocketLost = false
+    /// The index is new, so that nobody knows what hooks were told of.
+    var areHooksForgotten = false
 
     /// Child tasks to be: closures that the running ``run()`` adds to its group.
     private let jobs: AsyncStream<@Sendable () async -> Void>
@@ -101,6 +103,7 @@ actor Supervisor {
         /// Of the system's bus, which the two above hear too.
         let systemBus: BusSignals
         let files: FileMonitor
+        let hooks: HookDesk
     }
 
     /// - Parameters:
@@ -265,11 +268,12 @@ actor Supervisor {
             slots: slots, prober: http, redact: { [redactor] in redactor.text($0) })
         let engine = PipelineEngine(world) { [log] in log.say($0) }
         let bus = BusConnection(loop, .system)
+        let hooks = try await makeHookDesk(store, report.index)
         return Parts(
             cache: cache, store: store, http: http, network: network, elsewhere: network.watch(.elsewhere),
             engine: engine, slots: slots, sleep: watchSleep(bus, network, engine), sessions: watchSessions(bus),
             systemBus: BusSignals(bus),
-            files: FileMonitor(loop) { [fileNews] path, fact, _ in fileNews.tell(path, fact) })
+            files: FileMonitor(loop) { [fileNews] path, fact, _ in fileNews.tell(path, fact) }, hooks: hooks)
     }
 
     /// Makes a directory and those above it, as `mkdir -p -m MODE` does; systemd has made them already.
@@ -350,6 +354,11 @@ actor Supervisor {
                 }
                 for await one in group where one == .failure || exit == .success { exit = one }
             }
+        }
+        // They run already; one that fails is left to the daemon, or to the next time.
+        if let hooks = parts?.hooks {
+            await hooks.waitUntilSettled()
+            if hooks.failing > 0 { exit = .failure }
         }
         end(exit)
     }

@@ -18,7 +18,7 @@ struct Surroundings: Sendable {
     private(set) var warnings: [SurroundingsFault] = []
 
     /// As the service itself sees them. Blocks on files and the name service.
-    init(of configuration: Configuration, _ credentials: Credentials) {
+    init(of configuration: Configuration, _ credentials: Credentials, _ trust: ProgramTrust) {
         for definition in configuration.pipelines {
             for needed in definition.credentials {
                 do throws(CredentialError) {
@@ -35,6 +35,7 @@ struct Surroundings: Sendable {
                 }
             }
             noteHidden(definition) { Self.isHidden($0) }
+            noteHooks(definition, trust)
             guard let name = definition.cache.group else { continue }
             guard let group = SystemGroup(named: name) else {
                 noteNoGroup(name, definition)
@@ -48,7 +49,7 @@ struct Surroundings: Sendable {
     }
 
     /// As far as somebody beside the service can tell: only root sees what credentials it runs with.
-    init(checking configuration: Configuration, environment: [String: String], isRoot: Bool) {
+    init(checking configuration: Configuration, environment: [String: String], isRoot: Bool, _ trust: ProgramTrust) {
         let handed = Credentials(environment: environment)
         let credentials =
             handed.directory == nil && isRoot ? Credentials(directory: "/run/credentials/freshetd.service") : handed
@@ -71,6 +72,7 @@ struct Surroundings: Sendable {
                 }
             }
             if isRoot { noteHidden(definition) { _ in true } }
+            noteHooks(definition, trust)
             if let name = definition.cache.group, SystemGroup(named: name) == nil { noteNoGroup(name, definition) }
         }
     }
@@ -122,6 +124,24 @@ struct Surroundings: Sendable {
                     message: "the service does not see '\(path)': its unit has ProtectHome=yes",
                     remedy: "put the file elsewhere, or write ProtectHome=read-only below [Service] by "
                         + "'systemctl edit freshetd', and restart the service"))
+        }
+    }
+
+    /// A hook that would not be run now. It is looked at again before each run: what is put into place later need not be
+    /// told here.
+    private mutating func noteHooks(_ definition: PipelineDefinition, _ trust: ProgramTrust) {
+        for (place, hook) in definition.hooks.enumerated() {
+            guard let path = hook.command.first else { continue }
+            do throws(ProgramTrust.Fault) {
+                try trust.check(path)
+            } catch {
+                warnings.append(
+                    SurroundingsFault(
+                        pipeline: definition.name, keys: ["on-change", "\(place)", "exec"],
+                        message: error.isMissing
+                            ? "the hook's program is not there: \(error.message)"
+                            : "the hook would not be run: \(error.message)", remedy: error.remedy))
+            }
         }
     }
 

@@ -1,7 +1,6 @@
 /// The index's format. `PRAGMA user_version` says how many of the steps a file has had.
 ///
-/// Tables for hook debts and candidates are further steps, when their time comes. A step that was released is never
-/// edited.
+/// A step that was released is never edited.
 extension CacheIndex {
     /// In the file's header ("Frsh"): another program's database is not taken for ours.
     static let applicationID: Int64 = 0x4672_7368
@@ -159,6 +158,21 @@ extension CacheIndex {
             pipeline INTEGER NOT NULL REFERENCES pipelines(id) ON DELETE CASCADE,
             digest BLOB NOT NULL,
             PRIMARY KEY (pipeline, digest)
+        ) STRICT, WITHOUT ROWID;
+        """,
+        // 11. What hooks were told of last, what the attempts since then were for, and what became of them.
+        """
+        CREATE TABLE hooks (
+            pipeline INTEGER NOT NULL REFERENCES pipelines(id) ON DELETE CASCADE,
+            hook TEXT NOT NULL,
+            told_number INTEGER,
+            told_digest BLOB,
+            tried_number INTEGER,
+            tried_digest BLOB,
+            attempts INTEGER NOT NULL DEFAULT 0,
+            failing_since INTEGER,
+            error TEXT,
+            PRIMARY KEY (pipeline, hook)
         ) STRICT, WITHOUT ROWID;
         """,
     ]

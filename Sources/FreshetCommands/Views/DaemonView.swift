@@ -19,5 +19,7 @@ enum DaemonView {
             "  Network: \(DisplayText.harmless(daemon.network))",
             "Pipelines: \(counts.total)\(detail)",
         ]
+            + (daemon.failingHooks.map { ["    Hooks: \(palette.paint("\(Count.text($0, "hook")) failing", .bad))"] }
+                ?? [])
     }
 }

@@ -48,6 +48,7 @@ struct PipelineView {
             for branch in branches.failing { lines.append(String(repeating: " ", count: 11) + self.text(of: branch)) }
         }
         if let more = pipeline.more { add("More", Self.places(more)) }
+        for debt in pipeline.hooks ?? [] { add("Hook", text(of: debt), debt.since == nil ? .busy : .bad) }
         if let failure = pipeline.failure, pipeline.branches == nil || pipeline.state == .failed {
             add("Error", failure.message, .bad)
             add("Since", "\(times.both(failure.since)), \(Count.text(failure.attempts, "attempt"))")
@@ -70,6 +71,19 @@ struct PipelineView {
         return DisplayText.harmless(
             "\(path): \(branch.message), \(Count.text(branch.attempts, "attempt")), first \(times.relative(branch.since))"
         )
+    }
+
+    /// Such as `/usr/lib/notify kiosk: exited with status 1, 3 attempts for generation 7, first 5min ago, next in 12s`.
+    private func text(of debt: HookDebt) -> String {
+        var text = debt.hook
+        guard let since = debt.since else {
+            return text + (debt.running ? " runs" : " waits for its turn") + " for generation \(debt.generation)"
+        }
+        if let error = debt.error { text += ": \(error)" }
+        if debt.attempts > 0 { text += ", \(Count.text(debt.attempts, "attempt"))" }
+        text += " for generation \(debt.generation), first failed \(times.relative(since))"
+        if debt.running { return text + ", runs again" }
+        return text + (debt.next.map { ", next \(times.relative($0))" } ?? ", waits for its turn")
     }
 
     /// Where further pages can be loaded: the keys, as `load-more` takes them, and how many pages there are.
@@ -175,6 +189,7 @@ struct PipelineView {
         var state = pipeline.state.rawValue
         if let reason = pipeline.waitingFor, pipeline.state == .waiting { state += ":\(reason.rawValue)" }
         if let freshness = pipeline.freshness, freshness != .fresh { state += " (\(freshness.rawValue))" }
+        if pipeline.hooks?.contains(where: { $0.since != nil }) == true { state += " (hook fails)" }
         return [
             Table.Cell(pipeline.name),
             Table.Cell(state, style),

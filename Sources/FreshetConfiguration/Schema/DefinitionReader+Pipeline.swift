@@ -26,14 +26,16 @@ extension DefinitionReader {
         checkMaxAge(of: cache, refresh, in: file)
         checkHonour(of: refresh, in: file, stage)
         let check = check(in: file, sources: stage?.all.map(\.source), copies: cache?.format)
+        let hooks = hooks(in: file)
         let cacheFile = cache.flatMap { cache in cacheLocation.map { (cache.file, $0) } }
         guard var stage, let cache else { return (nil, cacheFile) }
         // Of one answer there is one transform, wherever it stands.
         if stage.each == nil, file["sources"] == nil { stage.transform = nil }
         checkFormats(of: stage, transform, in: file)
-        let definition = PipelineDefinition(
+        var definition = PipelineDefinition(
             name: name, description: description, stage: stage, transform: transform, refresh: refresh, check: check,
             cache: cache, parameters: parameters)
+        definition.hooks = hooks
         return (definition, cacheFile)
     }
 
@@ -139,7 +141,7 @@ extension DefinitionReader {
         }
     }
 
-    private mutating func command(in section: Section) -> [String]? {
+    mutating func command(in section: Section) -> [String]? {
         guard let entry = section["exec"] else { return nil }
         guard case .sequence(let nodes) = entry.value.content else {
             error(

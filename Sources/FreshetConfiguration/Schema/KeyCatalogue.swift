@@ -8,6 +8,8 @@ package enum KeyCatalogue {
         case check, cache, daemon
         /// One parameter.
         case parameter
+        /// One hook.
+        case hook = "on-change"
 
         /// The key that leads to it; empty for a whole file.
         package var path: String {
@@ -20,7 +22,7 @@ package enum KeyCatalogue {
             case .next: "source.pages.next"
             case .syncToken: "source.pages.sync-token"
             case .each: "source.each"
-            case .source, .refresh, .check, .cache: rawValue
+            case .source, .refresh, .check, .cache, .hook: rawValue
             }
         }
 
@@ -82,7 +84,7 @@ package enum KeyCatalogue {
     private static let keys: [Section: [String]] = [
         .pipeline: [
             "format", "description", "parameters", "source", "sources", "combine", "transform", "refresh", "check",
-            "cache",
+            "cache", "on-change",
         ],
         .parameter: ["default", "choices", "pattern", "quiet"],
         .source: [
@@ -115,11 +117,11 @@ package enum KeyCatalogue {
             "made-within",
         ],
         .cache: ["file", "format", "mode", "group", "keep", "max-age"],
+        .hook: ["exec", "timeout"],
         .daemon: ["format", "splay", "concurrency", "origin-concurrency", "network-target", "network-probe"],
     ]
 
     private static let laterKeys: [Section: [String]] = [
-        .pipeline: ["on-change"],
         .cache: ["key", "files"],
         .daemon: ["cache"],
     ]

@@ -35,10 +35,14 @@ package struct DaemonStatus: Codable, Hashable, Sendable {
     package var network: String
     package var networkReachable: Bool
     package var pipelines: PipelineCounts
+    /// How many hooks have failed and are owed; nil: none.
+    package var failingHooks: Int64?
 
     package init(
-        version: String, pid: Int64, since: Int64, network: String, networkReachable: Bool, pipelines: PipelineCounts
+        version: String, pid: Int64, since: Int64, network: String, networkReachable: Bool, pipelines: PipelineCounts,
+        failingHooks: Int64? = nil
     ) {
+        self.failingHooks = failingHooks
         self.version = version
         self.pid = pid
         self.since = since

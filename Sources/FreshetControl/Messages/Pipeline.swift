@@ -234,6 +234,36 @@ package struct BranchFailureStatus: Codable, Hashable, Sendable {
     }
 }
 
+/// A hook that is owed: it has not succeeded yet for what readers see.
+package struct HookDebt: Codable, Hashable, Sendable {
+    /// The command, for people.
+    package var hook: String
+    /// What it is owed for.
+    package var generation: Int64
+    package var running: Bool
+    /// How many attempts for this generation have failed.
+    package var attempts: Int64
+    /// When the first attempt failed since it last succeeded; nil: none has.
+    package var since: Int64?
+    /// Why the last attempt failed, in one sentence.
+    package var error: String?
+    /// The next attempt; nil: it runs, or waits for its turn.
+    package var next: Int64?
+
+    package init(
+        hook: String, generation: Int64, running: Bool, attempts: Int64 = 0, since: Int64? = nil,
+        error: String? = nil, next: Int64? = nil
+    ) {
+        self.hook = hook
+        self.generation = generation
+        self.running = running
+        self.attempts = attempts
+        self.since = since
+        self.error = error
+        self.next = next
+    }
+}
+
 /// A budget of requests, and what was spent of it in the last period.
 package struct BudgetStatus: Codable, Hashable, Sendable {
     package var limit: Int64
@@ -293,6 +323,8 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
     package var path: String?
     /// Nil if it has none.
     package var parameters: [ParameterStatus]?
+    /// Hooks that are owed; nil: none.
+    package var hooks: [HookDebt]?
 
     package init(
         name: String, description: String? = nil, source: String, state: PipelineState,
@@ -303,9 +335,10 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
         originExpires: Int64? = nil, expires: Int64? = nil,
         lastRun: RunStatus? = nil, lastCauses: [CauseStatus] = [], nextRun: NextRun? = nil,
         failure: FailureStatus? = nil, candidate: CandidateStatus? = nil, budget: BudgetStatus? = nil,
-        branches: BranchesStatus? = nil,
-        more: MorePages? = nil, needsNetwork: Bool = false, path: String? = nil, parameters: [ParameterStatus]? = nil
+        branches: BranchesStatus? = nil, more: MorePages? = nil, needsNetwork: Bool = false, path: String? = nil,
+        parameters: [ParameterStatus]? = nil, hooks: [HookDebt]? = nil
     ) {
+        self.hooks = hooks
         self.name = name
         self.description = description
         self.source = source

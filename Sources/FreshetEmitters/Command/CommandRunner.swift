@@ -1,5 +1,5 @@
 package import FreshetEventLoop
-import FreshetPipelines
+package import FreshetPipelines
 import Glibc
 
 /// Runs commands whose standard output is data.
@@ -55,8 +55,31 @@ package struct CommandRunner: Sendable {
         let run = CommandRun(
             loop, workers,
             ChildProcess.Command(path: path, arguments: Array(command.dropFirst()), environment: environment),
-            maxBytes: maxBytes, progress: progress)
+            .data(maxBytes: maxBytes, progress))
         return try await run.run()
+    }
+
+    /// Runs a command for what it does: to its end, or until its time is over. It is ended as one that is cancelled.
+    ///
+    /// - Parameters:
+    ///   - command: an absolute path and arguments.
+    ///   - variables: what its environment has besides.
+    ///   - directory: where it starts.
+    ///   - timeout: how long it may take.
+    ///   - output: called on the loop's thread with pieces of what it writes, to standard output and standard error in
+    ///     one; however much that is.
+    package func perform(
+        _ command: [String], variables: [String: String], directory: String, timeout: Duration,
+        output: @escaping @Sendable (UnsafeRawBufferPointer) -> Void
+    ) async throws(FetchError) {
+        guard !Task.isCancelled, let path = command.first else { throw .cancelled }
+        let run = CommandRun(
+            loop, workers,
+            ChildProcess.Command(
+                path: path, arguments: Array(command.dropFirst()),
+                environment: environment.merging(variables) { $1 }, directory: directory),
+            .listener(output), timeout: timeout)
+        _ = try await run.run()
     }
 }
 
@@ -64,17 +87,28 @@ package struct CommandRunner: Sendable {
 private actor CommandRun {
     /// Read at once; more waits for the loop's next turn, so that a flood from one command does not starve the rest.
     static let chunk = 64 << 10
+    /// So often it is read once more after the end: the last bytes of a flood are as good as any.
+    static let lastPieces = 16
+
+    /// Who takes what the command writes.
+    enum Outlet: Sendable {
+        /// Standard output is gathered, up to a limit; of standard error the end is kept.
+        case data(maxBytes: UInt64, @Sendable (UInt64) -> Void)
+        /// Both are one stream.
+        case listener(@Sendable (UnsafeRawBufferPointer) -> Void)
+    }
 
     private let loop: EventLoop
     private let workers: WorkerPool
     private let command: ChildProcess.Command
-    private let maxBytes: UInt64
-    private let progress: @Sendable (UInt64) -> Void
+    private let outlet: Outlet
+    private let timeout: Duration?
 
     private var child: ChildProcess?
     private var output: [UInt8] = []
     private var errors = Tail(limit: CommandRunner.errorTailLimit)
     private var isTooLarge = false
+    private var isTooLate = false
     private var outputPipe: OwnedDescriptor?
     private var errorPipe: OwnedDescriptor?
     private var watches: [DescriptorWatch] = []
@@ -82,14 +116,14 @@ private actor CommandRun {
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
     init(
-        _ loop: EventLoop, _ workers: WorkerPool, _ command: ChildProcess.Command, maxBytes: UInt64,
-        progress: @escaping @Sendable (UInt64) -> Void
+        _ loop: EventLoop, _ workers: WorkerPool, _ command: ChildProcess.Command, _ outlet: Outlet,
+        timeout: Duration? = nil
     ) {
         self.loop = loop
         self.workers = workers
         self.command = command
-        self.maxBytes = maxBytes
-        self.progress = progress
+        self.outlet = outlet
+        self.timeout = timeout
     }
 
     func run() async throws(FetchError) -> [UInt8] {
@@ -100,19 +134,30 @@ private actor CommandRun {
             throw .failed(RunFailure(.local, "could not run \(Text.escaped(command.path)): \(error.reason)"))
         }
         let termination = Termination(loop, child)
+        let timer = timeout.map { timeout in
+            let timer = LoopTimer(loop) { [weak self] in self?.assumeIsolated { $0.timeIsOver(termination) } }
+            timer.arm(at: .now + timeout)
+            return timer
+        }
         let exit = await withTaskCancellationHandler {
             await child.wait()
         } onCancel: {
             termination.begin()
         }
         termination.end()
+        timer?.disarm()
         // The leader has gone; what it left in its group must not outlive the run, nor hold the pipes open.
         child.signal(SIGKILL)
         finishReading()
         guard !Task.isCancelled else { throw .cancelled }
-        guard !isTooLarge else {
+        if isTooLarge, case .data(let limit, _) = outlet {
+            throw .failed(SizeLimit.exceeded(by: "the output of \(Text.escaped(command.path))", limit: limit))
+        }
+        if isTooLate, let timeout {
             throw .failed(
-                SizeLimit.exceeded(by: "the output of \(Text.escaped(command.path))", limit: maxBytes))
+                RunFailure(
+                    .deadline,
+                    "\(Text.escaped(command.path)) was ended, as it took longer than \(Text.seconds(timeout))"))
         }
         guard exit == .exited(status: 0) else {
             let words = errors.lastLine.map { ": \(Text.escaped($0))" } ?? ""
@@ -121,15 +166,22 @@ private actor CommandRun {
         return output
     }
 
+    private func timeIsOver(_ termination: Termination) {
+        guard child?.result == nil else { return }
+        isTooLate = true
+        termination.begin()
+    }
+
     private func start() async throws(SystemCallError) -> ChildProcess {
         let null = try OwnedDescriptor(open("/dev/null", O_RDONLY | O_CLOEXEC), of: "open", subject: "/dev/null")
         let (outputPipe, outputEnd) = try Self.makePipe()
         let (errorPipe, errorEnd) = try Self.makePipe()
-        let (loop, command) = (loop, command)
+        let (loop, command, isOneStream) = (loop, command, isListener)
         // On a worker: starting a process suspends its thread until the new program is in place.
         let child = try await workers.run { () throws(SystemCallError) in
             try ChildProcess(
-                loop, command, input: null.rawValue, output: outputEnd.rawValue, error: errorEnd.rawValue)
+                loop, command, input: null.rawValue, output: outputEnd.rawValue,
+                error: isOneStream ? outputEnd.rawValue : errorEnd.rawValue)
         }
         self.child = child
         self.outputPipe = outputPipe
@@ -175,10 +227,25 @@ private actor CommandRun {
         if readErrorsOnce() == .end { watches.last?.cancel() }
     }
 
+    private var isListener: Bool { if case .listener = outlet { true } else { false } }
+
     private func readOutputOnce() -> ReadResult {
         guard let outputPipe, !isTooLarge else { return .end }
+        switch outlet {
+        case .data(let limit, let progress): return gather(outputPipe, limit, progress)
+        case .listener(let listener):
+            return Self.read(outputPipe) { bytes in
+                errors.append(bytes)
+                listener(bytes)
+            }
+        }
+    }
+
+    private func gather(
+        _ pipe: OwnedDescriptor, _ maxBytes: UInt64, _ progress: (UInt64) -> Void
+    ) -> ReadResult {
         var piece = 0
-        let result = Self.read(outputPipe) { bytes in
+        let result = Self.read(pipe) { bytes in
             piece = bytes.count
             guard UInt64(output.count) + UInt64(piece) <= maxBytes else {
                 isTooLarge = true
@@ -202,9 +269,10 @@ private actor CommandRun {
 
     /// Takes what the pipes still hold, without waiting: a process that left the group may keep them open for ever.
     private func finishReading() {
-        while readOutputOnce() == .data {}
-        // A flood into standard error is no reason to stay here; its last bytes are as good as any.
-        for _ in 0..<16 { guard readErrorsOnce() == .data else { break } }
+        if !isListener { while readOutputOnce() == .data {} }
+        // A flood that nothing bounds is no reason to stay here.
+        for _ in 0..<Self.lastPieces { guard isListener, readOutputOnce() == .data else { break } }
+        for _ in 0..<Self.lastPieces { guard readErrorsOnce() == .data else { break } }
         for watch in watches { watch.cancel() }
         watches = []
         outputPipe = nil

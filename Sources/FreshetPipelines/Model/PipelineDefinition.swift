@@ -14,6 +14,8 @@ package struct PipelineDefinition: Hashable, Sendable {
     package var cache: CacheRules
     /// What of the source can be changed while the daemon runs; at most ``ParameterLimits/perPipeline``.
     package var parameters: [ParameterDefinition]
+    /// What is run after each change of what readers see; at most ``HookDefinition/perPipeline``.
+    package var hooks: [HookDefinition] = []
 
     package init(
         name: String, description: String? = nil, source: SourceDefinition, transform: String? = nil,

@@ -49,6 +49,29 @@ struct PipelineViewTests {
         #expect(view(status).row.map(\.text).contains("loaded (expired)"))
     }
 
+    @Test("hooks that are owed have a line each; those that fail are in the row too")
+    func hooks() {
+        var status = PipelineStatus(
+            name: "a", source: "https://example.com/", state: .loaded,
+            hooks: [HookDebt(hook: "/x", generation: 7, running: true)])
+        #expect(view(status).lines.last == "     Hook: /x runs for generation 7")
+        #expect(view(status).row.map(\.text).contains("loaded"))
+        var debt = HookDebt(
+            hook: "/x a", generation: 7, running: false, attempts: 3, since: now - 5 * Self.minute,
+            error: "/x exited with status 1", next: now + Self.minute)
+        status.hooks = [HookDebt(hook: "/y", generation: 7, running: false), debt]
+        #expect(
+            view(status).lines.suffix(2) == [
+                "     Hook: /y waits for its turn for generation 7",
+                "     Hook: /x a: /x exited with status 1, 3 attempts for generation 7, first failed 5min ago, next in 1min",
+            ])
+        #expect(view(status).row.map(\.text).contains("loaded (hook fails)"))
+        debt.running = true
+        debt.next = nil
+        status.hooks = [debt]
+        #expect(view(status).lines.last?.hasSuffix("first failed 5min ago, runs again") == true)
+    }
+
     @Test("branches that fail are named below their number, and take the place of the failure that repeats them")
     func branches() {
         let failing = [

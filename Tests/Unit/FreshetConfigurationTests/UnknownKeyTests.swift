@@ -21,7 +21,9 @@ struct UnknownKeyTests {
             ("splay: 1min", "3:1: error: 'splay' belongs in freshet.yaml; move it there"),
             ("refresh: {max-age: 1d}", "3:11: error: 'max-age' belongs below 'cache'; move it there"),
             ("max-age: 1d", "3:1: error: 'max-age' belongs below 'cache'; move it there"),
-            ("on-change: []", "3:1: error: 'on-change' is not supported by this version; leave it out"),
+            ("on-change: {exec: [/x], timout: 1s}", "3:25: error: unknown key 'timout'; did you mean 'timeout'?"),
+            ("on_change: []", "3:1: error: unknown key 'on_change'; did you mean 'on-change'?"),
+            ("timeout: 5s", "3:1: error: 'timeout' belongs below 'on-change'; move it there"),
             (
                 "check: {zebra: 1}",
                 "3:9: error: unknown key 'zebra'; the keys here are jq, min-bytes, max-bytes, type, format, items, "

@@ -40,6 +40,9 @@ final class Home: Sendable {
 
     func write(_ text: String, to name: String) throws { try directory.write(text, to: name) }
 
+    /// The beginning of a file; nil if there is none.
+    func text(_ name: String) -> String? { directory.text(name) }
+
     /// What readers see.
     func copy(_ name: String) -> String? { directory.text("cache/below/current/\(name)") }
 

@@ -43,6 +43,15 @@ struct StatusLineTests {
         #expect(text(line).contains("; 4 expired (a, b, d and 1 more); network"))
     }
 
+    @Test("says how many hooks fail")
+    func hooks() {
+        var line = StatusLine()
+        line.failingHooks = 1
+        #expect(text(line) == "0 pipelines; 1 hook fails; network not known")
+        line.failingHooks = 2
+        #expect(text(line) == "0 pipelines; 2 hooks fail; network not known")
+    }
+
     @Test("names the first few by name and counts the others")
     func many() {
         for (count, expected) in [

@@ -1,5 +1,6 @@
 import FreshetEventLoop
 import FreshetPipelines
+import Synchronization
 import Testing
 
 @testable import FreshetEmitters
@@ -145,6 +146,47 @@ struct CommandRunnerTests {
         let result = await task.result
         #expect(throws: FetchError.cancelled) { try result.get() }
         #expect(directory.read("ran") == nil)
+    }
+
+    @Test("for what it does: both outputs are one stream, variables come besides, and it starts where it is told")
+    func performed() async throws {
+        let heard = Mutex<[UInt8]>([])
+        try await runner.perform(
+            ["/bin/sh", "-c", "echo one; echo two >&2; echo $HOOK in $(pwd)"], variables: ["HOOK": "three"],
+            directory: "/usr", timeout: .seconds(60)
+        ) { bytes in heard.withLock { $0 += bytes } }
+        #expect(String(decoding: heard.withLock { $0 }, as: UTF8.self) == "one\ntwo\nthree in /usr\n")
+        let failure = try await failureOf { () async throws(FetchError) in
+            try await runner.perform(
+                ["/bin/sh", "-c", "echo why; exit 4"], variables: [:], directory: "/", timeout: .seconds(60)
+            ) { _ in }
+        }
+        #expect(failure == RunFailure(.local, "/bin/sh exited with status 4: why"))
+    }
+
+    @Test("one that takes too long is ended with all that it started, also if that does not mind")
+    func timeout() async throws {
+        let directory = try TemporaryDirectory()
+        let failure = try await failureOf { () async throws(FetchError) in
+            try await runner.perform(
+                ["/bin/sh", "-c", "trap '' TERM; sleep 1000 & echo $! > \(directory.path)/pid; sleep 1000; exit 0"],
+                variables: [:], directory: "/", timeout: .milliseconds(300)
+            ) { _ in }
+        }
+        #expect(failure == RunFailure(.deadline, "/bin/sh was ended, as it took longer than 1 s"))
+        // It may have been ended before it had started anything.
+        guard let grandchild = directory.read("pid").flatMap({ Int($0.dropLast()) }) else { return }
+        #expect(await eventually { !isRunning(grandchild) })
+    }
+
+    @Test("a flood that nobody bounds ends with its command")
+    func flood() async throws {
+        let failure = try await failureOf { () async throws(FetchError) in
+            try await runner.perform(["/usr/bin/yes"], variables: [:], directory: "/", timeout: .milliseconds(300)) {
+                _ in
+            }
+        }
+        #expect(failure.kind == .deadline)
     }
 
     @Test("what a command leaves behind is killed and not waited for, also if it holds the output open")

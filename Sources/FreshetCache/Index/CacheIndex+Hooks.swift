@@ -1,0 +1,55 @@
+/// What is remembered of hooks: of each, what it was told of last and what became of the attempts since.
+extension CacheIndex {
+    mutating func hooks() throws(SQLiteError) -> [(pipeline: String, hook: String, record: HookRecord)] {
+        try database.rows(
+            """
+            SELECT p.name, h.hook, h.told_number, h.told_digest, h.tried_number, h.tried_digest, h.attempts,
+                h.failing_since, h.error
+            FROM hooks h JOIN pipelines p ON p.id = h.pipeline
+            """
+        ) { row in
+            (
+                pipeline: row.text(0), hook: row.text(1),
+                record: HookRecord(
+                    told: Self.content(row, at: 2), tried: Self.content(row, at: 4), attempts: row.integer(6),
+                    failingSince: row.optionalInteger(7).map { WallTime(nanoseconds: $0) }, error: row.optionalText(8))
+            )
+        }
+    }
+
+    mutating func addHook(_ hook: String, told: StoredContent?, of pipeline: Int64) throws(SQLiteError) {
+        try database.run(
+            "INSERT OR REPLACE INTO hooks (pipeline, hook, told_number, told_digest) VALUES (?, ?, ?, ?)",
+            .integer(pipeline), .text(hook), SQLiteValue(told?.number), Self.digest(told))
+    }
+
+    /// Of a hook that is not configured any more nothing is kept.
+    mutating func update(_ hook: String, to record: HookRecord, of pipeline: Int64) throws(SQLiteError) {
+        try database.run(
+            """
+            UPDATE hooks SET told_number = ?, told_digest = ?, tried_number = ?, tried_digest = ?, attempts = ?,
+                failing_since = ?, error = ?
+            WHERE pipeline = ? AND hook = ?
+            """, SQLiteValue(record.told?.number), Self.digest(record.told), SQLiteValue(record.tried?.number),
+            Self.digest(record.tried), .integer(record.attempts), SQLiteValue(record.failingSince?.nanoseconds),
+            SQLiteValue(record.error?.cut(to: CacheLimits.runTextBytes)), .integer(pipeline), .text(hook))
+    }
+
+    mutating func forgetHook(_ hook: String, of pipeline: String) throws(SQLiteError) {
+        try database.run(
+            "DELETE FROM hooks WHERE hook = ? AND pipeline = (SELECT id FROM pipelines WHERE name = ?)", .text(hook),
+            .text(pipeline))
+    }
+
+    private static func digest(_ content: StoredContent?) -> SQLiteValue {
+        content.map { .blob($0.digest.bytes) } ?? .null
+    }
+
+    /// From two columns, number and digest.
+    private static func content(_ row: borrowing SQLiteRow, at column: Int32) -> StoredContent? {
+        guard let number = row.optionalInteger(column), let digest = ContentDigest(bytes: row.blob(column + 1)) else {
+            return nil
+        }
+        return StoredContent(number: number, digest: digest)
+    }
+}

@@ -1,0 +1,102 @@
+import FreshetCache
+import FreshetControl
+import FreshetPipelines
+import Glibc
+
+/// What a hook is told, as JSON: docs/hooks.md has it for people. Instants are microseconds since 1970 by the wall clock.
+struct HookChange: Codable, Hashable, Sendable {
+    /// One of the two generations.
+    struct Version: Codable, Hashable, Sendable {
+        var number: Int64
+        /// SHA-256 in lower-case hexadecimal digits.
+        var digest: String
+        /// Bytes; nil: not known any more.
+        var size: Int64?
+        var committedAt: Int64?
+        /// Where its content is; nil: it is not kept any more.
+        var path: String?
+    }
+
+    struct Difference: Codable, Hashable, Sendable {
+        /// How many bytes more there are than before; negative: fewer.
+        var bytes: Int64
+    }
+
+    var pipeline: String
+    /// When the hook was started.
+    var time: Int64
+    /// Counted from 1 for each generation.
+    var attempt: Int64
+    /// Why there is another generation, such as `network (2), timer`, or `rollback`; nil: not known any more.
+    var causes: String?
+    /// What readers see.
+    var current: Version
+    /// What the hook was told of last; nil: nothing yet.
+    var previous: Version?
+    /// Nil if there was nothing before, or its size is not known any more.
+    var difference: Difference?
+
+    init(_ order: HookMachine.Order, told: (generation: FreshetCache.PastGeneration, path: String?)?, time: Int64) {
+        pipeline = order.pipeline
+        self.time = time
+        attempt = Int64(order.attempt)
+        causes = order.causes
+        let generation = order.generation
+        current = Version(
+            number: Int64(clamping: generation.number), digest: generation.digest,
+            size: Int64(clamping: generation.size), committedAt: generation.committedAt, path: generation.path)
+        previous = order.told.map { mark in
+            Version(
+                number: Int64(clamping: mark.number), digest: mark.digest, size: told?.generation.size,
+                committedAt: told?.generation.committedAt.microseconds, path: told?.path)
+        }
+        difference = told.map { Difference(bytes: Int64(clamping: generation.size) - $0.generation.size) }
+    }
+
+    var text: String { ControlJSON.text(of: self) + "\n" }
+}
+
+/// The files by which hooks are told, each for the time of its run, in a directory that is the daemon's alone.
+struct HookFiles: Sendable {
+    let directory: String
+
+    struct Refusal: Error, CustomStringConvertible {
+        var description: String
+    }
+
+    private static let prefix = "change-"
+
+    /// Makes the directory, and removes what a daemon that was killed has left in it. Blocks.
+    func prepare() throws {
+        try Supervisor.makeDirectory(directory, mode: 0o700)
+        guard let stream = opendir(directory) else { return }
+        defer { closedir(stream) }
+        var names: [String] = []
+        while let entry = readdir(stream) {
+            let name = withUnsafeBytes(of: entry.pointee.d_name) {
+                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if name.hasPrefix(Self.prefix) { names.append(name) }
+        }
+        for name in names { unlink("\(directory)/\(name)") }
+    }
+
+    /// Writes a file that the daemon's user alone may read, and returns its path. Blocks.
+    func write(_ text: String, number: UInt64) throws(Refusal) -> String {
+        let path = "\(directory)/\(Self.prefix)\(number).json"
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw refusal("made", path) }
+        defer { close(descriptor) }
+        guard StandardStream.write(Array(text.utf8)[...], to: descriptor) else {
+            defer { unlink(path) }
+            throw refusal("written", path)
+        }
+        return path
+    }
+
+    func remove(_ path: String) { unlink(path) }
+
+    private func refusal(_ verb: String, _ path: String) -> Refusal {
+        Refusal(description: "\(path) could not be \(verb): \(String(cString: strerror(errno)))")
+    }
+}

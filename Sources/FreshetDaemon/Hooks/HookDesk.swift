@@ -1,0 +1,226 @@
+import FreshetCache
+import FreshetEmitters
+import FreshetEventLoop
+import FreshetPipelines
+import FreshetSignals
+import FreshetSystemd
+import Logging
+import Synchronization
+
+/// Runs the hooks that are owed: does what the machine says, and remembers what came of it.
+///
+/// Safe to call from any thread.
+final class HookDesk: Sendable {
+    /// What it works with.
+    struct World: Sendable {
+        var store: CacheStore
+        var commands: CommandRunner
+        var workers: WorkerPool
+        var files: HookFiles
+        var trust: ProgramTrust
+        var clock: any EngineClock
+        var log: Logger
+        var news: NewsDesk
+        var redactor: Redactor
+        /// Makes a child task of the daemon.
+        var adopt: @Sendable (@escaping @Sendable () async -> Void) -> Void
+        /// What is owed may have changed.
+        var statusChanged: @Sendable () -> Void
+    }
+
+    private struct State {
+        var machine: HookMachine
+        /// Made with the first wait.
+        var timer: (any EngineTimer)?
+        /// Of hooks that fail, by their pipelines.
+        var failures: [String: [String: FailureNews]] = [:]
+        var lastNumber: UInt64 = 0
+    }
+
+    private let world: World
+    private let state: Mutex<State>
+    private let settled = CurrentValue(true)
+
+    init(_ world: World, seed: UInt64) {
+        self.world = world
+        state = Mutex(State(machine: HookMachine(seed: seed)))
+    }
+
+    // MARK: What is told
+
+    /// A pipeline has the hooks of this definition from now on.
+    ///
+    /// - Parameters:
+    ///   - memories: what is remembered of them.
+    ///   - current: what readers see.
+    func configure(
+        _ definition: PipelineDefinition, _ memories: [String: HookMemory], current: OfferedGeneration?
+    ) {
+        let hooks = definition.hooks.map {
+            (definition: $0, memory: memories[$0.identity] ?? HookMemory(told: current?.mark))
+        }
+        apply { $0.configure(definition.name, hooks, current: current, at: $1) }
+    }
+
+    func dismiss(_ pipeline: String) {
+        apply { $0.dismiss(pipeline, at: $1) }
+        state.withLock { $0.failures[pipeline] = nil }
+    }
+
+    /// Readers see another generation of a pipeline.
+    func offer(_ pipeline: String, _ generation: OfferedGeneration, causes: String?) {
+        apply { $0.offer(pipeline, generation, causes: causes, at: $1) }
+    }
+
+    // MARK: What is asked
+
+    func debts(of pipeline: String) -> [HookMachine.Debt] { state.withLock { $0.machine.debts(of: pipeline) } }
+
+    /// How many hooks have failed and are owed.
+    var failing: Int { state.withLock { $0.machine.failing } }
+
+    /// Returns when nothing runs, and nothing is to be run before a wait is over; or when the task is cancelled.
+    func waitUntilSettled() async {
+        for await isSettled in settled where isSettled { return }
+    }
+
+    // MARK: Inside
+
+    private func apply(_ event: (inout HookMachine, ContinuousClock.Instant) -> [HookMachine.Action]) {
+        let now = world.clock.now
+        let orders = state.withLock { state in
+            var orders: [HookMachine.Order] = []
+            for action in event(&state.machine, now) {
+                switch action {
+                case .run(let order): orders.append(order)
+                case .wake(let instant):
+                    let timer = state.timer ?? world.clock.makeTimer { [weak self] in self?.timeHasCome() }
+                    state.timer = timer
+                    timer.arm(at: instant)
+                }
+            }
+            // Inside, so that the newest is the last.
+            if settled.value != state.machine.isSettled { settled.value = state.machine.isSettled }
+            return orders
+        }
+        for order in orders { world.adopt { [self] in await run(order) } }
+    }
+
+    private func timeHasCome() {
+        apply { $0.elapsed(at: $1) }
+    }
+
+    private func run(_ order: HookMachine.Order) async {
+        let identity = order.hook.identity
+        await world.store.remember(order.memory, of: identity, of: order.pipeline)
+        let began = world.clock.now
+        var memory = order.memory
+        do throws(FetchError) {
+            try await perform(order)
+            memory = memory.succeeded()
+        } catch {
+            guard case .failed(let failure) = error else {
+                return apply { $0.ended(order, .cancelled, at: $1) }
+            }
+            memory = memory.failed(world.redactor.text(failure.message), at: world.clock.wallNow)
+        }
+        await world.store.remember(memory, of: identity, of: order.pipeline)
+        apply { $0.ended(order, .ended(memory), at: $1) }
+        say(memory, of: order, took: world.clock.now - began)
+        world.statusChanged()
+    }
+
+    private func perform(_ order: HookMachine.Order) async throws(FetchError) {
+        let number = state.withLock { state in
+            state.lastNumber += 1
+            return state.lastNumber
+        }
+        let (world, hook) = (world, order.hook)
+        let told = await world.store.find(order.told, of: order.pipeline)
+        var change = HookChange(order, told: told, time: world.clock.wallNow)
+        if change.causes == nil {
+            // It was made before the daemon was started.
+            change.causes = await world.store.find(order.generation.mark, of: order.pipeline)?.generation.causes
+        }
+        let text = change.text
+        let path = try await world.workers.run("hook") { () throws(FetchError) in
+            do {
+                try world.trust.check(hook.command.first ?? "")
+                return try world.files.write(text, number: number)
+            } catch let fault as ProgramTrust.Fault {
+                let remedy = fault.remedy.map { "; \($0)" } ?? ""
+                throw .failed(
+                    RunFailure(.local, "\(hook.command.first ?? "") is not run: \(fault.message)\(remedy)"))
+            } catch {
+                throw .failed(RunFailure(.local, "\(error)"))
+            }
+        }
+        let output = Mutex(HookOutput())
+        let result: Result<Void, FetchError>
+        do throws(FetchError) {
+            try await world.commands.perform(
+                hook.command, variables: ["FRESHET_CHANGE": path, "FRESHET_PIPELINE": order.pipeline], directory: "/",
+                timeout: hook.timeout
+            ) { [self] bytes in
+                for line in output.withLock({ $0.take(bytes) }) { say(line, of: order) }
+            }
+            result = .success(())
+        } catch {
+            result = .failure(error)
+        }
+        let (last, leftOut) = output.withLock { ($0.finish(), $0.leftOut) }
+        if let last { say(last, of: order) }
+        if leftOut > 0 {
+            world.log.say(
+                .hookSaid, text: "the hook says {count} lines more, which are left out",
+                Self.fields(order).merging([.count: .stringConvertible(leftOut)]) { $1 })
+        }
+        await world.workers.run("hook") { world.files.remove(path) }
+        try result.get()
+    }
+
+    // MARK: The journal
+
+    private static func fields(_ order: HookMachine.Order) -> [JournalField: Logger.MetadataValue] {
+        [
+            .pipeline: .string(order.pipeline), .hook: .string(order.hook.text),
+            .generation: .stringConvertible(order.generation.number),
+        ]
+    }
+
+    private func say(_ line: String, of order: HookMachine.Order) {
+        world.news.say(.hookSaid, Self.fields(order).merging([.output: .string(line)]) { $1 })
+    }
+
+    private func say(_ memory: HookMemory, of order: HookMachine.Order, took duration: Duration) {
+        var fields = Self.fields(order)
+        fields[.duration] = .string(duration.rounded)
+        let identity = order.hook.identity
+        guard memory.tried != nil else {
+            state.withLock { $0.failures[order.pipeline]?[identity] = nil }
+            if order.attempt > 1 { fields[.failures] = .stringConvertible(order.attempt - 1) }
+            return world.news.say(.hookDone, fields)
+        }
+        let now = world.clock.now
+        let (verdict, next) = state.withLock { state in
+            let debt = state.machine.debts(of: order.pipeline).first { $0.hook.identity == identity }
+            return (
+                state.failures[order.pipeline, default: [:]][identity, default: FailureNews()].failed(at: now), debt
+            )
+        }
+        fields[.error] = .string(memory.error ?? "")
+        fields[.failures] = .stringConvertible(memory.attempts)
+        if let due = next?.next { fields[.next] = .string("in \((due - now).rounded)") }
+        switch verdict {
+        case .passOver: world.log.say(.hookFailed, level: .debug, fields)
+        case .say(let passedOver):
+            if passedOver > 0 { fields[.repeated] = .stringConvertible(passedOver) }
+            world.news.say(.hookFailed, fields)
+        }
+    }
+}
+
+extension HookDefinition {
+    /// What people are shown of it.
+    var text: String { Redaction.text(command.joined(separator: " ")) }
+}

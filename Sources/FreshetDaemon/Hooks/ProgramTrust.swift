@@ -1,0 +1,124 @@
+import Glibc
+
+/// Whether a program may be run as a hook: only what the service's user, and whoever may do as that user does, cannot
+/// change. Otherwise whoever has taken over the service once would have it run what they like, and for good.
+///
+/// Looked at are the file and all directories that lead to it, links included, as they are now.
+struct ProgramTrust: Sendable {
+    /// Links on one way: the limit of the kernel (path_resolution(7)).
+    static let mostLinks = 40
+
+    enum Kind: Hashable, Sendable {
+        case directory, file, other
+        case link(to: String)
+    }
+
+    struct Entry: Hashable, Sendable {
+        var kind: Kind
+        var owner: UInt32
+        /// With the sticky bit, chmod(2).
+        var mode: UInt32
+    }
+
+    struct Fault: Error, Hashable {
+        /// A sentence without the program's path.
+        var message: String
+        var remedy: String?
+        var isMissing = false
+    }
+
+    /// The service's; nil: not known here.
+    var user: UInt32?
+    /// The service is a person's own, who may change what is theirs.
+    var isPersonal: Bool
+
+    /// - Parameter entry: looks at a path, not through a link; throws `errno`. Blocks.
+    func check(_ path: String, _ entry: (String) throws(Errno) -> Entry = Self.look) throws(Fault) {
+        var ahead = Self.components(path)[...]
+        var directory = ""
+        var links = 0
+        try check(try Self.look(at: "/", entry), at: "/")
+        while let name = ahead.popFirst() {
+            if name == ".." {
+                directory = directory.lastIndex(of: "/").map { String(directory[..<$0]) } ?? ""
+                continue
+            }
+            let place = "\(directory)/\(name)"
+            let found = try Self.look(at: place, entry)
+            switch found.kind {
+            case .link(let target):
+                links += 1
+                guard links <= Self.mostLinks else { throw Fault(message: "\(place) leads in a circle of links") }
+                try checkOwner(found, at: place)
+                if target.hasPrefix("/") { directory = "" }
+                ahead = (Self.components(target) + ahead)[...]
+            case .directory:
+                guard !ahead.isEmpty else { throw Fault(message: "\(place) is a directory", remedy: "name a program") }
+                // What lies in a directory with the sticky bit only its owner takes away; the next one is looked at too.
+                try check(found, at: place, mayBeShared: ahead.count > 1)
+                directory = place
+            case .file:
+                guard ahead.isEmpty else { throw Fault(message: "\(place) is no directory") }
+                return try check(found, at: place)
+            case .other: throw Fault(message: "\(place) is neither a file nor a directory", remedy: "name a program")
+            }
+        }
+        throw Fault(message: "it is a directory", remedy: "name a program")
+    }
+
+    private func check(_ entry: Entry, at path: String, mayBeShared: Bool = false) throws(Fault) {
+        try checkOwner(entry, at: path)
+        let isSticky = entry.mode & 0o1000 != 0
+        guard entry.mode & 0o022 == 0 || mayBeShared && isSticky else {
+            throw Fault(
+                message: "others than its owner may write to \(path)", remedy: "chmod go-w \(path)")
+        }
+    }
+
+    private func checkOwner(_ entry: Entry, at path: String) throws(Fault) {
+        guard let user, !isPersonal else { return }
+        let remedy = "chown root \(path)"
+        if user == 0, entry.owner != 0 {
+            throw Fault(message: "\(path) belongs to the user \(entry.owner), who could act as root", remedy: remedy)
+        }
+        if user != 0, entry.owner == user {
+            throw Fault(message: "\(path) belongs to the service's own user, who could change it", remedy: remedy)
+        }
+    }
+
+    private static func look(
+        at path: String, _ entry: (String) throws(Errno) -> Entry
+    ) throws(Fault) -> Entry {
+        do throws(Errno) {
+            return try entry(path)
+        } catch {
+            throw error.code == ENOENT
+                ? Fault(message: "\(path) is not there", isMissing: true)
+                : Fault(message: "\(path) cannot be looked at: \(String(cString: strerror(error.code)))")
+        }
+    }
+
+    private static func components(_ path: String) -> [String] {
+        path.split(separator: "/").filter { $0 != "." }.map(String.init)
+    }
+
+    /// What errno(3) says.
+    struct Errno: Error { var code: Int32 }
+
+    private static func look(_ path: String) throws(Errno) -> Entry {
+        var status = stat()
+        guard lstat(path, &status) == 0 else { throw Errno(code: errno) }
+        var kind = Kind.other
+        switch status.st_mode & S_IFMT {
+        case S_IFDIR: kind = .directory
+        case S_IFREG: kind = .file
+        case S_IFLNK:
+            var target = [UInt8](repeating: 0, count: Int(PATH_MAX))
+            let count = readlink(path, &target, target.count)
+            guard count >= 0 else { throw Errno(code: errno) }
+            kind = .link(to: String(decoding: target[..<count], as: UTF8.self))
+        default: break
+        }
+        return Entry(kind: kind, owner: status.st_uid, mode: status.st_mode & 0o7777)
+    }
+}

@@ -1,0 +1,71 @@
+import FreshetCache
+import FreshetControl
+import FreshetEmitters
+import FreshetEventLoop
+import FreshetPipelines
+import FreshetSystemd
+import Glibc
+
+/// What is run after changes.
+extension Supervisor {
+    /// - Parameter index: how it was found at the start.
+    func makeHookDesk(_ store: CacheStore, _ index: RecoveryReport.Index) async throws -> HookDesk {
+        switch index {
+        case .made, .rebuilt: areHooksForgotten = true
+        case .opened, .migrated: break
+        }
+        let files = HookFiles(directory: directories.state + "/hooks")
+        try await workers.run { try files.prepare() }
+        let world = HookDesk.World(
+            store: store, commands: CommandRunner(loop, workers: workers), workers: workers, files: files,
+            trust: Self.trust(options), clock: clock, log: log,
+            news: news, redactor: redactor, adopt: { [weak self] job in self?.adopt(job) },
+            statusChanged: { [weak self] in self?.statusMayHaveChanged() })
+        return HookDesk(world, seed: UInt64.random(in: 0 ... .max))
+    }
+
+    /// What may be a hook's program, as the service itself sees it.
+    static func trust(_ options: DaemonOptions) -> ProgramTrust {
+        ProgramTrust(user: geteuid(), isPersonal: !isSystemService(options))
+    }
+
+    /// Has the hooks of these pipelines told of what changes from now on, and of what is owed.
+    func assignHooks(of definitions: [PipelineDefinition]) async {
+        guard let parts, !definitions.isEmpty else { return }
+        // With a new index nobody knows what they were told of: of what is there, they are told once more.
+        let all = definitions.map { definition in
+            let told = areHooksForgotten ? nil : current(definition)?.mark
+            return (pipeline: definition.name, hooks: definition.hooks, told: told)
+        }
+        let memories = await parts.store.assignHooks(all)
+        for definition in definitions {
+            // What was committed meanwhile is what they are to be told of.
+            parts.hooks.configure(definition, memories[definition.name] ?? [:], current: current(definition))
+        }
+    }
+
+    /// A pipeline is configured no more: should it be again, its hooks are new.
+    func forgetHooks(of name: String) async {
+        guard pipelines[name]?.definition.hooks.isEmpty == false else { return }
+        _ = await parts?.store.assignHooks([(pipeline: name, hooks: [], told: nil)])
+    }
+
+    /// What readers see of a pipeline that has hooks.
+    private func current(_ definition: PipelineDefinition) -> OfferedGeneration? {
+        definition.hooks.isEmpty ? nil : pipelines[definition.name]?.runner.status.generation
+    }
+
+    /// Hooks of a pipeline whose configuration has changed.
+    func assignHooks(of definition: PipelineDefinition, before: PipelineDefinition?) async {
+        if definition.hooks != before?.hooks ?? [] { await assignHooks(of: [definition]) }
+    }
+}
+
+extension FreshetControl.HookDebt {
+    init(_ debt: HookMachine.Debt) {
+        self.init(
+            hook: debt.hook.text, generation: Int64(clamping: debt.generation), running: debt.isRunning,
+            attempts: Int64(debt.memory.attempts), since: debt.memory.failingSince, error: debt.memory.error,
+            next: debt.next.map(WallClock.microseconds(at:)))
+    }
+}

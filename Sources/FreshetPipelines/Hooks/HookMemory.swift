@@ -1,0 +1,69 @@
+/// A generation by what tells it from all others: its number is not enough where an index was made anew.
+package struct GenerationMark: Hashable, Sendable {
+    package var number: UInt64
+    /// SHA-256 in lower-case hexadecimal digits.
+    package var digest: String
+
+    package init(number: UInt64, digest: String) {
+        self.number = number
+        self.digest = digest
+    }
+}
+
+extension OfferedGeneration {
+    package var mark: GenerationMark { GenerationMark(number: number, digest: digest) }
+}
+
+/// What is remembered of one hook of one pipeline across restarts. What is owed follows from it and from what readers
+/// see: nothing is written when a generation is committed, and nothing of it can be lost with the power.
+package struct HookMemory: Hashable, Sendable {
+    /// What it was told of last with success, or what readers saw when it was configured; nil: nothing yet.
+    package var told: GenerationMark?
+    /// What an attempt since then was for, ended or not: what it was told may not hold any more. Nil: there was none.
+    package var tried: GenerationMark?
+    /// How many attempts for `tried` have failed.
+    package var attempts: Int
+    /// When the first attempt failed since it last succeeded: wall-clock microseconds since 1970.
+    package var failingSince: Int64?
+    /// Why the last attempt failed, in one sentence.
+    package var error: String?
+
+    package init(
+        told: GenerationMark? = nil, tried: GenerationMark? = nil, attempts: Int = 0, failingSince: Int64? = nil,
+        error: String? = nil
+    ) {
+        self.told = told
+        self.tried = tried
+        self.attempts = attempts
+        self.failingSince = failingSince
+        self.error = error
+    }
+
+    /// Whether it has to be told of this.
+    package func owes(_ current: GenerationMark) -> Bool { told != current || tried != nil }
+
+    /// How many attempts for this have failed.
+    package func attempts(for current: GenerationMark) -> Int { tried == current ? attempts : 0 }
+
+    /// An attempt is about to begin.
+    package func trying(_ target: GenerationMark) -> HookMemory {
+        var result = self
+        result.tried = target
+        result.attempts = attempts(for: target)
+        return result
+    }
+
+    /// The attempt has succeeded.
+    package func succeeded() -> HookMemory { HookMemory(told: tried) }
+
+    /// The attempt has failed.
+    ///
+    /// - Parameter now: wall-clock microseconds since 1970.
+    package func failed(_ error: String, at now: Int64) -> HookMemory {
+        var result = self
+        result.attempts += 1
+        result.failingSince = failingSince ?? now
+        result.error = error
+        return result
+    }
+}

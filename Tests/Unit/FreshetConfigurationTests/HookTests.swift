@@ -1,0 +1,104 @@
+import FreshetPipelines
+import Testing
+
+@testable import FreshetConfiguration
+
+@Suite("Hooks in a pipeline's file")
+struct HookTests {
+    @Test("A hook is a command with its arguments, literally, and a time limit")
+    func read() throws {
+        let text = """
+            on-change:
+            - exec: [/usr/lib/notify, "two words", "{id}", ""]
+              timeout: 2min
+            - {exec: [/usr/lib/other]}
+            """
+        let definition = try #require(load(["pipelines/jwks.yaml": pipeline(text)]).pipelines.first)
+        #expect(
+            definition.hooks == [
+                HookDefinition(["/usr/lib/notify", "two words", "{id}", ""], timeout: .seconds(120)),
+                HookDefinition(["/usr/lib/other"], timeout: .seconds(30)),
+            ])
+    }
+
+    @Test("One hook need not be a list")
+    func one() throws {
+        let configuration = load(["pipelines/jwks.yaml": pipeline("on-change: {exec: [/x], timeout: 1h}")])
+        #expect(configuration.pipelines.first?.hooks == [HookDefinition(["/x"], timeout: .seconds(3_600))])
+    }
+
+    @Test(
+        "A fault names the place and the remedy",
+        arguments: [
+            (
+                "on-change: {exec: [bin/x]}",
+                "3:20: error: 'exec' has to be an absolute path, not 'bin/x'; begin it with '/': the service runs in a directory of its own"
+            ),
+            (
+                "on-change: {exec: []}", "3:19: error: 'exec' is an empty list; name a program by its path"
+            ),
+            (
+                "on-change: {exec: /x y}",
+                "3:19: error: 'exec' has to be a list, not text; write [/usr/bin/program, argument]; there is no shell that would divide a line into words"
+            ),
+            (
+                "on-change: []",
+                "3:12: error: 'on-change' is an empty list; leave it out, or name a command: on-change: [{exec: [/usr/lib/program, argument]}]"
+            ),
+            (
+                "on-change: [{timeout: 1s}]",
+                "3:13: error: a hook has no 'exec'; name the command: exec: [/usr/lib/program, argument]"
+            ),
+            (
+                "on-change: [/x]",
+                "3:13: error: a hook of 'on-change' has to hold keys with values, not text; its keys are exec, timeout"
+            ),
+            ("on-change: {exec: [/x], timeout: 999ms}", "3:34: error: 'timeout' has to be at least 1s"),
+            ("on-change: {exec: [/x], timeout: 61min}", "3:34: error: 'timeout' has to be at most 1h"),
+            (
+                "on-change: {exec: [/x], timeout: infinity}",
+                "3:34: error: 'timeout' must end some day; 'infinity' is not allowed here; choose a duration"
+            ),
+            ("on-change: {exec: [/x], user: root}", "3:25: error: unknown key 'user'; the keys here are exec, timeout"),
+            (
+                "on-change: [{exec: [/x, a]}, {exec: [/x, a], timeout: 5s}]",
+                "3:30: error: the same command stands twice; keep one of them (see jwks.yaml:3:13)"
+            ),
+            (
+                "on-change: [\((0...HookDefinition.perPipeline).map { "{exec: [/x\($0)]}" }.joined(separator: ", "))]",
+                "3:1: error: there are more than 16 hooks; they run one after the other: a program can do the work of several"
+            ),
+        ])
+    func faulty(line: String, expected: String) {
+        #expect(faults(pipeline(line)) == ["jwks.yaml:\(expected)"])
+    }
+
+    @Test("As many hooks as there may be are taken")
+    func most() {
+        let hooks = (1...HookDefinition.perPipeline).map { "{exec: [/x\($0)]}" }.joined(separator: ", ")
+        #expect(faults(pipeline("on-change: [\(hooks)]")) == [])
+    }
+
+    @Test("Another hook does not make another product")
+    func product() throws {
+        let without = try #require(load(["pipelines/jwks.yaml": pipeline("")]).pipelines.first)
+        let with = try #require(load(["pipelines/jwks.yaml": pipeline("on-change: {exec: [/x]}")]).pipelines.first)
+        #expect(with != without && with.makesTheSame(as: without))
+    }
+
+    @Test("What the surroundings find is told at the place of its hook")
+    func place() {
+        let text = pipeline("on-change:\n- exec: [/x]\n- exec: [/y]")
+        let loader = ConfigurationLoader(
+            searchPath: SearchPath(directories: ["/etc/freshet"]),
+            fileSystem: InMemoryFileSystem(texts: ["/etc/freshet/pipelines/jwks.yaml": text]))
+        let configuration = loader.noting(
+            [
+                SurroundingsFault(
+                    pipeline: "jwks", keys: ["on-change", "1", "exec"], message: "'/y' is not there",
+                    remedy: nil)
+            ], as: .warning, in: loader.load())
+        #expect(configuration.diagnostics.map(\.line) == [5])
+        #expect(configuration.pipelines.count == 1)
+    }
+}

@@ -1,0 +1,128 @@
+import Glibc
+import Testing
+
+@testable import FreshetDaemon
+
+@Suite("Which programs may be hooks")
+struct ProgramTrustTests {
+    typealias Entry = ProgramTrust.Entry
+
+    /// What a machine has besides the root directory.
+    private static let machine: [String: Entry] = [
+        "/": Entry(kind: .directory, owner: 0, mode: 0o755),
+        "/usr": Entry(kind: .directory, owner: 0, mode: 0o755),
+        "/usr/lib": Entry(kind: .directory, owner: 0, mode: 0o755),
+        "/usr/lib/hook": Entry(kind: .file, owner: 0, mode: 0o755),
+        "/tmp": Entry(kind: .directory, owner: 0, mode: 0o1777),
+    ]
+
+    /// What is said of a path by the service's user 990.
+    private func verdict(
+        _ path: String, user: UInt32? = 990, isPersonal: Bool = false, _ changes: [String: Entry] = [:]
+    ) -> String? {
+        let machine = Self.machine.merging(changes) { $1 }
+        do throws(ProgramTrust.Fault) {
+            try ProgramTrust(user: user, isPersonal: isPersonal).check(path) { (path) throws(ProgramTrust.Errno) in
+                guard let entry = machine[path] else { throw ProgramTrust.Errno(code: ENOENT) }
+                return entry
+            }
+            return nil
+        } catch {
+            return error.message
+        }
+    }
+
+    @Test("those of root in directories of root are")
+    func sound() {
+        #expect(verdict("/usr/lib/hook") == nil)
+        #expect(verdict("/usr/lib/hook", user: 0) == nil)
+        #expect(verdict("/usr//./lib/hook") == nil)
+        #expect(verdict("/usr/lib/hook", user: nil) == nil)
+    }
+
+    @Test(
+        "the file, its directory and each one above it: none may be written to by group or others",
+        arguments: [
+            "/usr/lib/hook", "/usr/lib", "/usr", "/",
+        ])
+    func writable(path: String) throws {
+        var entry = try #require(Self.machine[path])
+        for bit: UInt32 in [0o020, 0o002] {
+            entry.mode = 0o755 | bit
+            #expect(verdict("/usr/lib/hook", [path: entry]) == "others than its owner may write to \(path)")
+            // Nobody's rights make that harmless.
+            #expect(verdict("/usr/lib/hook", user: 1_000, isPersonal: true, [path: entry]) != nil)
+        }
+    }
+
+    @Test(
+        "none may belong to the service's user, unless that is a person",
+        arguments: ["/usr/lib/hook", "/usr/lib", "/usr"])
+    func owned(path: String) throws {
+        var entry = try #require(Self.machine[path])
+        entry.owner = 990
+        #expect(
+            verdict("/usr/lib/hook", [path: entry])
+                == "\(path) belongs to the service's own user, who could change it")
+        #expect(verdict("/usr/lib/hook", user: 990, isPersonal: true, [path: entry]) == nil)
+        #expect(verdict("/usr/lib/hook", user: 991, [path: entry]) == nil)
+        #expect(verdict("/usr/lib/hook", user: nil, [path: entry]) == nil)
+        #expect(
+            verdict("/usr/lib/hook", user: 0, [path: entry]) == "\(path) belongs to the user 990, who could act as root"
+        )
+    }
+
+    @Test("a directory with the sticky bit may be above, but not hold the program itself")
+    func sticky() {
+        let below = [
+            "/tmp/own": Entry(kind: .directory, owner: 0, mode: 0o755),
+            "/tmp/own/hook": Entry(kind: .file, owner: 0, mode: 0o755),
+            "/tmp/hook": Entry(kind: .file, owner: 0, mode: 0o755),
+        ]
+        #expect(verdict("/tmp/own/hook", below) == nil)
+        #expect(verdict("/tmp/hook", below) == "others than its owner may write to /tmp")
+    }
+
+    @Test("links are followed, and the ways to them and from them looked at")
+    func links() {
+        let root = Entry(kind: .directory, owner: 0, mode: 0o755)
+        var machine = ["/lib": Entry(kind: .link(to: "usr/lib"), owner: 0, mode: 0o777)]
+        #expect(verdict("/lib/hook", machine) == nil)
+        machine["/etc"] = root
+        machine["/etc/hook"] = Entry(kind: .link(to: "../lib/./hook"), owner: 0, mode: 0o777)
+        #expect(verdict("/etc/hook", machine) == nil)
+        machine["/etc/hook"] = Entry(kind: .link(to: "/srv/hook"), owner: 0, mode: 0o777)
+        machine["/srv"] = Entry(kind: .directory, owner: 990, mode: 0o755)
+        machine["/srv/hook"] = Entry(kind: .file, owner: 0, mode: 0o755)
+        #expect(verdict("/etc/hook", machine) == "/srv belongs to the service's own user, who could change it")
+        machine["/srv"] = root
+        #expect(verdict("/etc/hook", machine) == nil)
+        // Who may replace the link decides what is run.
+        machine["/etc"] = Entry(kind: .directory, owner: 0, mode: 0o775)
+        #expect(verdict("/etc/hook", machine) == "others than its owner may write to /etc")
+        machine["/etc"] = root
+        machine["/etc/hook"] = Entry(kind: .link(to: "/etc/hook"), owner: 0, mode: 0o777)
+        #expect(verdict("/etc/hook", machine) == "/etc/hook leads in a circle of links")
+    }
+
+    @Test("what is no program is none")
+    func others() {
+        #expect(verdict("/usr/lib/none") == "/usr/lib/none is not there")
+        #expect(verdict("/usr/lib/hook/more") == "/usr/lib/hook is no directory")
+        #expect(verdict("/usr/lib") == "/usr/lib is a directory")
+        #expect(verdict("/") == "it is a directory")
+        #expect(
+            verdict(
+                "/dev/null",
+                [
+                    "/dev": Entry(kind: .directory, owner: 0, mode: 0o755),
+                    "/dev/null": Entry(kind: .other, owner: 0, mode: 0o666),
+                ])
+                == "/dev/null is neither a file nor a directory")
+    }
+
+    @Test("this machine's own programs are, by the ways that it has")
+    func real() {
+        #expect(throws: Never.self) { try ProgramTrust(user: 990, isPersonal: false).check("/bin/sh") }
+    }
+}
