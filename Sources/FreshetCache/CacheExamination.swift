@@ -15,6 +15,8 @@ package struct CacheFinding: Hashable, Sendable {
         case contentMissing
         /// A file with the name of a generation that the index does not know.
         case contentUnknown
+        /// What a check refused, and is kept aside, has other content, or is gone.
+        case refusedDamaged
         /// The pinned generation is gone; nothing takes its place until it is unpinned.
         case pinLost
         /// What a commit that did not come to its end has left.

@@ -65,19 +65,21 @@ extension LocalCache {
     ) throws(CacheError) -> CacheExamination {
         try CacheName.check(pipeline)
         var examination = CacheExamination()
-        var doubtful: Set<StoredContent> = []
-        let kept = try withIndex { (index) throws(SQLiteError) -> [IndexedGeneration] in
-            guard let row = try index.pipeline(pipeline) else { return [] }
-            return try index.generations(of: row.id)
+        // The paths of what does not have its digest.
+        var doubtful: Set<String> = []
+        let known = try rows(of: pipeline)
+        func read(_ path: String, _ digest: ContentDigest) throws(CacheError) {
+            guard try isDirectory(layout.generations(of: pipeline)) else { return }
+            if try fileSystem.digest(of: path) != digest { doubtful.insert(path) }
         }
-        for generation in kept {
+        for generation in known.kept {
             if isEnough() { return examination }
             examination.generations += 1
             examination.bytes += generation.identity.size
-            guard try isDirectory(layout.generations(of: pipeline)) else { continue }
-            let path = layout.generation(generation.content, of: pipeline)
-            if try fileSystem.digest(of: path) != generation.content.digest { doubtful.insert(generation.content) }
+            try read(layout.generation(generation.content, of: pipeline), generation.content.digest)
         }
+        if isEnough() { return examination }
+        if let refused = known.refused { try read(layout.refused(refused, of: pipeline), refused) }
         try entry(pipeline).state.withLock { (state) throws(CacheError) in
             try look(at: pipeline, doubtful, &examination)
             guard mends, !examination.findings.isEmpty else { return }
@@ -137,17 +139,24 @@ extension LocalCache {
         return false
     }
 
+    /// What the index has of a pipeline.
+    private func rows(
+        of pipeline: String
+    ) throws(CacheError) -> (row: IndexedPipeline?, kept: [IndexedGeneration], refused: ContentDigest?) {
+        try withIndex {
+            (index) throws(SQLiteError) -> (IndexedPipeline?, [IndexedGeneration], ContentDigest?) in
+            guard let row = try index.pipeline(pipeline) else { return (nil, [], nil) }
+            return (row, try index.generations(of: row.id), try index.refused(of: row.id)?.digest)
+        }
+    }
+
     /// Compares a pipeline's rows with its files. The caller holds its lock, and has read the content of all that is not
     /// doubtful.
     private func look(
-        at pipeline: String, _ doubtful: Set<StoredContent>, _ examination: inout CacheExamination
+        at pipeline: String, _ doubtful: Set<String>, _ examination: inout CacheExamination
     ) throws(CacheError) {
-        let (row, kept) = try withIndex {
-            (index) throws(SQLiteError) -> (IndexedPipeline?, [IndexedGeneration]) in
-            guard let row = try index.pipeline(pipeline) else { return (nil, []) }
-            return (row, try index.generations(of: row.id))
-        }
-        try lookForStrays(of: pipeline, Set(kept.map(\.content)), &examination)
+        let (row, kept, refused) = try rows(of: pipeline)
+        try lookForStrays(of: pipeline, Set(kept.map(\.content)), refused, &examination)
         let isOwn = try isDirectory(layout.generations(of: pipeline))
         /// The inodes of what is whole.
         var whole: [Int64: UInt64] = [:]
@@ -162,11 +171,17 @@ extension LocalCache {
             if !status.isRegularFile {
                 finding.detail = "it is no file"
                 examination.add(finding)
-            } else if doubtful.contains(content), try fileSystem.digest(of: path) != content.digest {
+            } else if doubtful.contains(path), try fileSystem.digest(of: path) != content.digest {
                 examination.add(finding)
             } else {
                 whole[content.number] = status.identity.inode
             }
+        }
+        if let refused {
+            let path = layout.refused(refused, of: pipeline)
+            var isWhole = isOwn
+            if isWhole, doubtful.contains(path) { isWhole = try fileSystem.digest(of: path) == refused }
+            if !isWhole { examination.add(CacheFinding(.refusedDamaged, of: pipeline, path: path)) }
         }
         guard let row else { return }
         try lookAtCopy(of: row, kept, whole, &examination)
@@ -180,21 +195,19 @@ extension LocalCache {
 
     /// What lies among a pipeline's generations and is none of those that are kept.
     private func lookForStrays(
-        of pipeline: String, _ kept: Set<StoredContent>, _ examination: inout CacheExamination
+        of pipeline: String, _ kept: Set<StoredContent>, _ refused: ContentDigest?,
+        _ examination: inout CacheExamination
     ) throws(CacheError) {
         let directory = layout.generations(of: pipeline)
         // One that is no directory is a stray of no pipeline's; a link that leads to one is not followed.
         guard try isDirectory(directory) else { return }
-        let refused = try withIndex { (index) throws(SQLiteError) in
-            try index.pipeline(pipeline).flatMap { (row) throws(SQLiteError) in try index.refused(of: row.id)?.digest }
-        }
         for entry in try onFiles({ (files) throws(SystemCallError) in try files.list(directory) }) {
             var finding = CacheFinding(.stray, of: pipeline, path: directory + "/" + entry.name)
             if CacheLayout.isTemporary(entry.name) {
                 if isLiving(entry.name) { continue }
                 finding.kind = .unfinished
             } else if let digest = CacheLayout.refusedDigest(entry.name) {
-                // Its content is proven when somebody wants it.
+                // What came before it should have gone by then.
                 if digest == refused { continue }
                 finding.kind = .unfinished
             } else if let content = StoredContent(name: entry.name) {

@@ -28,6 +28,9 @@ extension LocalCache {
                 let isCopy = isCopyWhole && finding.generation == row?.current
                 try removeContent(finding, of: row, restoringFrom: isCopy ? row?.file : nil)
             case .contentUnknown, .unfinished: try remove(finding.path)
+            case .refusedDamaged:
+                try remove(finding.path)
+                if let row { try withIndex { (index) throws(SQLiteError) in try index.setRefused(nil, of: row.id) } }
             case .stray: try takeAway(finding.path)
             // Done, or put back below, or not to be mended here.
             case .copyDamaged, .copyApart, .copyMissing, .pinLost, .indexDamaged: break

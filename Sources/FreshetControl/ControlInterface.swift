@@ -350,11 +350,13 @@ package enum ControlInterface {
         #   contentDamaged  the file of a generation has other content, or is no file
         #   contentMissing  the file of a generation is gone
         #   contentUnknown  a file with the name of a generation that the index does not know
+        #   refusedDamaged  what a check refused, and is kept aside, has other content, or is gone
         #   pinLost         the generation is gone at which the pipeline is pinned
         #   unfinished      what a commit has left that did not come to its end
         #   stray           what the cache did not put there
         type FindingKind (
-          indexDamaged, copyMissing, copyDamaged, copyApart, contentDamaged, contentMissing, contentUnknown, pinLost, unfinished, stray
+          indexDamaged, copyMissing, copyDamaged, copyApart, contentDamaged, contentMissing, contentUnknown, refusedDamaged, pinLost,
+          unfinished, stray
         )
 
         # Something of the cache that is not as it was committed; without a pipeline, it is none's. Detail says more, or why it was

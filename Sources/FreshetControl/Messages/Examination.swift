@@ -1,8 +1,8 @@
 /// Something of the cache that is not as it was committed.
 package struct ExaminationFinding: Codable, Hashable, Sendable {
     package enum Kind: String, OpenEnumeration, Hashable, Sendable, CaseIterable {
-        case indexDamaged, copyMissing, copyDamaged, copyApart, contentDamaged, contentMissing, contentUnknown, pinLost
-        case unfinished, stray
+        case indexDamaged, copyMissing, copyDamaged, copyApart, contentDamaged, contentMissing, contentUnknown
+        case refusedDamaged, pinLost, unfinished, stray
         case unknown
     }
 
@@ -93,6 +93,7 @@ extension ExaminationFinding {
         case .contentDamaged: "\(number) is damaged"
         case .contentMissing: "the file of \(number) is gone"
         case .contentUnknown: "the index does not know \(number)"
+        case .refusedDamaged: "what a check refused, and is kept aside, is damaged or gone"
         case .pinLost: "\(number) is gone, at which it is pinned"
         case .unfinished: "what a commit has left that did not come to its end"
         case .stray: "nothing of the cache's"
@@ -110,6 +111,7 @@ extension ExaminationFinding {
         case .contentDamaged: "--repair removes it."
         case .contentMissing: "--repair forgets it, or has it from the copy again."
         case .contentUnknown, .unfinished: "--repair removes it."
+        case .refusedDamaged: "--repair forgets it."
         case .pinLost: "'freshetctl unpin \(pipeline ?? "NAME")', and the next check takes what the source has."
         case .stray: "--repair moves it to 'strays' in the cache directory."
         case .unknown: "--repair may help; use the daemon's own freshetctl."

@@ -197,6 +197,24 @@ struct ExaminationTests {
         #expect(try scene.fixture.reader() == "three")
     }
 
+    @Test("finds what a check refused, if it is damaged, and what was refused before it")
+    func refusedContent() throws {
+        let scene = try Examined()
+        let pending = try scene.cache.begin(scene.destination)
+        try pending.write(Array("bad".utf8))
+        guard case .kept(let refused) = try pending.setAside(because: "shrunken", at: WallTime(seconds: 5)) else {
+            Issue.record("not kept aside")
+            return
+        }
+        try scene.expect([])
+        try TemporaryDirectory.write([], to: scene.generations + "/refused-\(try ContentDigest(of: [1]))")
+        try scene.expect([.unfinished])
+        try damage(scene.generations + "/refused-\(refused.digest)")
+        try scene.expect([.refusedDamaged])
+        #expect(try scene.cache.refused("jwks", at: WallTime(seconds: 6)) == nil)
+        #expect(try scene.fixture.names("generations/jwks").count == 2)
+    }
+
     @Test("of a pinned generation that is damaged says that nothing takes its place")
     func pinned() throws {
         let scene = try Examined()
