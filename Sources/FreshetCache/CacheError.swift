@@ -36,8 +36,16 @@ package enum CacheError: Error, Hashable, Sendable {
     case notKept(Int64?, kept: [Int64])
     /// The file of this generation does not have its content any more.
     case damaged(Int64)
+    /// Nothing that a check refused is kept aside.
+    case noCandidate
+    /// What is kept aside is not what was meant.
+    case otherCandidate(ContentDigest)
+    /// The file is gone, or has other content than it had.
+    case unreadable
     /// There is nothing to pin.
     case nothingOffered
+    /// There is no index at this path, and so nothing to be examined.
+    case nothingKept(String)
 }
 
 extension CacheError: CustomStringConvertible {
@@ -86,8 +94,16 @@ extension CacheError: CustomStringConvertible {
                     ? "; cache.keep says how many are" : "; there are \(kept.map(String.init).joined(separator: ", "))")
         case .damaged(let number):
             "the file of generation \(number) is damaged"
+        case .noCandidate:
+            "nothing that a check refused is kept aside"
+        case .otherCandidate(let digest):
+            "what is kept aside is \(digest)"
+        case .unreadable:
+            "the file is gone or damaged"
         case .nothingOffered:
             "there is no copy"
+        case .nothingKept(let path):
+            "there is no index at \(path): nothing was ever kept there"
         case .digestUnavailable:
             "the system's crypto library offers no SHA-256: check the system's crypto policy"
         }

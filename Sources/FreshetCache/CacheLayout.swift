@@ -2,8 +2,10 @@
 ///
 ///     CACHE_DIRECTORY/current/FILE                          0755, what people read
 ///     CACHE_DIRECTORY/generations/PIPELINE/NUMBER-SHA256    0700, the same inodes, and older ones
+///     CACHE_DIRECTORY/generations/PIPELINE/refused-SHA256   what a check refused last, for a look
 ///     CACHE_DIRECTORY/generations/PIPELINE/.new-TOKEN       being written
 ///     CACHE_DIRECTORY/current/.new-TOKEN                    for an instant of each commit
+///     CACHE_DIRECTORY/strays/INODE-NAME                     0700, what was found where it does not belong
 ///     STATE_DIRECTORY/index.sqlite, lock                    0600
 ///
 /// A generation's name carries its digest, so that the content proves itself when the index is lost.
@@ -19,6 +21,8 @@ package struct CacheLayout: Hashable, Sendable {
 
     var current: String { cacheDirectory + "/current" }
     var generations: String { cacheDirectory + "/generations" }
+    /// What an examination has moved aside. Nothing reads it.
+    var strays: String { cacheDirectory + "/strays" }
     /// The cache directory itself may be a symbolic link; the dot goes through it.
     var cacheDirectoryItself: String { cacheDirectory + "/." }
     var index: String { stateDirectory + "/index.sqlite" }
@@ -36,10 +40,25 @@ package struct CacheLayout: Hashable, Sendable {
         generations(of: pipeline) + "/" + Self.temporary(token)
     }
 
+    func refused(_ digest: ContentDigest, of pipeline: String) -> String {
+        generations(of: pipeline) + "/" + Self.refusedPrefix + digest.description
+    }
+
+    private static let refusedPrefix = "refused-"
+    /// Whose content a name says that it is; nil: it is none that was refused.
+    static func refusedDigest(_ name: String) -> ContentDigest? {
+        guard name.hasPrefix(refusedPrefix) else { return nil }
+        return ContentDigest(hexadecimal: name.dropFirst(refusedPrefix.count))
+    }
+
     private static let temporaryPrefix = ".new-"
     /// Unique within the process; only one process uses a cache, and it removes what an earlier one left.
     private static func temporary(_ token: UInt64) -> String { temporaryPrefix + String(token) }
     static func isTemporary(_ name: String) -> Bool { name.hasPrefix(temporaryPrefix) }
+    /// That of a temporary name; nil: it has none.
+    static func token(of name: String) -> UInt64? {
+        isTemporary(name) ? UInt64(name.dropFirst(temporaryPrefix.count)) : nil
+    }
 }
 
 /// A generation's content as the file system knows it: its name says number and digest.

@@ -8,6 +8,8 @@ package enum CacheLimits {
     package static let runTextBytes = 4096
     /// Numbers of generations that are remembered of each pipeline, from the newest back; those that are kept always are.
     package static let historyPerPipeline: Int64 = 100
+    /// How long content that a check refused is kept aside.
+    package static let refusedAge = Duration.seconds(7 * 86_400)
     /// URLs of one pipeline whose validators are remembered (pages, branches); the oldest go first.
     package static let validatorsPerPipeline = 1024
     /// Bytes of a URL and of each validator. A longer one is not kept: the next request is unconditional then.
@@ -25,6 +27,8 @@ package enum CacheLimits {
     /// An index up to this many bytes is checked page by page at start, which takes about a millisecond per MiB; damage
     /// in a larger one is found when the damaged page is read.
     package static let indexCheckBytes: Int64 = 8 << 20
+    /// What is found at one look at a part of the cache: more is counted only.
+    package static let findings = 1000
     /// Bytes read at once when a file's digest is computed.
     package static let copyBuffer = 128 << 10
 }

@@ -147,6 +147,8 @@ package struct PipelineMemory: Hashable, Sendable {
     package var parameters: [String: String] = [:]
     /// Its parts whose pages may be continued.
     package var pages: [PartPagesState] = []
+    /// What a check refused last, kept aside.
+    package var refused: RefusedCandidate?
 }
 
 /// Requests that were made close together.

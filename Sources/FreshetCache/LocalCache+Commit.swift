@@ -21,11 +21,12 @@ extension LocalCache {
         return try entry(destination.pipeline).state.withLock { (state) throws(CacheError) in
             let offer = try offer(for: destination, &state)
             let check = Check(validators: validators, run: run, at: now, expires: expires)
+            if let stays = try held(back: candidate, to: destination, offer, &state) {
+                guard candidate.isCheck else { return .unchanged(try drop(candidate, for: stays, &state)) }
+                return try decline(candidate, for: stays, destination, check, &state)
+            }
             if let offer, offer.generation.content.digest == candidate.digest {
                 return .unchanged(try confirm(offer, candidate, destination, check, &state))
-            }
-            if let stays = try held(back: candidate.digest, to: destination, offer, &state) {
-                return try decline(candidate, for: stays, destination, check, &state)
             }
             return try publish(candidate, to: destination, check, &state)
         }
@@ -65,13 +66,15 @@ extension LocalCache {
         var shown = offer
         shown.generation.identity = try setAccess(of: offer, to: destination)
         shown.generation.truncated = candidate.truncated
-        shown.pipeline.originDigest = nil
-        let (row, id) = (shown.generation, offer.pipeline.id)
+        if candidate.isCheck { shown.pipeline.originDigest = nil }
+        let (row, known) = (shown.generation, shown.pipeline)
         try transaction { (index) throws(SQLiteError) in
-            if row != offer.generation { try index.put(row, of: id) }
-            if offer.pipeline.originDigest != nil { try index.setOriginDigest(nil, of: id) }
-            try index.put(check.validators, for: row.content.digest, of: id)
-            if candidate.isCheck { try index.recordSuccess(of: id, at: check.at, expires: check.expires) }
+            if row != offer.generation { try index.put(row, of: known.id) }
+            if known.originDigest != offer.pipeline.originDigest { try index.setOriginDigest(nil, of: known.id) }
+            try index.put(check.validators, for: row.content.digest, of: known.id)
+            if candidate.isCheck {
+                try index.recordSuccess(of: known.id, candidate.digest, at: check.at, expires: check.expires)
+            }
         }
         return shown.generation(path: layout.reader(offer.file), turn: state.takeTurn())
     }
@@ -91,11 +94,19 @@ extension LocalCache {
             try index.setOriginDigest(candidate.digest, of: id)
             try index.dropValidators(of: id)
             try index.put(check.validators, for: candidate.digest, of: id)
-            if candidate.isCheck { try index.recordSuccess(of: id, at: check.at, expires: check.expires) }
+            try index.recordSuccess(of: id, candidate.digest, at: check.at, expires: check.expires)
         }
         return .declined(
             shown.generation(path: layout.reader(offer.file), turn: state.takeTurn()),
             isNews: offer.originDigest != candidate.digest)
+    }
+
+    /// What readers have stays. The candidate came of no check, and so says nothing of what the origin has.
+    private func drop(
+        _ candidate: Candidate, for offer: IndexedOffer, _ state: inout PipelineEntry.State
+    ) throws(CacheError) -> Generation {
+        try onFiles { (files) throws(SystemCallError) in try files.unlink(candidate.path) }
+        return offer.generation(path: layout.reader(offer.file), turn: state.takeTurn())
     }
 
     /// Gives the copy that readers have the mode and group of a destination: what was configured anew need not wait for
@@ -138,7 +149,10 @@ extension LocalCache {
         let (pipeline, previous) = try transaction { (index) throws(SQLiteError) in
             let pipeline = try index.ensurePipeline(destination.pipeline)
             try index.put(check.validators, for: candidate.digest, of: pipeline.id)
-            if pipeline.originDigest != nil { try index.setOriginDigest(nil, of: pipeline.id) }
+            // Where it is pinned, what is published is the pinned content, and only a check knows what the origin has.
+            if pipeline.originDigest != nil, candidate.isCheck || pipeline.pin == nil {
+                try index.setOriginDigest(nil, of: pipeline.id)
+            }
             return (pipeline, try index.offer(of: destination.pipeline)?.generation)
         }
         // The index's generation again, whose file readers have lost: it keeps its number. So does a pinned one.
@@ -152,7 +166,7 @@ extension LocalCache {
         let result = try place(candidate, as: generation, of: pipeline, destination, &state) {
             (index) throws(SQLiteError) in
             if candidate.isCheck {
-                try index.recordSuccess(of: pipeline.id, at: check.at, expires: check.expires)
+                try index.recordSuccess(of: pipeline.id, candidate.digest, at: check.at, expires: check.expires)
             }
         }
         return restored == nil && pinned == nil ? .changed(result) : .restored(result)

@@ -19,29 +19,61 @@ extension LocalCache {
         _ number: Int64, of pipeline: String, for reader: FileReader
     ) throws(CacheError) -> StoredGeneration? {
         try CacheName.check(pipeline)
+        let (row, content) = try kept(number, of: pipeline)
+        do throws(CacheError) {
+            return try open(content, of: row, for: reader)
+        } catch .damaged {
+            // Or a commit has made it one too many since, and it is no damage.
+            _ = try kept(number, of: pipeline)
+            throw .damaged(number)
+        }
+    }
+
+    /// What is kept under this number.
+    private func kept(
+        _ number: Int64, of pipeline: String
+    ) throws(CacheError) -> (row: IndexedPipeline, content: StoredContent) {
         let (row, kept) = try withIndex {
             (index) throws(SQLiteError) -> (IndexedPipeline?, [IndexedGeneration]) in
             guard let row = try index.pipeline(pipeline) else { return (nil, []) }
             return (row, try index.generations(of: row.id))
         }
-        guard let generation = kept.first(where: { $0.content.number == number }) else {
+        guard let row, let generation = kept.first(where: { $0.content.number == number }) else {
             throw .notKept(number, kept: kept.map(\.content.number))
         }
-        let path = layout.generation(generation.content, of: pipeline)
+        return (row, generation.content)
+    }
+
+    private func open(
+        _ content: StoredContent, of row: IndexedPipeline, for reader: FileReader
+    ) throws(CacheError) -> StoredGeneration? {
+        do throws(CacheError) {
+            return try open(
+                layout.generation(content, of: row.name), content.digest, offeredAt: row.file, for: reader)
+        } catch .unreadable {
+            throw .damaged(content.number)
+        }
+    }
+
+    /// Opens content of the cache for somebody, as they may read it, after its digest was found right.
+    ///
+    /// - Throws: ``CacheError/unreadable`` if it is not there any more as it was.
+    func open(
+        _ path: String, _ digest: ContentDigest, offeredAt file: String?, for reader: FileReader
+    ) throws(CacheError) -> StoredGeneration? {
         let stored: StoredGeneration
         do throws(SystemCallError) {
             // A link or a directory in its place is nothing of ours.
             guard let status = try fileSystem.status(path), status.isRegularFile else {
                 throw SystemCallError(call: "lstat", path: path, errno: SystemCallError.missing)
             }
-            guard try mayRead(reader, status, offeredAt: row?.file) else { return nil }
+            guard try mayRead(reader, status, offeredAt: file) else { return nil }
             stored = StoredGeneration(
-                descriptor: try fileSystem.openFile(path), path: path, size: status.identity.size,
-                fileSystem: fileSystem)
+                descriptor: try fileSystem.openFile(path), path: path, fileSystem: fileSystem)
         } catch {
-            throw error.isMissing ? .damaged(number) : .fileSystem(error)
+            throw error.isMissing ? .unreadable : .fileSystem(error)
         }
-        guard try fileSystem.digest(of: path) == generation.content.digest else { throw .damaged(number) }
+        guard try fileSystem.digest(of: path) == digest else { throw .unreadable }
         return stored
     }
 

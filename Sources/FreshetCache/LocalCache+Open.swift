@@ -40,6 +40,42 @@ extension LocalCache {
         return (cache, try cache.recover(state, verifiesAll: verifiesAll))
     }
 
+    /// Opens the cache of a daemon that does not run, to examine it: its files are not mended on the way.
+    ///
+    /// - Parameter mends: an index that is damaged is set aside, and made anew from the files.
+    /// - Returns: what is wrong with the index; and the cache, unless that keeps it from being used.
+    /// - Throws: ``CacheError/nothingKept(_:)``, and as ``open(cacheDirectory:stateDirectory:reserve:verifiesAll:)``.
+    package static func openToExamine(
+        cacheDirectory: String, stateDirectory: String, mends: Bool
+    ) throws(CacheError) -> (cache: LocalCache?, examination: CacheExamination) {
+        let layout = CacheLayout(cacheDirectory: cacheDirectory, stateDirectory: stateDirectory)
+        let fileSystem = LinuxFileSystem()
+        let found: FileStatus?
+        do throws(SystemCallError) {
+            found = try fileSystem.status(layout.index)
+        } catch {
+            throw .fileSystem(error)
+        }
+        guard found != nil else { throw .nothingKept(layout.index) }
+        let lock = try StateLock(layout)
+        var examination = CacheExamination()
+        let fault = try fault(ofIndex: layout.index)
+        if let fault {
+            var finding = CacheFinding(.indexDamaged, path: layout.index, detail: fault)
+            finding.isMended = mends
+            examination.add(finding)
+            guard mends else { return (nil, examination) }
+            _ = try setAside(layout, reason: fault)
+        }
+        let opened = try openIndex(layout)
+        let state = opened.state
+        let cache = LocalCache(
+            layout: layout, fileSystem: fileSystem, reserve: .none, index: opened.index, lock: lock)
+        // Without it the files alone know what there is.
+        if fault != nil { _ = try cache.recover(state, verifiesAll: true) }
+        return (cache, examination)
+    }
+
     private func recover(
         _ state: RecoveryReport.Index, verifiesAll: Bool
     ) throws(CacheError) -> RecoveryReport {
@@ -55,7 +91,8 @@ extension LocalCache {
         let rows = try withIndex { (index) throws(SQLiteError) in try index.pipelines() }
         let start = StartPicture(
             readers: readers, directories: Set(directories.map(\.name).filter { CacheName.fault(in: $0) == nil }),
-            rows: rows, generations: try withIndex { (index) throws(SQLiteError) in try index.generations() })
+            rows: rows, generations: try withIndex { (index) throws(SQLiteError) in try index.generations() },
+            refused: try withIndex { (index) throws(SQLiteError) in try index.refused() })
         let names = start.directories.union(rows.map(\.name)).filter { !start.isBare($0) }
         for name in names.sorted() {
             do throws(CacheError) {

@@ -56,14 +56,14 @@ extension LocalCache {
         try withIndex { (index) throws(SQLiteError) in try index.part(name, of: pipeline) }
     }
 
-    /// Remembers new parts and, of those that are remembered, the ones with the names `kept`; forgets all others.
+    /// Remembers new parts and, of those that are remembered, the ones whose names are kept; forgets all others.
     package func keepParts(
-        of pipeline: String, new: [String: SnapshotPart], kept: Set<String>
+        of pipeline: String, new: [String: SnapshotPart], and isKept: (_ name: String) -> Bool
     ) throws(CacheError) {
         try CacheName.check(pipeline)
         try transaction { (index) throws(SQLiteError) in
             let row = try index.ensurePipeline(pipeline).id
-            for name in try index.partNames(of: row) where !kept.contains(name) && new[name] == nil {
+            for name in try index.partNames(of: row) where new[name] == nil && !isKept(name) {
                 try index.forgetPart(name, of: row)
             }
             for (name, part) in new { try index.put(part, as: name, of: row) }

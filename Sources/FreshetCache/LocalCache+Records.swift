@@ -19,7 +19,7 @@ extension LocalCache {
             let id = offer.pipeline.id
             if let asked, try index.validators(url: asked.url, for: offer.checkedDigest, of: id) != asked { return nil }
             try index.put(validators, for: offer.checkedDigest, of: id)
-            try index.recordSuccess(of: id, at: now, expires: expires)
+            try index.recordSuccess(of: id, offer.checkedDigest, at: now, expires: expires)
             return offer.generation(path: self.layout.reader(offer.file))
         }
     }
@@ -63,18 +63,26 @@ extension LocalCache {
         memory.parameters =
             try withIndex { (index) throws(SQLiteError) in try index.parameters(of: pipeline) }[pipeline] ?? [:]
         memory.pages = try withIndex { (index) throws(SQLiteError) in try index.pages(of: pipeline) }[pipeline] ?? []
+        memory.refused =
+            try withIndex { (index) throws(SQLiteError) in try index.refused(of: found.pipeline.id) }?.candidate
         return memory
     }
 
     /// The same of all pipelines, with one look into the index. What of one cannot be had (its file's directory cannot
     /// be read) is not there.
     package func memories(key: String) throws(CacheError) -> [String: PipelineMemory] {
-        let (found, requests, parameters, pages) = try withIndex { (index) throws(SQLiteError) in
-            (try index.memories(key: key), try index.requests(), try index.parameters(), try index.pages())
+        let (found, requests, parameters, pages, refused) = try withIndex { (index) throws(SQLiteError) in
+            (
+                try index.memories(key: key), try index.requests(), try index.parameters(), try index.pages(),
+                Dictionary(try index.refused().map { ($0.pipeline, $0.refusal.candidate) }) { first, _ in first }
+            )
         }
         var result: [String: PipelineMemory] = [:]
         result.reserveCapacity(found.count)
-        for indexed in found { result[indexed.pipeline.name] = try? memory(indexed) }
+        for indexed in found {
+            result[indexed.pipeline.name] = try? memory(indexed)
+            result[indexed.pipeline.name]?.refused = refused[indexed.pipeline.id]
+        }
         for (name, requests) in requests { result[name]?.requests = requests }
         for (name, parameters) in parameters { result[name]?.parameters = parameters }
         for (name, pages) in pages { result[name]?.pages = pages }
@@ -127,6 +135,7 @@ extension LocalCache {
             try index.put(run, of: id)
             try index.rememberCauses(of: run, of: id)
         }
+        try dropOldRefusals(of: run.pipeline, at: run.finished)
     }
 
     /// The newest runs, newest first.

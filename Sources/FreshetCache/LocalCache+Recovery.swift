@@ -7,11 +7,16 @@ struct StartPicture: Sendable {
     let directories: Set<String>
     private let rows: [String: IndexedPipeline]
     private let generations: [Int64: [IndexedGeneration]]
+    /// The digests of what is kept aside.
+    private let refused: [Int64: ContentDigest]
+    private let readerInodes: Set<UInt64>
 
     init(
         readers: [DirectoryEntry], directories: Set<String>, rows: [IndexedPipeline],
-        generations: [Int64: [IndexedGeneration]]
+        generations: [Int64: [IndexedGeneration]], refused: [(pipeline: Int64, refusal: IndexedRefusal)]
     ) {
+        self.refused = Dictionary(refused.map { ($0.pipeline, $0.refusal.digest) }) { first, _ in first }
+        readerInodes = Set(readers.map(\.inode))
         self.readers = readers
         readerNames = Set(readers.map(\.name))
         self.directories = directories
@@ -22,6 +27,13 @@ struct StartPicture: Sendable {
     func row(_ pipeline: String) -> IndexedPipeline? { rows[pipeline] }
     func generations(of pipeline: Int64) -> [IndexedGeneration] { generations[pipeline] ?? [] }
     func hasReader(_ file: String) -> Bool { readerNames.contains(file) }
+
+    /// What was refused, and is not what the index knows to be kept aside; or is what readers see, since it was accepted an
+    /// instant before the end.
+    func isLeftOver(_ entry: DirectoryEntry, of pipeline: String) -> Bool {
+        guard let digest = CacheLayout.refusedDigest(entry.name) else { return false }
+        return rows[pipeline].flatMap { refused[$0.id] } != digest || readerInodes.contains(entry.inode)
+    }
 
     /// Neither the index nor the disk has anything of it: there is nothing to make agree.
     func isBare(_ pipeline: String) -> Bool {
@@ -56,7 +68,7 @@ extension LocalCache {
                     try withIndex { (index) throws(SQLiteError) in try index.generations(of: row.id) }
                 }
         }
-        var disk = try contents(of: pipeline)
+        var disk = try contents(of: pipeline, start)
         if start == nil { disk.temporaries = [] }
         let file: String? = if let known = row?.file { known } else { try findFile(of: disk, among: start?.readers) }
         let reader = file.map(layout.reader)
@@ -89,11 +101,11 @@ extension LocalCache {
         return UInt64(names.count { $0.inode == inode && CacheLayout.isTemporary($0.name) })
     }
 
-    private func contents(of pipeline: String) throws(CacheError) -> PipelineOnDisk {
+    private func contents(of pipeline: String, _ start: StartPicture?) throws(CacheError) -> PipelineOnDisk {
         var disk = PipelineOnDisk()
         let directory = layout.generations(of: pipeline)
         for entry in try onFiles({ (files) throws(SystemCallError) in try files.list(directory) }) {
-            if CacheLayout.isTemporary(entry.name) {
+            if CacheLayout.isTemporary(entry.name) || start?.isLeftOver(entry, of: pipeline) == true {
                 disk.temporaries.append(entry)
             } else if let content = StoredContent(name: entry.name) {
                 disk.generations.append(PipelineOnDisk.Content(content: content, inode: entry.inode))
@@ -151,6 +163,8 @@ extension LocalCache {
             for generation in rows { try index.put(generation, of: row.id) }
             if let shown {
                 try index.put(shown, of: row.id)
+                // Before validators go that are those of neither.
+                if plan.isNews(to: indexed) { try index.forgetOrigin(of: row.id) }
                 try index.setCurrent(shown.content, of: row.id)
             } else if plan.current == .lost || plan.current == .withheld {
                 try index.setCurrent(nil, of: row.id)
@@ -173,8 +187,10 @@ extension LocalCache {
                 layout.generations(of: pipeline) + "/" + temporary, to: layout.generation(content, of: pipeline))
             try files.synchronizeDirectory(layout.generations(of: pipeline))
         case .restored(let content):
+            let token = makeToken()
+            defer { release(token) }
             try files.replace(
-                reader, withLinkTo: layout.generation(content, of: pipeline), by: layout.readerTemporary(makeToken()))
+                reader, withLinkTo: layout.generation(content, of: pipeline), by: layout.readerTemporary(token))
             try files.synchronizeDirectory(layout.current)
         case .followed:
             // Readers see it, but its names may not have reached the disk before the process ended.
@@ -191,6 +207,17 @@ extension LocalCache {
 }
 
 extension Reconciliation {
+    /// Readers see content that a commit brought of which the index knows nothing: what it says of the origin is older.
+    /// Not so what a rollback brought, which the index knows.
+    fileprivate func isNews(to index: PipelineInIndex) -> Bool {
+        switch current {
+        case .followed(let content): !index.generations.contains { $0.content == content }
+        // Its number is a new one, whatever made it.
+        case .promoted(let content, _): !index.generations.contains { $0.content.digest == content.digest }
+        case .asIndexed, .verified, .restored, .lost, .withheld: false
+        }
+    }
+
     /// The generation whose row must be written; nil if the index has it right, or none is left.
     fileprivate var shown: StoredContent? {
         switch current {

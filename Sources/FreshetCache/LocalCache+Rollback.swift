@@ -19,7 +19,7 @@ extension LocalCache {
     /// What the origin had when it was last asked does not come back by itself: a check that finds it again declines it.
     /// Other content does. It outlasts a power cut.
     ///
-    /// - Parameter number: nil: the newest one before the current one.
+    /// - Parameter number: nil: the newest one before the current one, whether readers have that or have lost its file.
     /// - Throws: ``CacheError/pinned(_:)``, ``CacheError/notKept(_:kept:)``, ``CacheError/damaged(_:)``, and what a commit does.
     package func rollBack(
         _ destination: CacheDestination, to number: Int64?
@@ -36,7 +36,7 @@ extension LocalCache {
             let current = offer?.generation.content.number
             let target =
                 if let number { kept.first { $0.content.number == number } } else {
-                    kept.last { $0.content.number < current ?? .max }
+                    kept.last { $0.content.number < current ?? row.current ?? .max }
                 }
             guard let target else { throw .notKept(number, kept: kept.map(\.content.number)) }
             if let offer, offer.generation.content == target.content {
@@ -44,7 +44,8 @@ extension LocalCache {
                 return RollbackOutcome(generation: offer.generation(path: path), replaced: nil)
             }
             // Before readers see another generation, so that no crash makes the next check undo it.
-            let origin = row.originDigest ?? kept.first { $0.content.number == row.current }?.content.digest
+            let origin =
+                row.originDigest ?? row.checkDigest ?? kept.first { $0.content.number == row.current }?.content.digest
             try transaction(isDurable: true) { (index) throws(SQLiteError) in
                 try index.setOriginDigest(origin, of: row.id)
             }
@@ -96,22 +97,33 @@ extension LocalCache {
         }
     }
 
+    /// What the pipeline offers, as the newest that is told of it: for whoever has to know what a failure has left.
+    package func settled(_ pipeline: String) throws(CacheError) -> Generation? {
+        try entry(pipeline).state.withLock { (state) throws(CacheError) in
+            guard let offer = try verifiedOffer(of: pipeline, &state) else { return nil }
+            return offer.generation(path: layout.reader(offer.file), turn: state.takeTurn())
+        }
+    }
+
     // MARK: Inside
 
-    /// What readers are to keep although the origin has other content, put into place if need be; nil: nothing is.
+    /// What readers are to keep although there is other content, put into place if need be; nil: nothing is.
     ///
     /// - Throws: ``CacheError/pinnedGone(_:)``.
     func held(
-        back digest: ContentDigest, to destination: CacheDestination, _ offer: IndexedOffer?,
+        back candidate: Candidate, to destination: CacheDestination, _ offer: IndexedOffer?,
         _ state: inout PipelineEntry.State
     ) throws(CacheError) -> IndexedOffer? {
-        let row = try withIndex { (index) throws(SQLiteError) in try index.pipeline(destination.pipeline) }
-        guard let row, row.pin != nil || row.originDigest == digest else { return nil }
-        guard let number = row.pin?.content.number ?? row.current else { return nil }
-        // Then it comes back by itself.
-        if row.pin?.content.digest == digest { return nil }
+        let (row, known) = try withIndex {
+            (index) throws(SQLiteError) -> (IndexedPipeline?, IndexedGeneration?) in
+            guard let row = try index.pipeline(destination.pipeline) else { return (nil, nil) }
+            guard let number = row.pin?.content.number ?? row.current else { return (row, nil) }
+            return (row, try index.generation(number, of: row.id))
+        }
+        guard let row, let number = row.pin?.content.number ?? row.current,
+            row.holdsBack(candidate, over: known?.content.digest)
+        else { return nil }
         if let offer, offer.generation.content.number == number { return offer }
-        let known = try withIndex { (index) throws(SQLiteError) in try index.generation(number, of: row.id) }
         do throws(CacheError) {
             guard let known, row.pin.map({ $0.content == known.content }) ?? true else { throw .damaged(number) }
             _ = try putBack(known, of: row, destination, &state) { _ in }

@@ -18,6 +18,8 @@ package final class LocalCache: Sendable {
     private let lock: StateLock
     private let pipelines = Mutex<[String: PipelineEntry]>([:])
     private let tokens = Atomic<UInt64>(0)
+    /// The tokens of temporary names that somebody is at work with.
+    private let living = Mutex<Set<UInt64>>([])
 
     init(
         layout: CacheLayout, fileSystem: any FileSystem, reserve: FreeSpaceReserve, index: consuming CacheIndex,
@@ -76,14 +78,11 @@ package final class LocalCache: Sendable {
         let token = makeToken()
         let path = layout.candidate(token, of: destination.pipeline)
         let descriptor: Int32
-        do throws(SystemCallError) {
-            descriptor = try fileSystem.createFile(path)
-        } catch  where error.isMissing {
-            try onFiles { (files) throws(SystemCallError) in try self.makeDirectories(for: destination.pipeline, files)
-            }
-            descriptor = try onFiles { (files) throws(SystemCallError) in try files.createFile(path) }
+        do throws(CacheError) {
+            descriptor = try create(path, for: destination.pipeline)
         } catch {
-            throw .fileSystem(error)
+            release(token)
+            throw error
         }
         do throws(CacheError) {
             try checkSpace(for: size ?? 0)
@@ -93,7 +92,21 @@ package final class LocalCache: Sendable {
         } catch {
             fileSystem.close(descriptor)
             try? fileSystem.unlink(path)
+            release(token)
             throw error
+        }
+    }
+
+    private func create(_ path: String, for pipeline: String) throws(CacheError) -> Int32 {
+        do throws(SystemCallError) {
+            return try fileSystem.createFile(path)
+        } catch  where error.isMissing {
+            return try onFiles { (files) throws(SystemCallError) in
+                try self.makeDirectories(for: pipeline, files)
+                return try files.createFile(path)
+            }
+        } catch {
+            throw .fileSystem(error)
         }
     }
 
@@ -155,7 +168,19 @@ package final class LocalCache: Sendable {
 
     // MARK: Inside
 
-    func makeToken() -> UInt64 { tokens.wrappingAdd(1, ordering: .relaxed).newValue }
+    /// For a temporary name that nobody else has, until it is released.
+    func makeToken() -> UInt64 {
+        let token = tokens.wrappingAdd(1, ordering: .relaxed).newValue
+        living.withLock { _ = $0.insert(token) }
+        return token
+    }
+
+    func release(_ token: UInt64) { living.withLock { _ = $0.remove(token) } }
+
+    /// Whether somebody is at work with a temporary name.
+    func isLiving(_ name: String) -> Bool {
+        CacheLayout.token(of: name).map { token in living.withLock { $0.contains(token) } } ?? false
+    }
 
     func entry(_ pipeline: String) -> PipelineEntry {
         pipelines.withLock { entries in

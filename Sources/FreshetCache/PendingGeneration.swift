@@ -22,7 +22,11 @@ package final class PendingGeneration: Sendable {
         self.writer = Mutex(writer)
     }
 
-    deinit { discard() }
+    deinit {
+        discard()
+        // Only now: what is left of it after that is nobody's.
+        cache.release(token)
+    }
 
     /// Appends, hashing on the way. After an error the candidate is discarded.
     ///

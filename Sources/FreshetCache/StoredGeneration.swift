@@ -3,13 +3,10 @@ package final class StoredGeneration: Sendable {
     private let descriptor: Int32
     private let path: String
     private let fileSystem: any FileSystem
-    /// Bytes.
-    package let size: Int64
 
-    init(descriptor: Int32, path: String, size: Int64, fileSystem: any FileSystem) {
+    init(descriptor: Int32, path: String, fileSystem: any FileSystem) {
         self.descriptor = descriptor
         self.path = path
-        self.size = size
         self.fileSystem = fileSystem
     }
 

@@ -70,6 +70,11 @@ extension CommandFailure {
                 DisplayText.harmless(
                     "'\(name)' is not raised by hand: it is a single pipeline's, and 'freshetctl refresh NAME' runs one"
                 ))
+        case .faultyPipeline(let name):
+            self.init(
+                .failure,
+                DisplayText.harmless(
+                    "'\(name)' does not run: its configuration has faults; 'freshetctl check' shows them"))
         case .noGeneration(let name):
             self.init(
                 .failure,
@@ -85,8 +90,19 @@ extension CommandFailure {
             self.init(
                 .notPermitted,
                 DisplayText.harmless(
-                    "you may not read generation \(number) of '\(name)'; read it as root or as a member of the group of its "
+                    "you may not read \(number.map { "generation \($0)" } ?? "what was refused") of '\(name)'; read it as root or as a member of the group of its "
                         + "file, or set cache.mode"))
+        case .noCandidate(let name):
+            self.init(
+                .failure,
+                DisplayText.harmless(
+                    "nothing that a check refused is kept of '\(name)'; 'freshetctl status \(name)' shows what is"))
+        case .otherCandidate(let name, let digest):
+            self.init(
+                .failure,
+                DisplayText.harmless(
+                    "what is kept aside of '\(name)' is \(digest) by now; 'freshetctl diff \(name) --candidate' shows it"
+                ))
         case .pinned(let name, let number):
             self.init(
                 .failure,
@@ -119,6 +135,8 @@ extension CommandFailure {
             self.init(.failure, DisplayText.harmless("nothing more of '\(name)' can be loaded: \(reason)"))
         case .tryLater(let hint):
             self.init(.tryLater, "nothing was started: \(times.patience(hint)); --force passes it")
+        case .failed(let name, let reason):
+            self.init(.failure, DisplayText.harmless(name.map { "'\($0)': \(reason)" } ?? reason))
         case .busy(let reason): self.init(.tryLater, DisplayText.harmless("not now: \(reason)"))
         case .permissionDenied:
             self.init(

@@ -7,14 +7,15 @@ struct FreshetctlCommand: ParsableCommand {
         commandName: "freshetctl",
         abstract: "Look into freshetd and steer it.",
         discussion: """
-            Without a verb, lists the pipelines. Exit status: 0 success, 1 failure, 64 wrong usage, 66 nothing more to load, 69 the daemon does not \
-            run, 75 try later, 77 not permitted, 78 faulty configuration.
+            Without a verb, lists the pipelines. Exit status: 0 success, 1 failure, 2 a difference ('run \
+            --detailed-exitcode'), 64 wrong usage, 66 nothing more to load, 69 the daemon does not run, 75 try later, 77 not \
+            permitted, 78 faulty configuration.
             """,
         version: Version.current,
         subcommands: [
             Status.self, List.self, Show.self, Refresh.self, LoadMore.self, SetVerb.self, Unset.self, Get.self,
-            History.self, Diff.self, Rollback.self, Pin.self, Unpin.self, Monitor.self, Signals.self, Reload.self,
-            LogLevelVerb.self, Check.self, Run.self,
+            History.self, Diff.self, Accept.self, Rollback.self, Pin.self, Unpin.self, Monitor.self, Signals.self,
+            Reload.self, LogLevelVerb.self, Check.self, Run.self, Fsck.self,
         ],
         defaultSubcommand: List.self)
 }

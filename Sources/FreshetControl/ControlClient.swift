@@ -71,8 +71,12 @@ package final class ControlClient {
     }
 
     /// Requests a further page.
-    package func loadMore(_ request: ControlMessage.LoadMore) throws(Failure) -> LoadMoreResult {
-        try call("LoadMore", request, as: ControlMessage.LoadedMore.self).result
+    ///
+    /// - Parameter interval: how often `meanwhile` is called while the answer does not come; nil: never.
+    package func loadMore(
+        _ request: ControlMessage.LoadMore, every interval: Duration? = nil, meanwhile: @escaping () -> Void = {}
+    ) throws(Failure) -> LoadMoreResult {
+        try call("LoadMore", request, as: ControlMessage.LoadedMore.self, every: interval, meanwhile: meanwhile).result
     }
 
     /// Sets parameters of a pipeline, all together.
@@ -98,10 +102,19 @@ package final class ControlClient {
     package func read(
         _ generation: Int64, of name: String, each: ([UInt8]) -> Bool
     ) throws(Failure) {
+        try read("ReadGeneration", ControlMessage.Numbered(name: name, number: generation), each)
+    }
+
+    /// Reads what a check refused last, in the same way.
+    package func readCandidate(of name: String, each: ([UInt8]) -> Bool) throws(Failure) {
+        try read("ReadCandidate", ControlMessage.Name(name: name), each)
+    }
+
+    private func read(
+        _ method: String, _ parameters: some Encodable, _ each: ([UInt8]) -> Bool
+    ) throws(Failure) {
         var isSound = true
-        try stream(
-            "ReadGeneration", ControlMessage.Numbered(name: name, number: generation), as: ControlMessage.Content.self
-        ) { reply in
+        try stream(method, parameters, as: ControlMessage.Content.self) { reply in
             guard let bytes = Base64.bytes(of: reply.data) else {
                 isSound = false
                 return false
@@ -117,12 +130,32 @@ package final class ControlClient {
             "Rollback", ControlMessage.Numbered(name: name, number: number), as: ControlMessage.RolledBack.self)
     }
 
+    /// Makes what a check refused the copy.
+    ///
+    /// - Parameter digest: how the digest begins of what is meant; nil: whatever it is.
+    package func accept(_ name: String, _ digest: String? = nil) throws(Failure) -> ControlMessage.RolledBack {
+        try call(
+            "Accept", ControlMessage.Candidate(name: name, digest: digest), as: ControlMessage.RolledBack.self)
+    }
+
     package func pin(_ name: String) throws(Failure) -> ControlMessage.Pinned {
         try call("Pin", ControlMessage.Name(name: name), as: ControlMessage.Pinned.self)
     }
 
     package func unpin(_ name: String) throws(Failure) -> ControlMessage.Pinned {
         try call("Unpin", ControlMessage.Name(name: name), as: ControlMessage.Pinned.self)
+    }
+
+    /// Has the cache examined.
+    ///
+    /// - Parameter each: gets what was found, part by part.
+    package func examine(
+        _ request: ControlMessage.Examine, each: (ControlMessage.Examined) -> Void
+    ) throws(Failure) {
+        try stream("Examine", request, as: ControlMessage.Examined.self) { reply in
+            each(reply)
+            return true
+        }
     }
 
     /// Follows what happens, until `each` returns false, or the daemon ends, which throws.
@@ -179,11 +212,14 @@ package final class ControlClient {
     // MARK: Calls
 
     private func call<Reply: Decodable>(
-        _ method: String, _ parameters: some Encodable = ControlMessage.Nothing(), as type: Reply.Type
+        _ method: String, _ parameters: some Encodable = ControlMessage.Nothing(), as type: Reply.Type,
+        every interval: Duration? = nil, meanwhile: @escaping () -> Void = {}
     ) throws(Failure) -> Reply {
         let encoded = try encode(parameters)
         do {
-            return try Self.decode(try client.call(ControlInterface.name + "." + method, encoded))
+            return try Self.decode(
+                try client.call(
+                    ControlInterface.name + "." + method, encoded, every: interval, meanwhile: meanwhile))
         } catch {
             throw Self.failure(error)
         }

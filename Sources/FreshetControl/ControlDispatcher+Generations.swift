@@ -18,7 +18,27 @@ extension ControlDispatcher {
         let request = try call.parameters.decode(as: ControlMessage.Numbered.self)
         guard let number = request.number else { throw ControlError.invalidParameter("number") }
         _ = try await existing([request.name])
-        let content = try await service.content(of: request.name, generation: number, for: call.peer)
+        return try await send(try await service.content(of: request.name, generation: number, for: call.peer), to: call)
+    }
+
+    func readCandidate(_ call: VarlinkCall) async throws -> ControlMessage.Content {
+        guard call.wantsMore else { throw VarlinkErrorReply.expectedMore }
+        let name = try call.parameters.decode(as: ControlMessage.Name.self).name
+        _ = try await existing([name])
+        return try await send(try await service.candidate(of: name, for: call.peer), to: call)
+    }
+
+    func accept(_ call: VarlinkCall) async throws -> ControlMessage.RolledBack {
+        let request = try call.parameters.decode(as: ControlMessage.Candidate.self)
+        _ = try await existing([request.name])
+        if let digest = request.digest, digest.isEmpty || !digest.utf8.allSatisfy(\.isHexadecimalDigit) {
+            throw ControlError.invalidParameter("digest")
+        }
+        return try await service.accept(request.name, request.digest, asker: Self.asker(of: call))
+    }
+
+    /// Sends all but the last piece of a content; that is returned.
+    private func send(_ content: any ControlContent, to call: VarlinkCall) async throws -> ControlMessage.Content {
         var bytes = try await content.next(Self.contentPerReply)
         while true {
             // The last reply is the one that ends the call, so it takes knowing that nothing follows.
@@ -46,5 +66,16 @@ extension ControlDispatcher {
         let name = try call.parameters.decode(as: ControlMessage.Name.self).name
         _ = try await existing([name])
         return try await service.unpin(name, asker: Self.asker(of: call))
+    }
+}
+
+extension UInt8 {
+    fileprivate var isHexadecimalDigit: Bool {
+        switch self {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"),
+            UInt8(ascii: "A")...UInt8(ascii: "F"):
+            true
+        default: false
+        }
     }
 }

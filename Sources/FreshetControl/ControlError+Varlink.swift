@@ -3,10 +3,13 @@ package import FreshetVarlink
 extension ControlError {
     private enum Name {
         static let noSuchPipeline = ControlInterface.name + ".NoSuchPipeline"
+        static let pipelineFaulty = ControlInterface.name + ".PipelineFaulty"
         static let noGeneration = ControlInterface.name + ".NoGeneration"
         static let noSuchGeneration = ControlInterface.name + ".NoSuchGeneration"
         static let damagedGeneration = ControlInterface.name + ".DamagedGeneration"
         static let notReadable = ControlInterface.name + ".NotReadable"
+        static let noCandidate = ControlInterface.name + ".NoCandidate"
+        static let otherCandidate = ControlInterface.name + ".OtherCandidate"
         static let pinned = ControlInterface.name + ".Pinned"
         static let noSuchSignal = ControlInterface.name + ".NoSuchSignal"
         static let cannotFire = ControlInterface.name + ".CannotFire"
@@ -17,6 +20,7 @@ extension ControlError {
         static let severalBranches = ControlInterface.name + ".SeveralBranches"
         static let cannotLoadMore = ControlInterface.name + ".CannotLoadMore"
         static let tryLater = ControlInterface.name + ".TryLater"
+        static let failed = ControlInterface.name + ".Failed"
         static let busy = ControlInterface.name + ".Busy"
     }
 
@@ -25,6 +29,7 @@ extension ControlError {
         switch self {
         case .noSuchPipeline(let name, let suggestion):
             Self.reply(Name.noSuchPipeline, ControlMessage.NoSuchName(name: name, suggestion: suggestion))
+        case .faultyPipeline(let name): Self.reply(Name.pipelineFaulty, ControlMessage.Name(name: name))
         case .noGeneration(let name): Self.reply(Name.noGeneration, ControlMessage.Name(name: name))
         case .noSuchGeneration(let name, let number, let kept):
             Self.reply(
@@ -33,6 +38,9 @@ extension ControlError {
             Self.reply(Name.damagedGeneration, ControlMessage.Numbered(name: name, number: number))
         case .notReadable(let name, let number):
             Self.reply(Name.notReadable, ControlMessage.Numbered(name: name, number: number))
+        case .noCandidate(let name): Self.reply(Name.noCandidate, ControlMessage.Name(name: name))
+        case .otherCandidate(let name, let digest):
+            Self.reply(Name.otherCandidate, ControlMessage.Candidate(name: name, digest: digest))
         case .pinned(let name, let number):
             Self.reply(Name.pinned, ControlMessage.Numbered(name: name, number: number))
         case .noSuchSignal(let name, let suggestion):
@@ -52,6 +60,8 @@ extension ControlError {
         case .cannotLoadMore(let name, let reason):
             Self.reply(Name.cannotLoadMore, ControlMessage.NamedReason(name: name, reason: reason))
         case .tryLater(let hint): Self.reply(Name.tryLater, hint)
+        case .failed(let name, let reason):
+            Self.reply(Name.failed, ControlMessage.Failure(name: name, reason: reason))
         case .busy(let reason): Self.reply(Name.busy, ControlMessage.Reason(reason: reason))
         case .permissionDenied: .permissionDenied
         case .invalidParameter(let name): .invalidParameter(name)
@@ -70,20 +80,29 @@ extension ControlError {
         case Name.noSuchPipeline:
             guard let value = parameters(ControlMessage.NoSuchName.self) else { return nil }
             self = .noSuchPipeline(name: value.name, suggestion: value.suggestion)
+        case Name.pipelineFaulty:
+            guard let value = parameters(ControlMessage.Name.self) else { return nil }
+            self = .faultyPipeline(name: value.name)
         case Name.noGeneration:
             guard let value = parameters(ControlMessage.Name.self) else { return nil }
             self = .noGeneration(name: value.name)
         case Name.noSuchGeneration:
             guard let value = parameters(ControlMessage.NoSuchGeneration.self) else { return nil }
             self = .noSuchGeneration(name: value.name, number: value.number, kept: value.kept)
-        case Name.damagedGeneration, Name.notReadable, Name.pinned:
+        case Name.damagedGeneration, Name.pinned:
             guard let value = parameters(ControlMessage.Numbered.self), let number = value.number else { return nil }
             self =
-                switch error.name {
-                case Name.damagedGeneration: .damagedGeneration(name: value.name, number: number)
-                case Name.notReadable: .notReadable(name: value.name, number: number)
-                default: .pinned(name: value.name, number: number)
-                }
+                error.name == Name.pinned
+                ? .pinned(name: value.name, number: number) : .damagedGeneration(name: value.name, number: number)
+        case Name.notReadable:
+            guard let value = parameters(ControlMessage.Numbered.self) else { return nil }
+            self = .notReadable(name: value.name, number: value.number)
+        case Name.noCandidate:
+            guard let value = parameters(ControlMessage.Name.self) else { return nil }
+            self = .noCandidate(name: value.name)
+        case Name.otherCandidate:
+            guard let value = parameters(ControlMessage.Candidate.self), let digest = value.digest else { return nil }
+            self = .otherCandidate(name: value.name, digest: digest)
         case Name.noSuchSignal:
             guard let value = parameters(ControlMessage.NoSuchName.self) else { return nil }
             self = .noSuchSignal(name: value.name, suggestion: value.suggestion)
@@ -111,6 +130,9 @@ extension ControlError {
         case Name.tryLater:
             guard let value = parameters(TryLaterHint.self) else { return nil }
             self = .tryLater(value)
+        case Name.failed:
+            guard let value = parameters(ControlMessage.Failure.self) else { return nil }
+            self = .failed(name: value.name, reason: value.reason)
         case Name.busy:
             guard let value = parameters(ControlMessage.Reason.self) else { return nil }
             self = .busy(value.reason)

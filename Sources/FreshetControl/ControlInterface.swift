@@ -11,8 +11,8 @@ package enum ControlInterface {
         # microseconds; sizes are bytes. A field that is null or absent says: there is none. Fields may be added to types and
         # replies; a client ignores those that it does not know.
         #
-        # Whoever may connect may read. Refresh, LoadMore, SetParameters, Rollback, Pin, Unpin, FireSignal and SetLogLevel are for
-        # root, the group freshet, and the daemon's own user if that is an ordinary user; Reload is for these and for the daemon's
+        # Whoever may connect may read. Refresh, LoadMore, SetParameters, Rollback, Accept, Pin, Unpin, FireSignal and SetLogLevel
+        # are for root, the group freshet, and the daemon's own user if that is an ordinary user; Reload is for these and for the daemon's
         # own user always. All others get org.varlink.service.PermissionDenied.
         interface io.freshet.Control
 
@@ -58,6 +58,14 @@ package enum ControlInterface {
           truncated: ?bool,
           kept: bool,
           current: bool
+        )
+
+        # What a check refused last: content that is kept aside for a week, for a look, and what the check said of it.
+        type Candidate (
+          digest: string,
+          size: int,
+          refusedAt: int,
+          reason: string
         )
 
         # One signal's share in a run: how often it fired, when first and last, and what for in words. Number is that of the
@@ -183,6 +191,7 @@ package enum ControlInterface {
           lastCauses: []Cause,
           nextRun: ?NextRun,
           failure: ?Failure,
+          candidate: ?Candidate,
           budget: ?Budget,
           branches: ?Branches,
           more: ?MorePages,
@@ -333,6 +342,32 @@ package enum ControlInterface {
           waitingUntil: ?int
         )
 
+        # What may be the matter with the cache:
+        #   indexDamaged    the index does not hold together
+        #   copyMissing     there is no file where readers look for the current generation
+        #   copyDamaged     what readers find there is not the current generation; without generation, there is none
+        #   copyApart       the copy has its content, and is another file than that of its generation
+        #   contentDamaged  the file of a generation has other content, or is no file
+        #   contentMissing  the file of a generation is gone
+        #   contentUnknown  a file with the name of a generation that the index does not know
+        #   pinLost         the generation is gone at which the pipeline is pinned
+        #   unfinished      what a commit has left that did not come to its end
+        #   stray           what the cache did not put there
+        type FindingKind (
+          indexDamaged, copyMissing, copyDamaged, copyApart, contentDamaged, contentMissing, contentUnknown, pinLost, unfinished, stray
+        )
+
+        # Something of the cache that is not as it was committed; without a pipeline, it is none's. Detail says more, or why it was
+        # not repaired.
+        type Finding (
+          kind: FindingKind,
+          pipeline: ?string,
+          generation: ?int,
+          path: string,
+          detail: ?string,
+          repaired: bool
+        )
+
         # The daemon itself.
         method GetDaemon() -> (daemon: Daemon)
 
@@ -371,6 +406,14 @@ package enum ControlInterface {
         # generation was written with: all others get NotReadable.
         method ReadGeneration(name: string, number: int) -> (data: string)
 
+        # The content of a pipeline's candidate, which a check refused, as ReadGeneration has a generation's.
+        method ReadCandidate(name: string) -> (data: string)
+
+        # Makes a pipeline's candidate its copy, as a new generation, whatever the check says of this content, now and when it
+        # comes again. With a digest, or how one begins, only if that is the candidate's. Returns what readers see from now on,
+        # and what they saw before.
+        method Accept(name: string, digest: ?string) -> (generation: Generation, replaced: ?int)
+
         # Makes a generation that is kept the current one again, under its own number; without a number, the newest one before
         # the current one. Returns what readers see from now on, and what they saw before. What the source had when it was last
         # asked does not come back by itself; other content does, unless the pipeline is pinned.
@@ -383,6 +426,13 @@ package enum ControlInterface {
         # Lets what the source has become the copy again, at the next check. Changed is false if it was not pinned; generation is
         # null if nothing is offered.
         method Unpin(name: string) -> (generation: ?Generation, changed: bool)
+
+        # Examines the cache beside all else that the daemon does: reads all content and compares it with its digests, the index
+        # with the files, and the copies with their generations. With repair, removes what is damaged, so that the next request is
+        # unconditional, puts back what can be, and moves what is not the cache's own to the directory strays. To be called with
+        # more: each reply has what was found since the last, and how many pipelines, generations and bytes were read for it.
+        # Unnamed is how many further findings there are of a pipeline that has too many.
+        method Examine(repair: ?bool) -> (findings: []Finding, pipelines: int, generations: int, bytes: int, unnamed: int)
 
         # What happens from now on, to the pipelines of these names or to all; signals are always reported. To be called
         # with more. The first reply comes at once and has no event: from then on nothing is missed, or the loss is said.
@@ -419,6 +469,9 @@ package enum ControlInterface {
         # This signal is not fired by hand, but by Refresh: it asks for runs of single pipelines.
         error CannotFire (name: string)
 
+        # The pipeline does not run: its configuration has faults.
+        error PipelineFaulty (name: string)
+
         # The pipeline has no copy yet.
         error NoGeneration (name: string)
 
@@ -429,8 +482,15 @@ package enum ControlInterface {
         # The file of this generation does not have its content any more.
         error DamagedGeneration (name: string, number: int)
 
-        # The modes of files do not let the caller's user read this pipeline's content.
-        error NotReadable (name: string, number: int)
+        # The modes of files do not let the caller's user read this pipeline's content: of this generation, or of its
+        # candidate.
+        error NotReadable (name: string, number: ?int)
+
+        # Nothing that a check refused is kept aside of this pipeline.
+        error NoCandidate (name: string)
+
+        # The candidate is not the one that was meant, but has this digest.
+        error OtherCandidate (name: string, digest: string)
 
         # The copy is pinned at this generation.
         error Pinned (name: string, number: int)
@@ -455,6 +515,10 @@ package enum ControlInterface {
 
         # Nothing was started: the origin or a budget asks for patience.
         error TryLater (reason: string, until: ?int)
+
+        # It was tried and did not succeed, such as for want of room: the reason is a sentence. What readers see is whole, and Get
+        # and List tell what it is. Without a name it is about the cache as a whole.
+        error Failed (name: ?string, reason: string)
 
         # The daemon cannot do this at the moment, such as while it reloads or stops.
         error Busy (reason: string)

@@ -5,8 +5,8 @@ package struct ControlRights: Hashable, Sendable {
     package enum Deed: CaseIterable, Hashable, Sendable {
         /// Looking at states.
         case read
-        /// Starting runs, loading further pages, setting parameters, firing signals, choosing generations, and changing what
-        /// the daemon logs.
+        /// Starting runs, loading further pages, setting parameters, firing signals, choosing generations, examining the
+        /// cache (which reads all of it), and changing what the daemon logs.
         case change
         /// Reading the configuration again.
         case reload
@@ -20,9 +20,12 @@ package struct ControlRights: Hashable, Sendable {
         "io.freshet.Control.Get": .read,
         "io.freshet.Control.History": .read,
         "io.freshet.Control.ReadGeneration": .read,
+        "io.freshet.Control.ReadCandidate": .read,
+        "io.freshet.Control.Accept": .change,
         "io.freshet.Control.Rollback": .change,
         "io.freshet.Control.Pin": .change,
         "io.freshet.Control.Unpin": .change,
+        "io.freshet.Control.Examine": .change,
         "io.freshet.Control.Monitor": .read,
         "io.freshet.Control.Signals": .read,
         "io.freshet.Control.FollowSignals": .read,

@@ -34,20 +34,37 @@ package protocol ControlService: Sendable {
     /// - Parameter limit: how many at most; nil: all that are known of.
     func history(of name: String, limit: Int?) async throws(ControlError) -> [PastGeneration]
     /// Opens the content of a generation that is kept, or throws ``ControlError/noSuchGeneration(name:number:kept:)``,
-    /// ``ControlError/damagedGeneration(name:number:)`` or ``ControlError/notReadable(name:number:)``.
+    /// ``ControlError/damagedGeneration(name:number:)``, ``ControlError/notReadable(name:number:)`` or
+    /// ``ControlError/failed(name:reason:)``.
     ///
     /// - Parameter peer: for whom: rights on files decide, not those of the interface.
     func content(
         of name: String, generation: Int64, for peer: VarlinkPeer
     ) async throws(ControlError) -> any ControlContent
+    /// Opens the content that a check refused, as ``content(of:generation:for:)``, or throws
+    /// ``ControlError/noCandidate(name:)``.
+    func candidate(of name: String, for peer: VarlinkPeer) async throws(ControlError) -> any ControlContent
+    /// Makes the content that a check refused the copy, or throws ``ControlError/noCandidate(name:)``,
+    /// ``ControlError/otherCandidate(name:digest:)`` or ``ControlError/pinned(name:number:)``.
+    ///
+    /// - Parameter digest: how the digest begins of what is meant; nil: whatever it is.
+    func accept(
+        _ name: String, _ digest: String?, asker: String
+    ) async throws(ControlError) -> ControlMessage.RolledBack
     /// Makes a generation that is kept the current one; nil: the one before. Throws as ``content(of:generation:for:)``, and
-    /// ``ControlError/pinned(name:number:)``.
+    /// ``ControlError/pinned(name:number:)`` and ``ControlError/faultyPipeline(name:)``.
     func rollBack(
         _ name: String, to number: Int64?, asker: String
     ) async throws(ControlError) -> ControlMessage.RolledBack
     /// Keeps the copy of a pipeline from being replaced, or throws ``ControlError/noGeneration(name:)``.
     func pin(_ name: String, asker: String) async throws(ControlError) -> ControlMessage.Pinned
     func unpin(_ name: String, asker: String) async throws(ControlError) -> ControlMessage.Pinned
+    /// What an examination of the cache goes through, one step after the other.
+    func examinationSteps() async throws(ControlError) -> [ExaminationStep]
+    /// Examines a part of the cache, beside all else that the daemon does.
+    ///
+    /// - Parameter repair: repairs what can be repaired.
+    func examine(_ step: ExaminationStep, repair: Bool) async throws(ControlError) -> ControlMessage.Examined
     func signals() async -> [SignalStatus]
     /// Fires the signal of a row of ``signals()`` by hand, and changes nothing else.
     ///
@@ -79,13 +96,19 @@ package protocol ControlContent: Sendable {
 /// Why the daemon did not do what a client asked for: the errors of `io.freshet.Control`, and the lack of rights.
 package enum ControlError: Error, Hashable, Sendable {
     case noSuchPipeline(name: String, suggestion: String?)
+    /// The pipeline does not run: its configuration has faults.
+    case faultyPipeline(name: String)
     case noGeneration(name: String)
     /// The content of this generation is not kept; nil: there is none before the current one.
     case noSuchGeneration(name: String, number: Int64?, kept: [Int64])
     /// The file of this generation does not have its content any more.
     case damagedGeneration(name: String, number: Int64)
-    /// The caller's user may not read the files of this pipeline.
-    case notReadable(name: String, number: Int64)
+    /// The caller's user may not read the files of this pipeline; nil: what a check refused of it.
+    case notReadable(name: String, number: Int64?)
+    /// Nothing that a check refused is kept aside.
+    case noCandidate(name: String)
+    /// What is kept aside is something else than was meant.
+    case otherCandidate(name: String, digest: String)
     /// The copy is pinned at this generation.
     case pinned(name: String, number: Int64)
     case noSuchSignal(name: String, suggestion: String?)
@@ -103,6 +126,10 @@ package enum ControlError: Error, Hashable, Sendable {
     /// The pipeline has nothing that goes on; the sentence, whose subject is the pipeline, says why.
     case cannotLoadMore(name: String, reason: String)
     case tryLater(TryLaterHint)
+    /// It was tried and did not succeed; the sentence says why.
+    ///
+    /// - `name`: the pipeline; nil: it is about the cache as a whole.
+    case failed(name: String?, reason: String)
     /// It cannot do this at the moment; the sentence says why.
     case busy(String)
     /// The caller's user may not do this.

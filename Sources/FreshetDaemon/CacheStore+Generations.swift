@@ -47,6 +47,38 @@ extension CacheStore {
         }
     }
 
+    /// Nil: the reader may not have it.
+    func openRefused(of pipeline: String, for reader: FileReader) async throws(CacheError) -> StoredGeneration? {
+        try await readers.run("refused") { [cache] () throws(CacheError) in
+            try cache.openRefused(of: pipeline, for: reader, at: WallTime(microseconds: WallClock.now))
+        }
+    }
+
+    func accept(
+        _ definition: PipelineDefinition, _ digest: String?
+    ) async throws(RollbackError) -> RollbackOutcome {
+        try await workers.run("accept") { [cache] () throws(RollbackError) in
+            let destination: CacheDestination
+            do throws(RunFailure) {
+                destination = try CacheDestination(definition)
+            } catch {
+                throw .definition(error)
+            }
+            do throws(CacheError) {
+                return try cache.accept(destination, digest, at: WallTime(microseconds: WallClock.now))
+            } catch {
+                throw .cache(error)
+            }
+        }
+    }
+
+    /// What readers see after something failed; nil if that cannot be had either.
+    func settled(_ pipeline: String) async -> Generation? {
+        await workers.run("rollback") { [self] in
+            attempt(pipeline, else: nil) { () throws(CacheError) in try cache.settled(pipeline) }
+        }
+    }
+
     func pin(_ pipeline: String) async throws(CacheError) -> (generation: Generation, wasPinned: Bool) {
         try await workers.run("index") { [cache] () throws(CacheError) in
             try cache.pin(pipeline, at: WallTime(microseconds: WallClock.now))

@@ -15,6 +15,8 @@ struct CacheStore: SnapshotStore {
     var heldBack: @Sendable (_ pipeline: String, _ copy: Generation) -> Void = { _, _ in }
     /// Reads generations for clients, one at a time: however many they are and ask for, commits have their workers.
     let readers = WorkerPool(threads: 1)
+    /// Reads all of the cache for an examination, which may take long.
+    let examiner = WorkerPool(threads: 1)
 
     /// The small state that says which request and transform made the copy at hand.
     private static let bindingKey = "binding"
@@ -59,12 +61,7 @@ struct CacheStore: SnapshotStore {
                 attempt(definition.name, else: ()) { () throws(CacheError) in
                     try remember(snapshot.binding, of: definition.name)
                 }
-                return switch outcome {
-                case .changed(let generation): .changed(OfferedGeneration(generation))
-                case .unchanged(let generation), .restored(let generation): .unchanged(OfferedGeneration(generation))
-                case .declined(let generation, let isNews):
-                    declined(definition.name, generation, isNews: isNews)
-                }
+                return result(of: outcome, definition.name)
             } catch {
                 throw RunFailure(error)
             }
@@ -78,6 +75,34 @@ struct CacheStore: SnapshotStore {
             } catch {
                 throw RunFailure(error)
             }
+        }
+    }
+
+    func setAside(
+        _ snapshot: Snapshot, of definition: PipelineDefinition, because reason: String
+    ) async -> SetAsideResult {
+        await workers.run("refusal") { [self] in
+            guard let destination = try? CacheDestination(definition) else { return .dropped }
+            return attempt(definition.name, else: .dropped) { () throws(CacheError) in
+                let outcome = try pending(snapshot.body, for: destination).setAside(
+                    because: reason,
+                    validators: [Validators(snapshot.validators, binding: snapshot.binding)].compactMap(\.self),
+                    truncated: snapshot.truncated, at: WallTime(microseconds: WallClock.now),
+                    expires: snapshot.expires.map(WallTime.init(microseconds:)))
+                return switch outcome {
+                case .kept(let candidate): .kept(RefusedSnapshot(candidate))
+                case .accepted(let outcome): .committed(result(of: outcome, definition.name))
+                case .isCopy: .dropped
+                }
+            }
+        }
+    }
+
+    private func result(of outcome: CommitOutcome, _ pipeline: String) -> CommitResult {
+        switch outcome {
+        case .changed(let generation): .changed(OfferedGeneration(generation))
+        case .unchanged(let generation), .restored(let generation): .unchanged(OfferedGeneration(generation))
+        case .declined(let generation, let isNews): declined(pipeline, generation, isNews: isNews)
         }
     }
 
@@ -172,10 +197,12 @@ struct CacheStore: SnapshotStore {
         }
     }
 
-    func keepParts(_ pipeline: String, _ new: [String: StoredPart], and kept: Set<String>) async {
+    func keepParts(
+        _ pipeline: String, _ new: [String: StoredPart], and isKept: @escaping @Sendable (String) -> Bool
+    ) async {
         await workers.run("index") { [self] in
             attempt(pipeline, else: ()) { () throws(CacheError) in
-                try cache.keepParts(of: pipeline, new: new.mapValues(SnapshotPart.init), kept: kept)
+                try cache.keepParts(of: pipeline, new: new.mapValues(SnapshotPart.init), and: isKept)
             }
         }
     }
@@ -187,7 +214,7 @@ struct CacheStore: SnapshotStore {
         }
     }
 
-    private func attempt<Value>(
+    func attempt<Value>(
         _ pipeline: String, else fallback: Value, _ body: () throws(CacheError) -> Value
     ) -> Value {
         do throws(CacheError) {
@@ -282,6 +309,15 @@ extension RememberedState {
             binding: memory.value.map { String(decoding: $0, as: UTF8.self) },
             requests: memory.requests.map(FreshetPipelines.SpentRequests.init), parameters: memory.parameters,
             pages: memory.pages.map(StoredPagesState.init))
+        refused = memory.refused.map(RefusedSnapshot.init)
+    }
+}
+
+extension RefusedSnapshot {
+    init(_ candidate: RefusedCandidate) {
+        self.init(
+            digest: candidate.digest.description, size: UInt64(clamping: candidate.size),
+            refusedAt: candidate.refusedAt.microseconds, reason: candidate.reason)
     }
 }
 

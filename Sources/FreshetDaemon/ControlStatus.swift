@@ -32,7 +32,8 @@ extension FreshetControl.PipelineStatus {
             expires: status.expires.map(WallClock.microseconds(at:)),
             lastRun: status.run.map(RunStatus.init) ?? status.lastRun.map(RunStatus.init),
             lastCauses: status.lastCauses.map(CauseStatus.init), nextRun: status.next.map(NextRun.init),
-            failure: failure, budget: status.budget.map(BudgetStatus.init),
+            failure: failure, candidate: status.refused.map(CandidateStatus.init),
+            budget: status.budget.map(BudgetStatus.init),
             branches: status.branches.map(BranchesStatus.init), more: status.more.map(MorePages.init),
             needsNetwork: definition.needsNetwork,
             path: path, parameters: parameters.isEmpty ? nil : parameters.map(ParameterStatus.init))
@@ -110,6 +111,14 @@ extension RunStatus {
             causes: summary.causes.map(CauseStatus.init), durationUSec: summary.duration.microseconds,
             outcome: FreshetControl.RunOutcome(rawValue: summary.outcome.rawValue),
             generation: summary.generation.map(Int64.init(clamping:)), failure: summary.failure?.message)
+    }
+}
+
+extension CandidateStatus {
+    init(_ refused: RefusedSnapshot) {
+        self.init(
+            digest: refused.digest, size: Int64(clamping: refused.size), refusedAt: refused.refusedAt,
+            reason: refused.reason)
     }
 }
 

@@ -76,6 +76,18 @@ private struct DryRunSession: Sendable {
         } catch {
             return fail("\(error)")
         }
+        // Before anything is asked for: without it there is no answer.
+        let path = "\(current)/\(definition.cache.file)"
+        let copy: [UInt8]?
+        do throws(FreshetEventLoop.SystemCallError) {
+            copy = try await workers.run("copy") { () throws(FreshetEventLoop.SystemCallError) in
+                try Self.content(of: path)
+            }
+        } catch {
+            return failed(
+                "cannot read the current copy, to compare with: \(error); run it as somebody who may, or name another cache "
+                    + "with --cache-dir")
+        }
         let fetcher = SourceFetcher(
             http: http, commands: CommandRunner(loop, workers: workers), files: FileReader(workers: workers),
             copies: current)
@@ -83,16 +95,12 @@ private struct DryRunSession: Sendable {
         do throws(FetchError) {
             let outcome = try await DryRun(
                 definition, with: parameters, fetcher: fetcher, transformer: transformer,
-                clock: LoopEngineClock(loop: loop)
+                clock: LoopEngineClock(loop: loop), limits: configuration.daemon.requestLimits
             ).run()
-            return try await tell(outcome, of: definition, copy: "\(current)/\(definition.cache.file)", transformer)
+            return try await tell(outcome, of: definition, besides: copy, at: path, transformer)
         } catch {
             guard case .failed(let failure) = error else { return fail("interrupted") }
-            let message = redactor.text(failure.message)
-            if request.json {
-                show(ControlJSON.text(of: DryRunReport(name: request.name, outcome: .failed, failure: message)) + "\n")
-            }
-            return fail("\(request.name): \(message)")
+            return failed(redactor.text(failure.message))
         }
     }
 
@@ -161,10 +169,10 @@ private struct DryRunSession: Sendable {
     // MARK: What came of it
 
     private func tell(
-        _ outcome: DryRun.Outcome, of definition: PipelineDefinition, copy path: String, _ transformer: JQTransformer
+        _ outcome: DryRun.Outcome, of definition: PipelineDefinition, besides old: [UInt8]?, at path: String,
+        _ transformer: JQTransformer
     ) async throws(FetchError) -> DaemonExit {
         let new = outcome.snapshot.body.bytes ?? []
-        let old = await workers.run { Self.content(of: path) }
         var report = DryRunReport(
             name: definition.name, outcome: new == old ? .unchanged : .changed, size: Int64(new.count),
             digest: try? ContentDigest(of: new).description, mediaType: outcome.mediaType,
@@ -193,21 +201,18 @@ private struct DryRunSession: Sendable {
         return request.tellsChange && report.outcome == .changed ? .wouldChange : .success
     }
 
-    /// Nil: there is none, or it cannot be read, which is said.
-    private static func content(of path: String) -> [UInt8]? {
-        guard let file = try? OwnedDescriptor(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), of: "open") else {
-            if errno != ENOENT {
-                let reason = SystemCallError("open", errno: errno, subject: path)
-                StandardStream.write("freshetd: cannot read the current copy: \(reason)\n", to: STDERR_FILENO)
-            }
-            return nil
-        }
+    /// Nil: there is none.
+    private static func content(of path: String) throws(FreshetEventLoop.SystemCallError) -> [UInt8]? {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        if descriptor < 0 && errno == ENOENT { return nil }
+        let file = try OwnedDescriptor(descriptor, of: "open", subject: path)
         var bytes: [UInt8] = []
         var piece = [UInt8](repeating: 0, count: 64 << 10)
         while true {
             let count = read(file.rawValue, &piece, piece.count)
             if count < 0 && errno == EINTR { continue }
-            guard count > 0 else { return count == 0 ? bytes : nil }
+            guard count >= 0 else { throw FreshetEventLoop.SystemCallError("read", errno: errno, subject: path) }
+            if count == 0 { return bytes }
             bytes += piece[..<count]
         }
     }
@@ -246,6 +251,14 @@ private struct DryRunSession: Sendable {
     /// What is said of the result: beside the content where that goes to standard output.
     private func show(_ text: String) {
         StandardStream.write(text, to: request.output == "-" ? STDERR_FILENO : STDOUT_FILENO)
+    }
+
+    /// It did not come to a snapshot, or to nothing to compare it with.
+    private func failed(_ message: String) -> DaemonExit {
+        if request.json {
+            show(ControlJSON.text(of: DryRunReport(name: request.name, outcome: .failed, failure: message)) + "\n")
+        }
+        return fail("\(request.name): \(message)")
     }
 
     private func fail(_ message: String, _ exit: DaemonExit = .failure) -> DaemonExit {

@@ -29,8 +29,10 @@ package enum DaemonExit: Int32, Sendable, CaseIterable {
     case wouldChange = 2
     /// The command line is wrong.
     case usage = 64
-    /// The origin or a budget asks for patience (EX_TEMPFAIL).
+    /// The origin or a budget asks for patience, or another process is at work (EX_TEMPFAIL).
     case tryLater = 75
+    /// The system does not permit it (EX_NOPERM).
+    case notPermitted = 77
     /// The configuration is wrong: trying again does not help.
     case configuration = 78
 }

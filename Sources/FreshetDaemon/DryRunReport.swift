@@ -31,7 +31,7 @@ struct DryRunReport: Codable, Hashable, Sendable {
     /// The source had more than the limit on its pages allowed.
     var truncated: Bool?
     var requests: Int64?
-    /// Nil: there is none yet, or it cannot be read.
+    /// Nil: there is none yet.
     var current: Copy?
     var difference: ContentDifference?
     var branches: [Branch]?

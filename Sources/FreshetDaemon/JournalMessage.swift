@@ -58,6 +58,7 @@ enum JournalMessage: String, CaseIterable {
     case cacheMended = "c7176e0f419246289ab9c463273b2aef"
     case cacheTrouble = "ab6bd2ed3512434ca37b15d55b5a9d3e"
     case rolledBack = "40c244f80bfb4e58b52b3146e5421c05"
+    case accepted = "32f60c3c4c4a4ae0b33226d6328ece8d"
     case pinned = "8d0c8ebe17a64fa1aa59869e8200f7d7"
     case unpinned = "7653177bb97a491e971630c8d14c56ed"
     case heldBack = "b76bdaffc2b44c0481c55e055683b0de"
@@ -90,7 +91,7 @@ enum JournalMessage: String, CaseIterable {
             .proven, .hookDone, .hookSaid:
             .info
         case .raised, .cacheMended, .logLevel, .socketMended, .logindMissing, .busUnheard, .unproven, .rolledBack,
-            .pinned, .unpinned, .heldBack:
+            .accepted, .pinned, .unpinned, .heldBack:
             .notice
         case .failed, .truncated, .branchesFailed, .loadMoreFailed, .expired, .notRun, .parametersDropped,
             .indexRebuilt,
@@ -151,6 +152,7 @@ enum JournalMessage: String, CaseIterable {
         case .cacheMended: "the cache was mended"
         case .cacheTrouble: "the cache's memory failed, going on without"
         case .rolledBack: "rolled back to generation {generation}"
+        case .accepted: "accepted as generation {generation} what a check had refused"
         case .pinned: "pinned at generation {generation}"
         case .unpinned: "not pinned any more"
         case .heldBack: "the source has new content, and the copy stays, as it is pinned"

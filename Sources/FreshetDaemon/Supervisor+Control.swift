@@ -41,9 +41,16 @@ extension Supervisor: ControlService {
             failure: FailureStatus(message: fault.message, since: fault.since, attempts: 0))
     }
 
+    /// The pipeline that runs under this name.
+    func hosted(_ name: String) throws(ControlError) -> HostedPipeline {
+        if let hosted = pipelines[name] { return hosted }
+        // A reload may have removed it since it was looked up.
+        throw faulty[name] == nil ? .noSuchPipeline(name: name, suggestion: nil) : .faultyPipeline(name: name)
+    }
+
     func refresh(_ name: String, wait: Bool, force: Bool) async throws(ControlError) -> RefreshResult {
         guard let hosted = pipelines[name] else {
-            guard let fault = faulty[name] else { throw .busy("'\(name)' was removed from the configuration") }
+            guard let fault = faulty[name] else { throw .noSuchPipeline(name: name, suggestion: nil) }
             return RefreshResult(name: name, outcome: .failed, failure: "it does not run: \(fault.message)")
         }
         book.note(SignalName.operation, force ? "refresh --force" : "refresh", pipeline: name)

@@ -25,8 +25,7 @@ extension Supervisor {
     ) async throws(ControlError) -> any ControlContent {
         let store = try cacheStore()
         do throws(CacheError) {
-            let reader = FileReader(user: peer.user, groups: Set(peer.supplementaryGroups).union([peer.group]))
-            if let content = try await store.open(generation, of: name, for: reader) {
+            if let content = try await store.open(generation, of: name, for: FileReader(peer)) {
                 return GenerationContent(name: name, stored: content, store: store)
             }
         } catch {
@@ -39,37 +38,37 @@ extension Supervisor {
         _ name: String, to number: Int64?, asker: String
     ) async throws(ControlError) -> ControlMessage.RolledBack {
         let store = try cacheStore()
-        guard let hosted = pipelines[name] else {
-            throw .busy(
-                faulty[name] == nil
-                    ? "'\(name)' was removed from the configuration"
-                    : "'\(name)' does not run: its configuration has faults")
-        }
-        let outcome: RollbackOutcome
+        let definition = try hosted(name).definition
         do throws(CacheStore.RollbackError) {
-            outcome = try await store.rollBack(hosted.definition, to: number)
+            let outcome = try await store.rollBack(definition, to: number)
+            let generation = OfferedGeneration(outcome.generation)
+            if outcome.isDone { tellRollback(name, generation, replaced: outcome.replaced, asker: asker) }
+            return ControlMessage.RolledBack(
+                generation: GenerationStatus(generation), replaced: outcome.replaced)
         } catch {
-            switch error {
-            case .cache(let error): throw ControlError(error, of: name)
-            case .definition(let failure): throw .busy(failure.message)
+            // It may have failed when readers saw it already.
+            let replaced = offered(name)?.number
+            if let now = await store.settled(name).map(OfferedGeneration.init), now.number != replaced {
+                tellRollback(name, now, replaced: replaced.map(Int64.init(clamping:)), asker: asker)
             }
+            throw ControlError(error, of: name)
         }
-        let generation = OfferedGeneration(outcome.generation)
-        if outcome.isDone {
-            let detail = "rolled back to generation \(generation.number)"
-            changed(name, generation, detail: detail)
-            log.say(
-                .rolledBack,
-                [
-                    .pipeline: .string(name), .generation: .stringConvertible(generation.number),
-                    .replaced: .string(outcome.replaced.map(String.init) ?? "none"), .asker: .string(asker),
-                ])
-            // For those who run after it, its copy is another one.
-            commitNews.raise(name, "\(name) was \(detail)")
-            parts?.hooks.offer(name, generation, causes: "rollback")
-        }
-        return ControlMessage.RolledBack(
-            generation: GenerationStatus(generation), replaced: outcome.replaced)
+    }
+
+    private func tellRollback(
+        _ name: String, _ generation: OfferedGeneration, replaced: Int64?, asker: String
+    ) {
+        let detail = "rolled back to generation \(generation.number)"
+        changed(name, generation, detail: detail)
+        log.say(
+            .rolledBack,
+            [
+                .pipeline: .string(name), .generation: .stringConvertible(generation.number),
+                .replaced: .string(replaced.map(String.init) ?? "none"), .asker: .string(asker),
+            ])
+        // For those who run after it, its copy is another one.
+        commitNews.raise(name, "\(name) was \(detail)")
+        parts?.hooks.offer(name, generation, causes: "rollback")
     }
 
     func pin(_ name: String, asker: String) async throws(ControlError) -> ControlMessage.Pinned {
@@ -89,20 +88,25 @@ extension Supervisor {
         do throws(CacheError) {
             let (offered, wasPinned) = try await store.unpin(name)
             let generation = offered.map(OfferedGeneration.init)
-            if wasPinned { tell(.unpinned, name, generation, asker: asker) }
+            if wasPinned {
+                // Where nothing is offered there is nothing to be told but that.
+                pipelines[name]?.runner.releases()
+                faulty[name]?.remembered.generation?.release()
+                tell(.unpinned, name, generation, asker: asker)
+            }
             return ControlMessage.Pinned(generation: generation.map(GenerationStatus.init), changed: wasPinned)
         } catch {
             throw ControlError(error, of: name)
         }
     }
 
-    private func cacheStore() throws(ControlError) -> CacheStore {
+    func cacheStore() throws(ControlError) -> CacheStore {
         guard let store = parts?.store else { throw .busy("the daemon starts or stops") }
         return store
     }
 
     /// What is offered of a pipeline, as far as it is known without a look at the disk.
-    private func offered(_ name: String) -> OfferedGeneration? {
+    func offered(_ name: String) -> OfferedGeneration? {
         pipelines[name]?.runner.status.generation ?? faulty[name]?.remembered.generation
     }
 
@@ -113,7 +117,7 @@ extension Supervisor {
     }
 
     /// Notes what the operator has made of a copy, and tells those who follow.
-    private func changed(_ name: String, _ generation: OfferedGeneration?, detail: String) {
+    func changed(_ name: String, _ generation: OfferedGeneration?, detail: String) {
         if let generation {
             pipelines[name]?.runner.offers(generation)
             faulty[name]?.remembered.generation = generation
@@ -125,7 +129,7 @@ extension Supervisor {
 }
 
 /// A generation that somebody reads over the control socket.
-private struct GenerationContent: ControlContent {
+struct GenerationContent: ControlContent {
     let name: String
     let stored: StoredGeneration
     let store: CacheStore
@@ -144,14 +148,29 @@ extension RollbackOutcome {
     fileprivate var isDone: Bool { replaced != nil || generation.turn > 0 }
 }
 
+extension FreshetCache.FileReader {
+    init(_ peer: VarlinkPeer) {
+        self.init(user: peer.user, groups: Set(peer.supplementaryGroups).union([peer.group]))
+    }
+}
+
 extension ControlError {
     init(_ error: CacheError, of name: String) {
         switch error {
         case .pinned(let number), .pinnedGone(let number): self = .pinned(name: name, number: number)
         case .notKept(let number, let kept): self = .noSuchGeneration(name: name, number: number, kept: kept)
         case .damaged(let number): self = .damagedGeneration(name: name, number: number)
+        case .noCandidate: self = .noCandidate(name: name)
+        case .otherCandidate(let digest): self = .otherCandidate(name: name, digest: digest.description)
         case .nothingOffered: self = .noGeneration(name: name)
-        default: self = .busy(error.description)
+        default: self = .failed(name: name, reason: error.description)
+        }
+    }
+
+    init(_ error: CacheStore.RollbackError, of name: String) {
+        switch error {
+        case .cache(let error): self.init(error, of: name)
+        case .definition(let failure): self = .failed(name: name, reason: failure.message)
         }
     }
 }

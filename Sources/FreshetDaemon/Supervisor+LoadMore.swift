@@ -4,13 +4,7 @@ import FreshetPipelines
 /// Further pages, as the operator or a program asks for them.
 extension Supervisor {
     func loadMore(_ name: String, at place: [String], wait: Bool) async throws(ControlError) -> LoadMoreResult {
-        guard let hosted = pipelines[name] else {
-            throw .busy(
-                faulty[name] == nil
-                    ? "'\(name)' was removed from the configuration"
-                    : "'\(name)' does not run: its configuration has faults")
-        }
-        let runner = hosted.runner
+        let runner = try hosted(name).runner
         if let generation = runner.status.generation, generation.isBehind || generation.pinnedSince != nil {
             throw .cannotLoadMore(
                 name: name, reason: "its copy was rolled back or is pinned, and further pages would be of another one")

@@ -8,12 +8,7 @@ extension Supervisor {
     func setParameters(
         of name: String, to settings: [ParameterSetting], othersToDefault: Bool, asker: String
     ) async throws(ControlError) -> ControlMessage.ParametersSet {
-        guard let hosted = pipelines[name] else {
-            throw .busy(
-                faulty[name] == nil
-                    ? "'\(name)' was removed from the configuration"
-                    : "'\(name)' does not run: its configuration has faults")
-        }
+        let hosted = try hosted(name)
         let changed: [String]
         do throws(ParameterRefusals) {
             hide(settings, of: hosted)

@@ -129,7 +129,7 @@ actor Supervisor {
     }
 
     /// What flags name need not be looked for: a user without a name and a home, as in a container, can do without.
-    private static func directories(_ options: DaemonOptions) throws -> ServiceDirectories {
+    static func directories(_ options: DaemonOptions) throws -> ServiceDirectories {
         let flags = [
             ("STATE_DIRECTORY", options.stateDirectory), ("CACHE_DIRECTORY", options.cacheDirectory),
             ("RUNTIME_DIRECTORY", options.runtimeDirectory),
@@ -157,13 +157,6 @@ actor Supervisor {
         }
         let surroundings: Surroundings
         let loaded = await load()
-        let known = loaded.pipelines.map(\.name) + loaded.faulty.keys
-        let unknown = options.onceNames.filter { !known.contains($0) }
-        guard unknown.isEmpty else {
-            log.say(.cannotStart, [.error: .string(UnknownPipelines.sentence(unknown, among: known))])
-            inherited?.turnAway()
-            return .usage
-        }
         (configuration, surroundings) = await checkingSurroundings(of: wanted(loaded))
         hidden = surroundings.hidden(with: configuration)
         redactor.know(hidden)
@@ -171,6 +164,14 @@ actor Supervisor {
         guard configuration.isDaemonSound else {
             inherited?.turnAway()
             return .configuration
+        }
+        // Only of a configuration that can be read it is known what there is not.
+        let known = loaded.pipelines.map(\.name) + loaded.faulty.keys
+        let unknown = options.onceNames.filter { !known.contains($0) }
+        guard unknown.isEmpty else {
+            log.say(.cannotStart, [.error: .string(UnknownPipelines.sentence(unknown, among: known))])
+            inherited?.turnAway()
+            return .usage
         }
         do {
             parts = try await makeParts()

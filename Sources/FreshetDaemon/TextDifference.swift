@@ -43,19 +43,23 @@ struct TextDifference: Sendable {
         }
         // 0: they are equal; 1: they differ; 2: trouble.
         guard exit == .exited(status: 0) || exit == .exited(status: 1) else { return nil }
-        return TextDifference(read(output))
+        let (bytes, isWhole) = read(output)
+        return TextDifference(bytes, isWhole: isWhole)
     }
 
     /// From what diff(1) wrote.
-    init(_ output: [UInt8]) {
+    ///
+    /// - Parameter isWhole: it is not the beginning of more.
+    init(_ output: [UInt8], isWhole: Bool = true) {
         // The first two lines name the files.
         var all = output.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).dropFirst(2)
-        if all.last?.isEmpty == true { all.removeLast() }
+        // Nothing follows the last line feed, and of more than can be read the last line is in pieces.
+        if all.last?.isEmpty == true || !isWhole { all = all.dropLast() }
         lines = all.prefix(Self.lineLimit).map { line in
             let shown = PlainText.escaping(String(decoding: line.prefix(Self.lineWidth), as: UTF8.self))
             return shown + (line.count > Self.lineWidth ? "…" : "")
         }
-        isCut = all.count > Self.lineLimit
+        isCut = all.count > Self.lineLimit || !isWhole
     }
 
     /// UTF-8 without a NUL, and not too large.
@@ -64,16 +68,18 @@ struct TextDifference: Sendable {
         return (try? UTF8Span(validating: bytes.span)) != nil
     }
 
-    private static func read(_ file: OwnedDescriptor) -> [UInt8] {
+    private static func read(_ file: OwnedDescriptor) -> (bytes: [UInt8], isWhole: Bool) {
         // As much as can be shown, and a little more, so that it shows that there is more.
         let limit = lineLimit * (lineWidth + 1) + (64 << 10)
+        let isWhole = lseek(file.rawValue, 0, SEEK_END) <= off_t(limit)
         lseek(file.rawValue, 0, SEEK_SET)
-        return [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
+        let bytes = [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
             while count < limit {
                 let piece = Glibc.read(file.rawValue, buffer.baseAddress?.advanced(by: count), limit - count)
                 guard piece > 0 else { break }
                 count += piece
             }
         }
+        return (bytes, isWhole)
     }
 }

@@ -39,8 +39,8 @@ package struct SourceFetcher: Fetching {
             }
             request.asked()
             return try await files.read(
-                path, validators: request.validators, maxBytes: request.maxBytes, keeper: request.keeper,
-                progress: request.progress)
+                path, saysSize: true, validators: request.validators, maxBytes: request.maxBytes,
+                keeper: request.keeper, progress: request.progress)
         case .joined:
             // The engine takes them apart, and asks for each by itself.
             throw .failed(RunFailure(.local, "several sources were asked as if they were one"))

@@ -53,11 +53,17 @@ struct FreshetDaemonCommand: ParsableCommand {
         name: .shortAndLong,
         help: ArgumentHelp("With --dry-run: where the content goes; - is standard output.", valueName: "file"))
     var output: String?
+    @Flag(
+        name: .customLong("fsck"),
+        help: "Examine the cache of a daemon that does not run, and end: 0, or 1 if there are faults.")
+    var fsck = false
+    @Flag(name: .customLong("repair"), help: "With --fsck: repair what can be repaired.")
+    var repair = false
     @Flag(name: .customLong("detailed-exitcode"), help: "With --dry-run: end with 2 if the copy would change.")
     var detailedExitCode = false
-    @Flag(name: .shortAndLong, help: "With --dry-run: say nothing but errors.")
+    @Flag(name: .shortAndLong, help: "With --dry-run and --fsck: say nothing but errors.")
     var quiet = false
-    @Flag(name: .customLong("json"), help: "With --check and --dry-run: print JSON.")
+    @Flag(name: .customLong("json"), help: "With --check, --dry-run and --fsck: print JSON.")
     var json = false
     @Flag(
         name: .customLong("once"),
@@ -70,17 +76,18 @@ struct FreshetDaemonCommand: ParsableCommand {
     var names: [String] = []
 
     func validate() throws {
-        guard [check, once, dryRun != nil].count(where: { $0 }) <= 1 else {
-            throw ValidationError("--check, --once and --dry-run exclude each other")
+        guard [check, once, dryRun != nil, fsck].count(where: { $0 }) <= 1 else {
+            throw ValidationError("--check, --once, --dry-run and --fsck exclude each other")
         }
         if let name = names.first, !once {
             throw ValidationError("'\(name)' is one argument too many; names of pipelines belong to --once")
         }
         if dryRun == nil {
-            guard settings.isEmpty, output == nil, !detailedExitCode, !quiet else {
+            guard settings.isEmpty, output == nil, !detailedExitCode, !quiet || fsck else {
                 throw ValidationError("--set, --output, --detailed-exitcode and --quiet belong to --dry-run")
             }
         }
+        guard fsck || !repair else { throw ValidationError("--repair belongs to --fsck") }
         guard DaemonEntry.isLogLevel(logLevel) else {
             throw ValidationError(
                 "'\(logLevel)' is no log level; use trace, debug, info, notice, warning, error or critical")
@@ -99,6 +106,8 @@ struct FreshetDaemonCommand: ParsableCommand {
         options.logLevel = logLevel
         options.environment = DaemonEntry.environment()
         if check { throw ExitCode(DaemonEntry.check(options, json: json).rawValue) }
+
+        if fsck { throw ExitCode(DaemonEntry.examine(examinationRequest, options).rawValue) }
 
         DaemonEntry.prepareProcess()
         let loop: EventLoop
@@ -120,6 +129,14 @@ struct FreshetDaemonCommand: ParsableCommand {
         }
         loop.run()
         throw ExitCode(status.value.rawValue)
+    }
+
+    private var examinationRequest: ExaminationRequest {
+        var request = ExaminationRequest()
+        request.repairs = repair
+        request.json = json
+        request.isQuiet = quiet
+        return request
     }
 
     private var dryRunRequest: DryRunRequest? {

@@ -110,6 +110,16 @@ struct Account {
     var outcomes: [RunOutcome] = []
     var counted = 0
     var causes: [String] = []
+    /// Wishes for further pages that were not answered yet, and when they came.
+    var wishes: [UInt64: ContinuousClock.Instant] = [:]
+    /// What readers saw when the run that loads a page began.
+    var copyBefore: String?
+    /// How many runs there were for further pages.
+    var pageRuns = 0
+    /// When the last check was, by what was shown and what was on the disk at the last look.
+    var seenCheck: (shown: Int64?, kept: Int64?)?
+    /// Something happened since that may change it.
+    var mayHaveBeenChecked = true
 
     var owed: Owed {
         var owed = carried
@@ -120,6 +130,7 @@ struct Account {
     /// Its runner is gone, or the whole daemon: what was only in memory is forgotten.
     mutating func restart() {
         running = nil
+        mayHaveBeenChecked = true
         lastStart = nil
         startBefore = nil
         lastAttemptAnyway = nil
@@ -132,6 +143,7 @@ struct Account {
     }
 
     mutating func configured(_ definition: PipelineDefinition, splay: Duration) {
+        mayHaveBeenChecked = true
         refresh = definition.refresh
         needsNetwork = definition.needsNetwork
         if case .http(let source) = definition.source { url = source.url }
@@ -154,13 +166,18 @@ struct Account {
     /// Takes what the engine tells; returns what is wrong with it, and the URL if it is a success.
     mutating func heard(
         _ event: EngineEvent, at now: ContinuousClock.Instant, _ wallNow: Int64, _ second: Double,
-        _ surroundings: Witness.Surroundings
+        _ surroundings: Witness.Surroundings, copy: String?
     ) -> (faults: [String], url: String?) {
         switch event {
+        case .runStarted(let order) where order.reason.isLoadMore:
+            return (startedMore(order, at: now, surroundings, copy: copy), nil)
         case .runStarted(let order): return (started(order, at: now, second: second, surroundings), nil)
         case .runEnded(let summary, _):
             let isSuccess = summary.outcome == .changed || summary.outcome == .unchanged
-            return (ended(summary, at: now, wallNow: wallNow), isSuccess ? url : nil)
+            let faults =
+                summary.reason.isLoadMore
+                ? endedMore(summary, at: now, wallNow: wallNow) : ended(summary, at: now, wallNow: wallNow)
+            return (faults, isSuccess ? url : nil)
         case .heard(let cause) where cause.signal == SignalName.timer: return (rang(cause, at: now, surroundings), nil)
         case .suppressed(let causes, _):
             suppressed(causes)
@@ -197,17 +214,8 @@ struct Account {
         _ order: RunOrder, at now: ContinuousClock.Instant, second: Double, _ surroundings: Witness.Surroundings
     ) -> [String] {
         heardAll()
-        var faults: [String] = []
-        if let running { faults.append("run \(order.run) starts while \(running) is under way") }
-        if order.run <= lastRun { faults.append("run \(order.run) starts after run \(lastRun)") }
-        if order.causes.isEmpty { faults.append("run \(order.run) has no cause") }
-        if order.started != now { faults.append("run \(order.run) is dated otherwise") }
-        if surroundings.goesToSleep { faults.append("run \(order.run) starts before the sleep") }
-        if surroundings.isUntold { faults.append("run \(order.run) starts before the wake is told") }
-        // What is remembered on the disk is rounded to microseconds.
-        if order.reason != .forced, let retryAfter, now < retryAfter.advanced(by: .microseconds(-1)) {
-            faults.append("run \(order.run) starts although the origin wants to be left alone")
-        }
+        mayHaveBeenChecked = true
+        var faults = beginning(order, at: now, surroundings)
         let isOperators = order.causes.contains { $0.signal == SignalName.operation }
         if !isOperators, let lastStart, now < lastStart.advanced(by: refresh.minInterval) {
             faults.append("run \(order.run) starts before min-interval is over")
@@ -227,6 +235,25 @@ struct Account {
         lastStart = now
         starts.append(second)
         causes.append(order.causes.summary)
+        return faults
+    }
+
+    /// What holds for every run.
+    func beginning(
+        _ order: RunOrder, at now: ContinuousClock.Instant, _ surroundings: Witness.Surroundings
+    ) -> [String] {
+        var faults: [String] = []
+        if let running { faults.append("run \(order.run) starts while \(running) is under way") }
+        if order.run <= lastRun { faults.append("run \(order.run) starts after run \(lastRun)") }
+        if order.causes.isEmpty { faults.append("run \(order.run) has no cause") }
+        if order.started != now { faults.append("run \(order.run) is dated otherwise") }
+        if surroundings.goesToSleep { faults.append("run \(order.run) starts before the sleep") }
+        if surroundings.isUntold { faults.append("run \(order.run) starts before the wake is told") }
+        if isHeld { faults.append("run \(order.run) starts while it is held") }
+        // What is remembered on the disk is rounded to microseconds.
+        if order.reason != .forced, let retryAfter, now < retryAfter.advanced(by: .microseconds(-1)) {
+            faults.append("run \(order.run) starts although the origin wants to be left alone")
+        }
         return faults
     }
 
@@ -269,16 +296,19 @@ struct Account {
                 // It reached no origin that would have to be spared.
                 lastStart = startBefore
             }
-            if let wait = summary.failure?.retryAfter, wait > .zero {
-                retryAfter = now.advanced(by: wait)
-                retryAfterWall = wallNow + wait.components.seconds * 1_000_000
-                isRetryAfterRemembered = false
-            }
+            noteRetryAfter(summary, at: now, wallNow: wallNow)
         case .superseded:
             storm.rises(at: now, owes: true)
             storm.allow()
         case .cancelled: break
         }
         return faults
+    }
+    /// The origin wants to be left alone.
+    mutating func noteRetryAfter(_ summary: RunSummary, at now: ContinuousClock.Instant, wallNow: Int64) {
+        guard let wait = summary.failure?.retryAfter, wait > .zero else { return }
+        retryAfter = now.advanced(by: wait)
+        retryAfterWall = wallNow + wait.components.seconds * 1_000_000
+        isRetryAfterRemembered = false
     }
 }

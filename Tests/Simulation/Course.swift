@@ -10,6 +10,8 @@ struct Course {
     private let names: [String]
     private let steps: Int
     private var version = 0
+    /// Those whose sources have pages.
+    private let paged: Set<String>
 
     private static let paths = ["/etc/app.conf", "/srv/data/list", "/run/app/state"]
     private static let interfaces = ["org.example.Disks", "org.example.Power"]
@@ -20,6 +22,9 @@ struct Course {
         dice = Jitter(seed: seed)
         machine = Machine([:], host: dice.next(), seed: dice.next(), flaw: flaw)
         names = Array(["a", "b", "c", "d"].prefix(Int.random(in: 1...4, using: &dice)))
+        var paged: Set<String> = []
+        for name in names where Int.random(in: 0..<3, using: &dice) == 0 { paged.insert(name) }
+        self.paged = paged
         let most = Int.random(in: 0..<25, using: &dice) == 0 ? 120 : 12
         steps = Int.random(in: 3...most, using: &dice)
     }
@@ -27,7 +32,7 @@ struct Course {
     /// Goes it to its end, at which all is well.
     mutating func run() throws {
         for name in names {
-            machine.origin(name).answers(good)
+            for base in bases(of: name) { everyPage(of: name, at: base, says: "good") }
             machine.files["pipelines/\(name).yaml"] = file(name)
         }
         machine.files["freshet.yaml"] = daemonFile()
@@ -83,20 +88,46 @@ struct Course {
             keys.append("dbus: [\(interfaces.map { "{interface: \($0)}" }.joined(separator: ", "))]")
         }
         // Another way to the same origin: another product.
-        let path = chance(4) ? "https://\(name).example.com/other" : nil
-        return pipeline(name, keys.joined(separator: ", "), url: path, check: "type: text/plain")
+        let path = chance(4) ? bases(of: name)[1] : nil
+        return pipeline(
+            name, keys.joined(separator: ", "), url: path, pages: pages(of: name), check: "type: text/plain")
     }
+
+    private func bases(of name: String) -> [String] { ["data", "other"].map { "https://\(name).example.com/\($0)" } }
+
+    private func pages(of name: String) -> String { paged.contains(name) ? Pages.definition : "" }
 
     // MARK: The origins
 
-    private mutating func answer() -> ScriptedOrigin.Answer {
+    /// All is well at an origin, also where further pages are.
+    private func everyPage(of name: String, at base: String, says text: String) {
+        guard paged.contains(name) else {
+            return machine.place.internet[base].answers(.content(text, type: "text/plain"))
+        }
+        for page in 1...Pages.count {
+            let item = page == 1 ? text : "\(text) \(page)"
+            machine.place.internet[Pages.url(of: page, at: base)].answers(
+                .content(Pages.text(item, page: page, at: base), type: "text/plain"))
+        }
+    }
+
+    /// What some page of a pipeline's source answers from now on.
+    private mutating func changeOrigin(_ name: String) {
+        guard paged.contains(name) else { return machine.origin(name).answers(answer { $0 }) }
+        let base = bases(of: name)[chance(4) ? 1 : 0]
+        let page = chance(2) ? 1 : Int.random(in: 2...Pages.count, using: &dice)
+        machine.place.internet[Pages.url(of: page, at: base)].answers(
+            answer { Pages.text($0, page: page, at: base) })
+    }
+
+    /// - Parameter text: what an origin says that has something good.
+    private mutating func answer(_ text: (String) -> String) -> ScriptedOrigin.Answer {
         // Versions come back: an old tag, and content that is there already.
         version += 1
         let number = version % 7
-        let sound = ScriptedOrigin.Answer.version("good \(number)", type: "text/plain", tag: "\"\(number)\"")
+        let sound = ScriptedOrigin.Answer.version(text("good \(number)"), type: "text/plain", tag: "\"\(number)\"")
         switch Int.random(in: 0..<16, using: &dice) {
-        case 0: return down()
-        case 1: return down(retryAfter: .seconds(Int64.random(in: 1...4000, using: &dice)))
+        case 0, 1: return down(retryAfter: .seconds(Int64.random(in: 1...4000, using: &dice)))
         case 2: return .fails(RunFailure(.refused, "403"))
         case 3: return .fails(RunFailure(.connection, "connection refused"))
         case 4: return .hangs(cleanUp: chance(2) ? .zero : .milliseconds(700))
@@ -117,11 +148,11 @@ struct Course {
     private mutating func step() throws {
         let name = pick(names, &dice)
         let signalFirst = chance(2)
-        switch Int.random(in: 0..<34, using: &dice) {
+        switch Int.random(in: 0..<37, using: &dice) {
         case 0, 1: try machine.network(nil)
         case 2, 3, 4: try machine.network(pick(Self.places, &dice), signalFirst: signalFirst)
         case 5: try machine.otherProtocol(chance(2))
-        case 6, 7, 8: machine.origin(name).answers(answer())
+        case 6, 7, 8: changeOrigin(name)
         case 9: machine.disk.isFull(chance(2))
         case 10: try machine.refresh(name)
         case 11: try machine.refresh(name, force: true)
@@ -143,6 +174,10 @@ struct Course {
         case 25, 26: try people()
         case 27: try storm()
         case 28: machine.latency = chance(2) ? .zero : .milliseconds(Int64.random(in: 1...300, using: &dice))
+        case 30, 31, 32:
+            for _ in 0..<(chance(4) ? 3 : 1) {
+                try machine.loadMore(pick(paged.isEmpty ? [name] : paged.sorted(), &dice))
+            }
         case 29: try machine.pass(seconds(1...(chance(4) ? 7200 : 600)))
         default: try machine.pass(seconds(0...8))
         }
@@ -202,24 +237,38 @@ struct Course {
         machine.latency = .zero
         machine.files["freshet.yaml"] = "concurrency: 2\n"
         for name in names {
-            let answer = ScriptedOrigin.Answer.content("good at last", type: "text/plain")
-            machine.origin(name).answers(answer)
-            machine.place.internet["https://\(name).example.com/other"].answers(answer)
-            machine.files["pipelines/\(name).yaml"] = pipeline(name, "every: 1h", check: "type: text/plain")
+            for base in bases(of: name) { everyPage(of: name, at: base, says: "good at last") }
+            machine.files["pipelines/\(name).yaml"] = pipeline(
+                name, "every: 1h", pages: pages(of: name), check: "type: text/plain")
             try machine.hold(name, false)
         }
         try machine.goesToSleep(false)
         try machine.reload()
         try machine.network("home")
         for name in names { try machine.refresh(name, force: true) }
-        try machine.pass(.seconds(2 * 3600))
+        // Between two checks, since a further one would begin with the first page again.
+        try machine.pass(.seconds(2 * 3600 + 600))
         for name in names {
             let status = machine.status(name)
             witness.expect(
                 status?.activity == .loaded, "\(name) is not loaded in the end: \(String(describing: status))")
             witness.expect(status?.freshness == .fresh, "\(name) is not fresh in the end")
-            witness.expect(machine.disk[name].text == "good at last", "\(name) is not up to date in the end")
+            witness.expect(
+                Pages.items(of: machine.disk[name].text ?? "") == ["good at last"],
+                "\(name) is not up to date in the end")
         }
+        for name in paged.sorted() {
+            for page in 2...Pages.count {
+                try machine.loadMore(name)
+                // The disk is as slow as it was at the last boot.
+                try machine.pass(.seconds(10))
+                witness.expect(
+                    Pages.items(of: machine.disk[name].text ?? "").last == "good at last \(page)",
+                    "\(name) has no page \(page) in the end: \(machine.disk[name].text ?? "")")
+            }
+        }
+        witness.expect(
+            witness.unansweredWishes == [], "\(witness.unansweredWishes) have pages that are wanted in the end")
         witness.expect(witness.unanswered == [], "\(witness.unanswered) are not answered in the end")
         witness.expect(machine.place.internet.open == 0, "requests are left in the end")
         witness.expect(machine.place.internet.mostOpen <= 3, "\(machine.place.internet.mostOpen) requests at once")

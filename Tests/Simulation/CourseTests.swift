@@ -35,12 +35,14 @@ struct CourseTests {
         let seeds = Self.seeds
         for range in seeds { print("# simulation: FRESHET_SEEDS=\(range.lowerBound)-\(range.upperBound)") }
         var runs = 0
+        var pageRuns = 0
         var failed = 0
         for seed in seeds.joined() {
             var course = Course(seed)
             do { try course.run() } catch { course.machine.witness.expect(false, "\(error)") }
             let witness = course.machine.witness
             runs += witness.runs
+            pageRuns += witness.pageRuns
             guard !witness.faults.isEmpty else { continue }
             failed += 1
             Issue.record(
@@ -51,7 +53,8 @@ struct CourseTests {
             // The first ones say most.
             if failed == 5 { break }
         }
-        print("# simulation: \(seeds.joined().count) courses, \(runs) runs")
+        print("# simulation: \(seeds.joined().count) courses, \(runs) runs, \(pageRuns) further pages")
+        if seeds.joined().count >= Self.schedules { #expect(pageRuns > 0) }
     }
 
     @Test("a seed takes the same way again")
@@ -73,7 +76,7 @@ struct CourseTests {
     @Test("the witness sees what is wrong", arguments: Flaw.allCases)
     func sees(_ flaw: Flaw) throws {
         var other: Set<String> = []
-        for seed in 1...500 as ClosedRange<UInt64> {
+        for seed in 1...2000 as ClosedRange<UInt64> {
             var course = Course(seed, flaw: flaw)
             do { try course.run() } catch { course.machine.witness.expect(false, "\(error)") }
             let faults = course.machine.witness.faults

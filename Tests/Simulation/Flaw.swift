@@ -25,6 +25,12 @@ enum Flaw: CaseIterable {
     case acceptsAll
     /// A commit that changes nothing.
     case keepsOldBytes
+    /// Nobody hears of wishes for further pages.
+    case losesWishes
+    /// Whoever wants a further page gets a check.
+    case checksForPages
+    /// What a further page brings is remembered as a check.
+    case takesPagesForChecks
     /// Two engines work at one pipeline.
     case runsTwice
     case leavesTask
@@ -45,6 +51,9 @@ enum Flaw: CaseIterable {
         case .losesCopies: ["is offered after"]
         case .acceptsAll: ["was let through"]
         case .keepsOldBytes: ["and not what the origin said"]
+        case .losesWishes: ["pages that are wanted"]
+        case .checksForPages: ["has the causes", "and run"]
+        case .takesPagesForChecks: ["taken for one"]
         case .runsTwice: ["is under way", "starts after run", "requests at once"]
         case .leavesTask: ["is left"]
         }

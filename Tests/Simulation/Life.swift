@@ -53,9 +53,11 @@ final class Life: SnapshotStore {
         return await disk.part(pipeline, name)
     }
 
-    func keepParts(_ pipeline: String, _ new: [String: StoredPart], and kept: Set<String>) async {
+    func keepParts(
+        _ pipeline: String, _ new: [String: StoredPart], and isKept: @escaping @Sendable (String) -> Bool
+    ) async {
         guard await hasTurned() else { return }
-        await disk.keepParts(pipeline, new, and: kept)
+        await disk.keepParts(pipeline, new, and: isKept)
     }
 
     func validators(_ pipeline: String, binding: String) async -> Validators? {
@@ -73,10 +75,16 @@ final class Life: SnapshotStore {
     func commit(_ snapshot: Snapshot, of definition: PipelineDefinition) async throws(RunFailure) -> CommitResult {
         guard await hasTurned() else { throw RunFailure(.local, "the daemon is no more") }
         let before = disk[definition.name].bytes
+        var snapshot = snapshot
+        if flaw == .takesPagesForChecks { snapshot.isCheck = true }
         let result = try await disk.commit(snapshot, of: definition)
         if flaw == .keepsOldBytes, let before { disk[definition.name].bytes = before }
         return result
     }
+
+    func setAside(_ snapshot: Snapshot, of definition: PipelineDefinition, because reason: String) async
+        -> SetAsideResult
+    { .dropped }
 
     func recordUnchanged(
         _ pipeline: String, binding: String, asked: Validators, validators: Validators?, expires: Int64?

@@ -86,7 +86,7 @@ final class Machine {
             life = Life(machine.disk, clock, latency: machine.latency, flaw: machine.flaw)
             engine = PipelineEngine(
                 PipelineWorld(
-                    fetcher: machine.place.internet, transformer: ScriptedTransformer(), store: life, clock: clock,
+                    fetcher: machine.place.internet, transformer: PageTransformer(), store: life, clock: clock,
                     slots: slots, prober: machine.place.internet.portal))
             operation = Trigger(SignalName.operation, now: { clock.now })
             senses = Senses(&machine.system, machine.reading, at: clock.now)

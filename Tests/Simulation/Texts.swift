@@ -2,9 +2,13 @@ import FreshetPipelines
 import WorldTestSupport
 
 /// A pipeline's file: a URL of its own, and further lines.
-func pipeline(_ name: String, _ refresh: String = "", url: String? = nil, check: String = "") -> String {
+///
+/// - Parameter pages: what stands beside the URL, with a comma before.
+func pipeline(
+    _ name: String, _ refresh: String = "", url: String? = nil, pages: String = "", check: String = ""
+) -> String {
     """
-    source: {url: \(url ?? "https://\(name).example.com/data")}
+    source: {url: "\(url ?? "https://\(name).example.com/data")"\(pages)}
     refresh: {\(refresh)}
     check: {\(check)}
     cache: {file: \(name)}
@@ -13,7 +17,7 @@ func pipeline(_ name: String, _ refresh: String = "", url: String? = nil, check:
 }
 
 extension Machine {
-    /// The origin of a pipeline of ``pipeline(_:_:url:check:)``.
+    /// The origin of a pipeline of ``pipeline(_:_:url:pages:check:)``.
     func origin(_ name: String) -> ScriptedOrigin { place.internet["https://\(name).example.com/data"] }
 }
 

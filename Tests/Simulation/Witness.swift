@@ -15,6 +15,8 @@ import WorldTestSupport
 /// - a start while the origin wants to be left alone, unless it is forced, or sooner than `min-interval` allows;
 /// - a start while the machine is about to sleep; whatever is done after a sleep before the wake was told; a check by
 ///   the clock before it is due;
+/// - a wish for a further page that is not answered, or twice, or by a check; a page that nobody wants; one that is taken
+///   for a check;
 /// - a copy that is on the disk and not offered, one that no check should have let through, and one that is not what
 ///   the origin said meanwhile.
 ///
@@ -28,6 +30,7 @@ final class Witness: Sendable {
         var accounts: [String: Account] = [:]
         var faults: [String] = []
         var surroundings = Surroundings()
+        var lastWish: UInt64 = 0
         /// Of all that happened, for two courses to be compared.
         var trace = Trace()
     }
@@ -69,6 +72,12 @@ final class Witness: Sendable {
     func failures(of name: String) -> Int { state.withLock { $0.accounts[name]?.counted ?? 0 } }
     /// How many runs there were of all pipelines.
     var runs: Int { state.withLock { $0.accounts.values.reduce(0) { $0 + $1.starts.count } } }
+    /// How many loaded a further page.
+    var pageRuns: Int { state.withLock { $0.accounts.values.reduce(0) { $0 + $1.pageRuns } } }
+    /// The pipelines with wishes for further pages that nobody answered yet.
+    var unansweredWishes: [String] {
+        state.withLock { $0.accounts.filter { !$0.value.wishes.isEmpty }.keys.sorted() }
+    }
 
     func expect(_ condition: Bool, _ fault: @autoclosure () -> String) {
         if !condition { note(fault()) }
@@ -186,6 +195,7 @@ final class Witness: Sendable {
         state.withLock { state in
             for name in state.accounts.keys {
                 state.accounts[name]?.recallRetryAfter(at: now, wallNow)
+                state.accounts[name]?.mayHaveBeenChecked = true
                 // What failed for a certificate's dates is tried at once.
                 state.accounts[name]?.storm.allow()
             }
@@ -206,16 +216,39 @@ final class Witness: Sendable {
         let wallNow = clock.wallNow
         let second = seconds(clock.manual.elapsed)
         tell("\(name): \(event)")
+        let copy = disk[name].text
         let (faults, url) = state.withLock { state -> ([String], String?) in
             state.trace.add(name, event, second)
             let surroundings = state.surroundings
-            return state.accounts[name, default: Account()].heard(event, at: now, wallNow, second, surroundings)
+            return state.accounts[name, default: Account()].heard(
+                event, at: now, wallNow, second, surroundings, copy: copy)
         }
         for fault in faults { note("\(name): \(fault)") }
         // What a run that succeeded asked.
         guard let url, case .runEnded(let summary, _) = event else { return }
-        let (kept, said) = (disk[name].text ?? "", internet[url].said(since: summary.started))
-        expect(said.contains(kept), "\(name): the copy is '\(kept)', and not what the origin said: \(said)")
+        let before = state.withLock { $0.accounts[name]?.copyBefore }
+        expectPages(of: name, at: url, summary, before: before, kept: copy ?? "")
+    }
+
+    /// What an origin said last, without where the next page is.
+    func saidItems(at url: String, since instant: ContinuousClock.Instant) -> [String] {
+        internet[url].said(since: instant).map { Pages.reading($0).item }
+    }
+
+    // MARK: Wishes for further pages
+
+    func wish(of name: String) -> UInt64 {
+        let now = clock.now
+        return state.withLock { state in
+            state.lastWish += 1
+            state.accounts[name, default: Account()].wishes[state.lastWish] = now
+            return state.lastWish
+        }
+    }
+
+    /// When it came; nil: it is none any more.
+    func take(_ wish: UInt64, of name: String) -> ContinuousClock.Instant? {
+        state.withLock { $0.accounts[name]?.wishes.removeValue(forKey: wish) }
     }
 
     func look(at status: PipelineStatus, of name: String, requests: Int) {
@@ -223,7 +256,8 @@ final class Witness: Sendable {
         let offered = status.generation?.number ?? 0
         let text = store.text
         if let text {
-            expect(text.hasPrefix("good"), "\(name): \(text) was let through")
+            expect(
+                Pages.items(of: text).allSatisfy { $0.hasPrefix("good") }, "\(name): \(text) was let through")
             expect(offered > 0, "\(name): a copy is there and not offered")
         }
         let kept = store.rememberedNow.generation
@@ -238,6 +272,10 @@ final class Witness: Sendable {
             defer { state.accounts[name]?.offered = offered }
             return state.accounts[name] ?? Account()
         }
+        let faults = state.withLock {
+            $0.accounts[name]?.looked(at: status.lastCheck, on: store.rememberedNow.lastCheck) ?? []
+        }
+        for fault in faults { note("\(name): \(fault)") }
         expect(offered >= before.offered, "\(name): generation \(offered) is offered after \(before.offered)")
         expect(requests <= 1, "\(name): \(requests) requests at once")
         expect(status.run?.run == before.running, "\(name): run \(status.run?.run ?? 0) is shown")

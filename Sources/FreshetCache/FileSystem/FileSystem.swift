@@ -27,6 +27,7 @@ struct FileStatus: Hashable, Sendable {
     /// How many names the inode has.
     var links: UInt64
     var isRegularFile: Bool
+    var isDirectory = false
 }
 
 /// A name in a directory.

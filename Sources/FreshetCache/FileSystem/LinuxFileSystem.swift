@@ -97,7 +97,8 @@ struct LinuxFileSystem: FileSystem {
             group: status.st_gid,
             owner: status.st_uid,
             links: UInt64(status.st_nlink),
-            isRegularFile: status.st_mode & S_IFMT == S_IFREG)
+            isRegularFile: status.st_mode & S_IFMT == S_IFREG,
+            isDirectory: status.st_mode & S_IFMT == S_IFDIR)
     }
 
     func resolve(_ path: String) throws(SystemCallError) -> String {

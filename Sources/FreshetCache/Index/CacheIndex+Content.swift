@@ -11,6 +11,18 @@ struct IndexedPipeline: Hashable, Sendable {
     /// The digest of what the origin is known to have, if that was not made the current generation.
     var originDigest: ContentDigest?
     var pin: IndexedPin?
+    /// The digest of what the last check of the origin brought; nil: not known. The current generation may have more pages.
+    var checkDigest: ContentDigest?
+
+    /// Whether readers are to keep what they have although there is other content.
+    ///
+    /// - Parameter current: the digest of the current generation.
+    func holdsBack(_ candidate: Candidate, over current: ContentDigest?) -> Bool {
+        if let pin { return pin.content.digest != candidate.digest }
+        guard let originDigest, originDigest != current else { return false }
+        // What is no check was begun before the rollback: it belongs to the copy of then.
+        return !candidate.isCheck || candidate.digest == originDigest
+    }
 }
 
 /// That a pipeline's copy is not to be replaced.
@@ -70,7 +82,8 @@ extension CacheIndex {
     }
 
     private static let pipelineQuery = """
-        SELECT id, name, file, current, last_number, origin_digest, pin_number, pin_digest, pinned_at FROM pipelines
+        SELECT id, name, file, current, last_number, origin_digest, pin_number, pin_digest, pinned_at, check_digest
+        FROM pipelines
         """
     private static let pipelineQueryOfOne = pipelineQuery + " WHERE name = ?"
 
@@ -174,7 +187,8 @@ extension CacheIndex {
     private static func pipeline(_ row: borrowing SQLiteRow) -> IndexedPipeline {
         IndexedPipeline(
             id: row.integer(0), name: row.text(1), file: row.optionalText(2), current: row.optionalInteger(3),
-            lastNumber: row.integer(4), originDigest: ContentDigest(bytes: row.blob(5)), pin: pin(row, at: 6))
+            lastNumber: row.integer(4), originDigest: ContentDigest(bytes: row.blob(5)), pin: pin(row, at: 6),
+            checkDigest: ContentDigest(bytes: row.blob(9)))
     }
 
     /// From three columns: number, digest, time.

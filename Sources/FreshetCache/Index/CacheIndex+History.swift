@@ -56,6 +56,12 @@ extension CacheIndex {
             .integer(pipeline))
     }
 
+    /// What the origin has is not known any more: the copy was found to be content that the index had not heard of.
+    mutating func forgetOrigin(of pipeline: Int64) throws(SQLiteError) {
+        try database.run(
+            "UPDATE pipelines SET origin_digest = NULL, check_digest = NULL WHERE id = ?", .integer(pipeline))
+    }
+
     /// Forgets validators of other content than the current generation's and what the origin has.
     mutating func dropValidators(of pipeline: Int64) throws(SQLiteError) {
         try database.run(

@@ -47,12 +47,16 @@ extension CacheIndex {
         ) { Validators(url: url, entityTag: $0.optionalText(0), lastModified: $0.optionalText(1)) }
     }
 
-    /// The origin confirmed or delivered the content, and says that it is fresh until `expires`, or nothing.
-    mutating func recordSuccess(of pipeline: Int64, at now: WallTime, expires: WallTime?) throws(SQLiteError) {
+    /// The origin confirmed or delivered content of this digest, and says that it is fresh until `expires`, or nothing.
+    mutating func recordSuccess(
+        of pipeline: Int64, _ digest: ContentDigest, at now: WallTime, expires: WallTime?
+    ) throws(SQLiteError) {
         try database.run(
             """
-            UPDATE pipelines SET last_attempt = ?1, last_success = ?1, retry_after = NULL, expires = ?3 WHERE id = ?2
-            """, .integer(now.nanoseconds), .integer(pipeline), SQLiteValue(expires?.nanoseconds))
+            UPDATE pipelines SET
+                last_attempt = ?1, last_success = ?1, retry_after = NULL, expires = ?3, check_digest = ?4
+            WHERE id = ?2
+            """, .integer(now.nanoseconds), .integer(pipeline), SQLiteValue(expires?.nanoseconds), .blob(digest.bytes))
     }
 
     mutating func recordFailure(

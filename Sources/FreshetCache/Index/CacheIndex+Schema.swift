@@ -133,7 +133,34 @@ extension CacheIndex {
         ALTER TABLE pipelines ADD COLUMN pin_digest BLOB;
         ALTER TABLE pipelines ADD COLUMN pinned_at INTEGER;
         """,
-        // 9. What hooks were told of last, what the attempts since then were for, and what became of them.
+        // 9. The digest of what the last check of the origin brought: the copy may have further pages, or be another one.
+        """
+        ALTER TABLE pipelines ADD COLUMN check_digest BLOB;
+        UPDATE pipelines SET check_digest = coalesce(origin_digest,
+            (SELECT digest FROM generations g WHERE g.pipeline = pipelines.id AND g.number = pipelines.current));
+        """,
+        // 10. What a check refused last, kept aside for a look, with what the origin said about it; and the digests of what
+        // the operator accepted of that.
+        """
+        CREATE TABLE refused (
+            pipeline INTEGER PRIMARY KEY REFERENCES pipelines(id) ON DELETE CASCADE,
+            digest BLOB NOT NULL,
+            size INTEGER NOT NULL,
+            refused_at INTEGER NOT NULL,
+            reason TEXT NOT NULL,
+            truncated INTEGER NOT NULL,
+            expires INTEGER,
+            url TEXT,
+            entity_tag TEXT,
+            last_modified TEXT
+        ) STRICT;
+        CREATE TABLE accepted (
+            pipeline INTEGER NOT NULL REFERENCES pipelines(id) ON DELETE CASCADE,
+            digest BLOB NOT NULL,
+            PRIMARY KEY (pipeline, digest)
+        ) STRICT, WITHOUT ROWID;
+        """,
+        // 11. What hooks were told of last, what the attempts since then were for, and what became of them.
         """
         CREATE TABLE hooks (
             pipeline INTEGER NOT NULL REFERENCES pipelines(id) ON DELETE CASCADE,

@@ -8,8 +8,7 @@ struct ItemDifference {
         }
 
         var kind: Kind
-        /// A JSON text.
-        var key: String
+        var key: ItemKey
         /// Its place before; nil: there was none.
         var old: Int?
         /// Its place now; nil: there is none.

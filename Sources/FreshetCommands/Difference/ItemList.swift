@@ -42,11 +42,18 @@ struct KeyPath: Hashable {
     var text: String { names.isEmpty ? "." : names.map { "." + $0 }.joined() }
 }
 
+/// An item's key, as the JSON text of a string or a number. Two are one if they are the same bytes: Swift takes texts for the
+/// same that only look the same (Unicode, canonical equivalence), and an origin does not.
+struct ItemKey: Hashable, CustomStringConvertible {
+    let bytes: ArraySlice<UInt8>
+
+    var description: String { String(decoding: bytes, as: UTF8.self) }
+}
+
 /// A JSON array, taken apart into its items.
 struct ItemList {
     struct Item {
-        /// A JSON text: a string or a number.
-        var key: String
+        var key: ItemKey
         var place: Range<Int>
     }
 
@@ -65,13 +72,13 @@ struct ItemList {
         }
         var items: [Item] = []
         items.reserveCapacity(places.count)
-        var keys: Set<String> = []
+        var keys: Set<ItemKey> = []
         for (number, place) in places.enumerated() {
             guard let found = place.key, Self.isKey(bytes[found.lowerBound]) else {
                 throw .noKey(item: number, path: path.text)
             }
-            let key = String(decoding: bytes[found], as: UTF8.self)
-            guard keys.insert(key).inserted else { throw .keyTwice(key) }
+            let key = ItemKey(bytes: bytes[found])
+            guard keys.insert(key).inserted else { throw .keyTwice(key.description) }
             items.append(Item(key: key, place: place.item))
         }
         self.items = items

@@ -14,13 +14,25 @@ struct Get: Verb {
 
     @Argument(help: "The pipeline.") var name: String
     @Option(help: ArgumentHelp("The generation of this number.", valueName: "number")) var generation: Int64?
+    @Flag(help: "What a check refused last.") var candidate = false
     @OptionGroup var options: GlobalOptions
+
+    func validate() throws {
+        if candidate, generation != nil || options.json {
+            throw ValidationError("--candidate prints content, and goes with neither --generation nor --json.")
+        }
+    }
 
     /// Bytes copied at once.
     private static let chunk = 65_536
 
     func run(_ session: Session) throws(CommandFailure) {
         let client = try session.connect()
+        if candidate {
+            return try print(session) { (each) throws(ControlClient.Failure) in
+                try client.readCandidate(of: name, each: each)
+            }
+        }
         if let number = self.generation { return try get(number, session, client) }
         let generation = try session.asking { () throws(ControlClient.Failure) in try client.generation(of: name) }
         if options.json { return session.print(json: ControlMessage.Generation(generation: generation)) }
@@ -51,9 +63,15 @@ struct Get: Verb {
             }
             return session.print(json: Shown(generation: generation))
         }
+        try print(session) { (each) throws(ControlClient.Failure) in try client.read(number, of: name, each: each) }
+    }
+
+    private func print(
+        _ session: Session, _ read: (([UInt8]) -> Bool) throws(ControlClient.Failure) -> Void
+    ) throws(CommandFailure) {
         var isTaken = true
         try session.asking { () throws(ControlClient.Failure) in
-            try client.read(number, of: name) { bytes in
+            try read { bytes in
                 isTaken = session.context.outputBytes(bytes[...])
                 return isTaken
             }

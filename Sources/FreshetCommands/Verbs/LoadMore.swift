@@ -16,7 +16,7 @@ struct LoadMore: Verb {
 
     @Argument(help: "The pipeline.") var name: String
     @Argument(help: "The branch's key, and before it those of the branches around it.") var branch: [String] = []
-    @Flag(help: "Wait until the page is there.") var wait = false
+    @Flag(help: "Wait until the page is there, and show on a terminal how far it is.") var wait = false
     @OptionGroup var options: GlobalOptions
 
     func run(_ session: Session) throws(CommandFailure) {
@@ -24,8 +24,10 @@ struct LoadMore: Verb {
         let request = ControlMessage.LoadMore(
             name: name, path: branch.isEmpty ? nil : branch, wait: wait ? true : nil)
         let result: LoadMoreResult
+        let progress = ProgressLine([name], in: session) { try? session.connect() }
+        defer { progress.clear() }
         do throws(ControlClient.Failure) {
-            result = try client.loadMore(request)
+            result = try client.loadMore(request, every: wait ? progress.interval : nil) { progress.draw() }
         } catch .refused(.tryLater(let hint)) {
             // Unlike a refresh it has no --force.
             throw CommandFailure(
@@ -33,6 +35,7 @@ struct LoadMore: Verb {
         } catch {
             throw session.failure(error)
         }
+        progress.clear()
         if options.json { session.print(json: ControlMessage.LoadedMore(result: result)) }
         let line = LoadMoreView.text(result, waited: wait)
         guard LoadMoreView.succeeded(result, waited: wait) else {

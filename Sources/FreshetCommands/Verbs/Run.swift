@@ -9,7 +9,7 @@ struct Run: Verb {
             'freshetd --dry-run'.
 
             Exit status: 0 whether the copy would change or not; with --detailed-exitcode 2 if it would. 1 if the run \
-            failed or there is no such pipeline, 78 if its configuration has faults.
+            failed, the copy cannot be read or there is no such pipeline, 78 if its configuration has faults.
             """)
 
     @Argument(help: "The pipeline.")

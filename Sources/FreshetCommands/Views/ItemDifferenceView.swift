@@ -9,7 +9,7 @@ struct ItemDifferenceView {
     /// One line for each item, and of those that changed what they were and are.
     func lines(_ palette: Palette) -> [String] {
         difference.changes.flatMap { change -> [String] in
-            let key = DisplayText.harmless(change.key)
+            let key = DisplayText.harmless(change.key.description)
             let before = change.old.map { Self.text(old.value($0)) } ?? ""
             let now = change.new.map { Self.text(new.value($0)) } ?? ""
             let move = change.hasMoved ? "moved from \((change.old ?? 0) + 1) to \((change.new ?? 0) + 1)" : nil
@@ -31,7 +31,11 @@ struct ItemDifferenceView {
     }
 
     /// One line of JSON, with the items as they are.
-    func json(from: Int64, to: Int64) -> String {
+    ///
+    /// - Parameters:
+    ///   - to: nil: what a check refused.
+    ///   - candidate: the digest of that.
+    func json(from: Int64, to: Int64?, candidate: String? = nil) -> String {
         let changes = difference.changes.map { change in
             var members = [#""change":"\#(change.kind.rawValue)""#, #""key":\#(change.key)"#]
             if change.hasMoved { members.append(#""moved":true"#) }
@@ -43,7 +47,9 @@ struct ItemDifferenceView {
             }
             return "{\(members.joined(separator: ","))}"
         }
-        return #"{"by":"item","changes":[\#(changes.joined(separator: ","))],"from":\#(from),"to":\#(to)}"#
+        let other = to.map { #","to":\#($0)"# } ?? ""
+        let own = candidate.map { #","candidate":"\#($0)""# } ?? ""
+        return #"{"by":"item"\#(own),"changes":[\#(changes.joined(separator: ","))],"from":\#(from)\#(other)}"#
     }
 
     private static func text(_ json: [UInt8]) -> String { DisplayText.harmless(String(decoding: json, as: UTF8.self)) }

@@ -53,6 +53,15 @@ struct PipelineView {
             add("Error", failure.message, .bad)
             add("Since", "\(times.both(failure.since)), \(Count.text(failure.attempts, "attempt"))")
         }
+        if let candidate = pipeline.candidate {
+            add(
+                "Refused",
+                "\(SizeText.bytes(candidate.size)), \(times.relative(candidate.refusedAt)): \(candidate.reason)")
+            lines.append(
+                String(repeating: " ", count: 11)
+                    + DisplayText.harmless(
+                        "'freshetctl diff \(pipeline.name) --candidate' shows it, 'accept' makes it the copy"))
+        }
         return lines
     }
 

@@ -57,7 +57,8 @@ enum ProgressView {
         if let reason = pipeline.waitingFor, pipeline.state == .waiting {
             text += "waiting for \(PipelineView.waiting(reason))"
         } else {
-            text += [bar(pipeline) ?? pipeline.state.rawValue, amounts(pipeline)].compactMap { $0 }
+            let wait = pipeline.waitingFor.map { "waits for \(PipelineView.waiting($0))" }
+            text += [bar(pipeline) ?? pipeline.state.rawValue, amounts(pipeline), wait].compactMap { $0 }
                 .joined(separator: ", ")
         }
         return DisplayText.harmless(text)

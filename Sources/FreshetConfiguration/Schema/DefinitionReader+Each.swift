@@ -32,7 +32,7 @@ extension DefinitionReader {
         let sameOrigin = value("same-origin", in: section, .boolean)
         let name = itemName(in: section, among: names)
         guard let stage = stage(section, among: names + [name ?? ""]), let name else { return nil }
-        checkURLFromData(of: stage.source, sameOrigin, in: section, of: parent)
+        checkURLs(of: name, in: stage, sameOrigin, in: section, of: parent)
         return EachDefinition(
             as: name, key: key ?? EachDefinition.defaultKey,
             concurrency: concurrency ?? EachDefinition.defaultConcurrency, onError: onError ?? .previous,
@@ -54,33 +54,46 @@ extension DefinitionReader {
         return items.contains(place.name)
     }
 
-    /// Where such a URL leads is seen when it is there; what it must not take along is known before.
-    private mutating func checkURLFromData(
-        of source: SourceDefinition, _ sameOrigin: Bool?, in section: Section, of parent: Section
+    /// URLs that are an item's as a whole, in this stage or further in. Where they lead is seen when they are there; what
+    /// they must not take along is known before.
+    ///
+    /// - Parameters:
+    ///   - name: the item's.
+    ///   - parent: what the list comes from.
+    private mutating func checkURLs(
+        of name: String, in stage: StageDefinition, _ sameOrigin: Bool?, in section: Section, of parent: Section
     ) {
-        guard case .http(let source) = source, source.placeOfURL != nil else {
-            if let entry = section["same-origin"] {
-                warning(
-                    entry.location, section.path("same-origin"),
-                    "'same-origin' means nothing here: the URL's origin comes from no item",
-                    remedy: "it belongs to a whole URL of an item, such as url: '{item.url}'")
-            }
-            return
-        }
-        if let entry = section["unix-socket"] {
+        let own = stage.source.requestFromData
+        if own != nil, let entry = section["unix-socket"] {
             error(
                 entry.location, section.path("unix-socket"), "'unix-socket' does not go with a URL that an item names",
                 remedy: "leave it out, or write the URL down", related: section["url"]?.location)
         }
-        guard parent["url"] == nil, let url = section["url"] else { return }
+        let requests = stage.all.compactMap(\.source.requestFromData).filter { $0.placeOfURL?.name == name }
+        guard !requests.isEmpty else {
+            if let entry = section["same-origin"] {
+                warning(
+                    entry.location, section.path("same-origin"),
+                    "'same-origin' means nothing here: no URL's origin comes from an item of this list",
+                    remedy: "it belongs to a whole URL of an item, such as url: '{item.url}'")
+            }
+            return
+        }
+        let socket = parent["unix-socket"]
+        guard parent["url"] == nil || socket != nil else { return }
+        let url = own?.placeOfURL?.name == name ? section["url"] : nil
+        let location = url?.value.location ?? section.location
+        let path = url == nil ? section.keyPath : section.path("url")
         if sameOrigin != false {
             error(
-                url.value.location, section.path("url"), "an item names the URL, and the list comes from no origin",
-                remedy: "to follow URLs to any origin: same-origin: false")
+                location, path,
+                "an item names the URL, and the list comes from "
+                    + (socket == nil ? "no origin" : "a socket, which is no URL's origin"),
+                remedy: "to follow URLs to any origin: same-origin: false", related: socket?.location)
         }
-        if !source.headers.isEmpty || source.clientCertificate != nil {
+        if requests.contains(where: { !$0.headers.isEmpty || $0.clientCertificate != nil }) {
             error(
-                url.value.location, section.path("url"),
+                location, path,
                 "an item names the URL, and headers and credentials are sent to the list's origin only, which has none",
                 remedy: "leave them out, or write the URL down")
         }
@@ -133,5 +146,13 @@ extension DefinitionReader {
                 "'\(entry.key)' has a place for '\(place.name)', and nothing is called so", remedy: remedy)
         }
         if template.places.allSatisfy({ names.contains($0.name) }) { checkDefaults(of: url, entry, in: section) }
+    }
+}
+
+extension SourceDefinition {
+    /// The request, if all of its URL comes from an item.
+    fileprivate var requestFromData: HTTPSource? {
+        guard case .http(let request) = self, request.placeOfURL != nil else { return nil }
+        return request
     }
 }

@@ -94,6 +94,17 @@ package enum ControlMessage {
         }
     }
 
+    /// Parameters of the error `Failed`.
+    package struct Failure: Codable, Hashable, Sendable {
+        package var name: String?
+        package var reason: String
+
+        package init(name: String?, reason: String) {
+            self.name = name
+            self.reason = reason
+        }
+    }
+
     package struct SetParameters: Codable, Hashable, Sendable {
         package var name: String
         package var settings: [ParameterSetting]

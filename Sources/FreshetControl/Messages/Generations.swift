@@ -68,7 +68,7 @@ extension ControlMessage {
         package init(data: String) { self.data = data }
     }
 
-    /// The reply of `Rollback`.
+    /// The reply of `Rollback` and `Accept`.
     package struct RolledBack: Codable, Hashable, Sendable {
         /// What readers see now.
         package var generation: GenerationStatus
@@ -78,6 +78,18 @@ extension ControlMessage {
         package init(generation: GenerationStatus, replaced: Int64? = nil) {
             self.generation = generation
             self.replaced = replaced
+        }
+    }
+
+    /// Parameters of `Accept`, and of the error `OtherCandidate`.
+    package struct Candidate: Codable, Hashable, Sendable {
+        package var name: String
+        /// Or how it begins.
+        package var digest: String?
+
+        package init(name: String, digest: String? = nil) {
+            self.name = name
+            self.digest = digest
         }
     }
 

@@ -160,6 +160,24 @@ package struct FailureStatus: Codable, Hashable, Sendable {
     }
 }
 
+/// What a check refused last, kept aside.
+package struct CandidateStatus: Codable, Hashable, Sendable {
+    /// SHA-256 in lower-case hexadecimal digits.
+    package var digest: String
+    /// Bytes.
+    package var size: Int64
+    package var refusedAt: Int64
+    /// The check's words.
+    package var reason: String
+
+    package init(digest: String, size: Int64, refusedAt: Int64, reason: String) {
+        self.digest = digest
+        self.size = size
+        self.refusedAt = refusedAt
+        self.reason = reason
+    }
+}
+
 /// The branches of a pipeline of which some fail.
 package struct BranchesStatus: Codable, Hashable, Sendable {
     package var total: Int64
@@ -293,6 +311,8 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
     package var lastCauses: [CauseStatus]
     package var nextRun: NextRun?
     package var failure: FailureStatus?
+    /// What a check refused last; nil: nothing is kept aside.
+    package var candidate: CandidateStatus?
     package var budget: BudgetStatus?
     /// Nil unless branches fail.
     package var branches: BranchesStatus?
@@ -314,7 +334,8 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
         freshness: Freshness? = nil, generation: GenerationStatus? = nil, lastCheck: Int64? = nil,
         originExpires: Int64? = nil, expires: Int64? = nil,
         lastRun: RunStatus? = nil, lastCauses: [CauseStatus] = [], nextRun: NextRun? = nil,
-        failure: FailureStatus? = nil, budget: BudgetStatus? = nil, branches: BranchesStatus? = nil,
+        failure: FailureStatus? = nil, candidate: CandidateStatus? = nil, budget: BudgetStatus? = nil,
+        branches: BranchesStatus? = nil,
         more: MorePages? = nil, needsNetwork: Bool = false, path: String? = nil, parameters: [ParameterStatus]? = nil,
         hooks: [HookDebt]? = nil
     ) {
@@ -340,6 +361,7 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
         self.lastCauses = lastCauses
         self.nextRun = nextRun
         self.failure = failure
+        self.candidate = candidate
         self.budget = budget
         self.branches = branches
         self.more = more

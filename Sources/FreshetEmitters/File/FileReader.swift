@@ -22,16 +22,19 @@ package struct FileReader: Sendable {
     /// one.
     ///
     /// A file's entity tag is made of device, inode, size and times: whatever replaces or rewrites it gives another.
-    /// Files that do not say their size, as those of procfs and sysfs, have none and are always read.
+    /// Files that do not say their size, as those of procfs and sysfs, have none and are always read; and so are empty
+    /// ones, which cannot be told from them.
     ///
-    /// - Parameter progress: called with the bytes so far, not on the caller's thread.
+    /// - Parameters:
+    ///   - saysSize: it does, also if it is empty.
+    ///   - progress: called with the bytes so far, not on the caller's thread.
     func read(
-        _ path: String, validators: Validators?, maxBytes: UInt64, keeper: (any BodyKeeping)? = nil,
-        progress: @escaping @Sendable (UInt64) -> Void
+        _ path: String, saysSize: Bool = false, validators: Validators?, maxBytes: UInt64,
+        keeper: (any BodyKeeping)? = nil, progress: @escaping @Sendable (UInt64) -> Void
     ) async throws(FetchError) -> FetchResult {
         guard !Task.isCancelled else { throw .cancelled }
         let job = FileJob(
-            path: path, known: validators?.entityTag, maxBytes: maxBytes,
+            path: path, saysSize: saysSize, known: validators?.entityTag, maxBytes: maxBytes,
             longest: keeper == nil ? UInt64.max : UInt64(Self.chunk), progress: progress)
         let result: Result<FetchResult, FetchError> = await withTaskCancellationHandler {
             do throws(FetchError) {
@@ -118,6 +121,7 @@ private final class FileJob: Sendable {
 
     let isCancelled = Atomic(false)
     private let path: String
+    private let saysSize: Bool
     private let known: String?
     private let maxBytes: UInt64
     /// The most bytes that are read at once.
@@ -125,9 +129,11 @@ private final class FileJob: Sendable {
     private let progress: @Sendable (UInt64) -> Void
 
     init(
-        path: String, known: String?, maxBytes: UInt64, longest: UInt64, progress: @escaping @Sendable (UInt64) -> Void
+        path: String, saysSize: Bool, known: String?, maxBytes: UInt64, longest: UInt64,
+        progress: @escaping @Sendable (UInt64) -> Void
     ) {
         self.path = path
+        self.saysSize = saysSize
         self.known = known
         self.maxBytes = maxBytes
         self.longest = longest
@@ -151,7 +157,8 @@ private final class FileJob: Sendable {
             throw .failed(RunFailure(.local, "\(name) is \(Self.kind(before.st_mode)), not a regular file"))
         }
         let tag = Self.entityTag(before)
-        if before.st_size > 0, let known, known == tag {
+        let isSized = saysSize || before.st_size > 0
+        if isSized, let known, known == tag {
             return .result(.notModified(Validators(entityTag: tag)))
         }
         let size = UInt64(before.st_size)
@@ -166,7 +173,7 @@ private final class FileJob: Sendable {
             .content(
                 FetchedContent(
                     bytes: bytes,
-                    validators: Validators(entityTag: bytes.count == before.st_size && size > 0 ? tag : nil))))
+                    validators: Validators(entityTag: bytes.count == before.st_size && isSized ? tag : nil))))
     }
 
     func isUnchanged(_ file: OpenFile) -> Bool {

@@ -57,14 +57,10 @@ package actor HTTPClient {
     var pools: [UInt64: ConnectionPool] = [:]
     private var present: UInt64?
     private var lastSerial: UInt64 = 0
-    private var exchanges: [UInt64: HTTPExchange] = [:]
+    var exchanges: [UInt64: HTTPExchange] = [:]
     private var lastExchange: UInt64 = 0
-    /// Those that answered by HTTP/2 last: a burst of requests to one of them waits for one connection and shares it. Of
-    /// others it is not known, and whoever waited for the connection of an origin that does not share would lose a
-    /// handshake's time.
-    private var sharing: Set<Origin> = []
-    /// More origins than a configuration has; those beyond it are asked without waiting.
-    static let maxSharing = 4096
+    /// Those that answered by HTTP/2 last: a burst of requests to one of them waits for one connection and shares it.
+    var sharing: Set<Origin> = []
     private var idleTimer: LoopTimer?
     /// Handles of requests that have ended, with their buffers, for those to come; they go with the last connections.
     private var spareHandles: [EasyHandle] = []
@@ -193,25 +189,29 @@ package actor HTTPClient {
 
     private func send(_ exchange: HTTPExchange, _ hop: TransferStateMachine.Hop, forRest: Bool = false) {
         exchange.prepare(hop, forRest: forRest)
-        exchange.easy.set(CURLOPT_PIPEWAIT, sharing.contains(hop.location.origin) ? 1 : 0)
-        do throws(RunFailure) {
-            try startHop(exchange)
-        } catch {
-            // The machine has to know that the hop is over, whatever it would do next.
-            _ = exchange.machine.hopEnded(.final)
-            answer(exchange, .failure(.failed(error)))
-        }
+        exchange.waitsForConnection = sharing.contains(hop.location.origin)
+        guard let (serial, pool) = presentPool() else { return refuse(exchange, Self.noMemory) }
+        exchange.pool = serial
+        if start(exchange, in: pool) { exchange.asked() }
     }
 
-    private func startHop(_ exchange: HTTPExchange) throws(RunFailure) {
-        guard let (serial, pool) = presentPool() else { throw Self.noMemory }
-        exchange.pool = serial
+    /// Whether libcurl takes the request; if not, it has its answer.
+    @discardableResult
+    func start(_ exchange: HTTPExchange, in pool: ConnectionPool) -> Bool {
         let code = pool.start(exchange)
         guard code == CURLM_OK else {
             let reason = String(cString: curl_multi_strerror(code))
-            throw RunFailure(.local, "libcurl does not take the request to \(exchange.source.host): \(reason)")
+            refuse(
+                exchange, RunFailure(.local, "libcurl does not take the request to \(exchange.source.host): \(reason)"))
+            return false
         }
-        exchange.asked()
+        return true
+    }
+
+    private func refuse(_ exchange: HTTPExchange, _ failure: RunFailure) {
+        // The machine has to know that the hop is over, whatever it would do next.
+        _ = exchange.machine.hopEnded(.final)
+        answer(exchange, .failure(.failed(failure)))
     }
 
     private func answer(_ exchange: HTTPExchange, _ result: Result<FetchResult, FetchError>) {
@@ -227,22 +227,13 @@ package actor HTTPClient {
 
     /// Goes on after a hop that has been taken out of its pool.
     func hopEnded(_ exchange: HTTPExchange, _ code: CURLcode) {
-        learn(from: exchange)
+        exchange.waitsForConnection = false
+        if let origin = exchange.origin { learn(of: origin, isShared: exchange.isShared) }
         switch exchange.machine.hopEnded(exchange.hopEnd(code)) {
         case .request(let hop): send(exchange, hop)
         case .requestRest(let hop): send(exchange, hop, forRest: true)
         case .answer: answer(exchange, exchange.outcome(code, now: Int64(time(nil))))
         case .fail(let failure): answer(exchange, .failure(.failed(failure)))
-        }
-    }
-
-    /// Notes whether the origin of the hop that has ended shares connections.
-    private func learn(from exchange: HTTPExchange) {
-        guard let (origin, isShared) = exchange.sharing else { return }
-        if !isShared {
-            sharing.remove(origin)
-        } else if sharing.count < Self.maxSharing {
-            sharing.insert(origin)
         }
     }
 

@@ -69,6 +69,12 @@ final class HTTPExchange {
     var pool: UInt64 = 0
 
     private var hop: TransferStateMachine.Hop?
+    /// Of the hop; nil: none was prepared yet.
+    var origin: Origin? { hop?.location.origin }
+    /// A connection to the origin that is being made may turn out to take this request too, and is waited for.
+    var waitsForConnection = false {
+        didSet { easy.set(CURLOPT_PIPEWAIT, waitsForConnection ? 1 : 0) }
+    }
     /// What of the body is not written away.
     var spool: BodySpool
     /// The body's length, if its origin says it.
@@ -299,12 +305,14 @@ final class HTTPExchange {
         return .redirect(status: status, to: reference)
     }
 
-    /// The origin of the hop, and whether its connection takes several requests at once; nil: it did not come so far.
-    var sharing: (Origin, Bool)? {
+    /// Whether the hop's connection takes several requests at once; nil: nothing was answered on it.
+    var isShared: Bool? {
         let version = easy.number(CURLINFO_HTTP_VERSION)
-        guard let hop, version != 0 else { return nil }
-        return (hop.location.origin, version == Int(CURL_HTTP_VERSION_2_0))
+        return version == 0 ? nil : version == Int(CURL_HTTP_VERSION_2_0)
     }
+
+    /// The hop has a connection, so that its request is on the way.
+    var isConnected: Bool { (easy.offset(CURLINFO_PRETRANSFER_TIME_T) ?? 0) > 0 }
 
     /// Whether the answer is the rest of a body, a part of it at least.
     private var isRest: Bool { partial != nil && easy.number(CURLINFO_RESPONSE_CODE) == 206 }
@@ -425,7 +433,7 @@ final class HTTPExchange {
             received: partial == nil ? easy.offset(CURLINFO_SIZE_DOWNLOAD_T) ?? 0 : UInt64(spool.count),
             announced: partial?.total ?? easy.offset(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T),
             resumptions: resumptions,
-            wasConnected: (easy.offset(CURLINFO_PRETRANSFER_TIME_T) ?? 0) > 0,
+            wasConnected: isConnected,
             wasResolved: (easy.offset(CURLINFO_NAMELOOKUP_TIME_T) ?? 0) > 0,
             verification: easy.number(CURLINFO_SSL_VERIFYRESULT), limits: options
         ).failure

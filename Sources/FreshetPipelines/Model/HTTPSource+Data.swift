@@ -9,7 +9,8 @@ extension HTTPSource {
     ///
     /// - Parameters:
     ///   - text: what stands at the place.
-    ///   - list: the request for the list; nil: it came from no origin.
+    ///   - list: the request for the list that has the item; nil: it came from no origin. What is asked through a socket
+    ///     comes from none either: the name in its URL says nothing of who is there by that name.
     ///   - resolve: the URL that a reference means at a URL.
     func following(
         _ text: String, at place: URLTemplate.Place, from list: HTTPSource?, sameOrigin: Bool,
@@ -24,20 +25,22 @@ extension HTTPSource {
             let there = resolve(text, text)
         else { throw refusal("is no absolute http or https URL") }
         guard !Self.hasUserInformation(text) else { throw refusal("names a user or a password") }
-        let here = list.flatMap { resolve($0.url, $0.url) }
-        guard !sameOrigin || here?.origin == there.origin else {
+        let asked = list.flatMap { resolve($0.url, $0.url) }
+        let home = list?.unixSocket == nil ? asked?.origin : nil
+        guard !sameOrigin || home == there.origin else {
+            let name = home.map { ", \($0)" } ?? (list == nil ? "" : ", which is asked through a socket")
             throw refusal(
-                "is at \(there.origin), another origin than that of the list\(here.map { ", \($0.origin)" } ?? ""); "
+                "is at \(there.origin), another origin than that of the list\(name); "
                     + "to follow such URLs, without headers and credentials: each.same-origin: false")
         }
         // As for redirects: what was asked for encrypted is not asked for in the clear.
-        guard here?.origin.hasPrefix("https:") != true || there.origin.hasPrefix("https:") else {
+        guard asked?.origin.hasPrefix("https:") != true || there.origin.hasPrefix("https:") else {
             throw refusal("would be asked for unencrypted, \(there.origin), and the list was not")
         }
         var source = self
         source.url = there.url
         source.host = there.host
-        if here?.origin != there.origin {
+        if home != there.origin {
             source.headers = []
             source.clientCertificate = nil
         }

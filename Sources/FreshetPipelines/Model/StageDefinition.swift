@@ -36,6 +36,17 @@ package struct StageDefinition: Hashable, Sendable {
         }
     }
 
+    /// How often copies of other pipelines are read for it; each in a fan-out counts as two.
+    var copyReadings: Int {
+        let own =
+            switch source {
+            case .copy: 1
+            case .joined(let sources): sources.reduce(0) { $0 + $1.stage.copyReadings }
+            case .http, .command, .file: 0
+            }
+        return own + (each.map { 2 * $0.stage.copyReadings } ?? 0)
+    }
+
     /// One source that is asked once, whose answer may be anything.
     var isSingle: Bool {
         if case .joined = source { false } else { each == nil }

@@ -39,32 +39,36 @@ package struct TextTemplate: Hashable, Sendable {
 
     package init(_ text: String, as kind: Kind) {
         self.kind = kind
+        // Byte by byte, as whoever takes the text apart does: a quotation mark with an accent on it is one.
         var parts: [Part] = []
-        var literal = ""
+        var literal: [UInt8] = []
+        func endLiteral() {
+            if !literal.isEmpty { parts.append(.text(String(decoding: literal, as: UTF8.self))) }
+            literal = []
+        }
         var inString = false
         var isEscaped = false
-        var rest = text[...]
-        while let character = rest.first {
-            if character == "{", let end = rest.firstIndex(of: "}"),
-                let place = URLTemplate.Place(named: rest[..<end].dropFirst())
+        var rest = Substring(text).utf8
+        while let byte = rest.first {
+            if byte == UInt8(ascii: "{"), let end = rest.firstIndex(of: UInt8(ascii: "}")),
+                let place = URLTemplate.Place(named: Substring(rest[..<end].dropFirst()))
             {
-                if !literal.isEmpty { parts.append(.text(literal)) }
-                literal = ""
+                endLiteral()
                 parts.append(.place(place, inString: inString))
-                rest = rest[rest.index(after: end)...]
+                rest = rest[end...].dropFirst()
                 continue
             }
             if isEscaped {
                 isEscaped = false
-            } else if inString, character == "\\" {
+            } else if inString, byte == UInt8(ascii: "\\") {
                 isEscaped = true
-            } else if character == "\"" {
+            } else if byte == UInt8(ascii: "\"") {
                 inString.toggle()
             }
-            literal.append(character)
+            literal.append(byte)
             rest = rest.dropFirst()
         }
-        if !literal.isEmpty { parts.append(.text(literal)) }
+        endLiteral()
         self.parts = parts
     }
 

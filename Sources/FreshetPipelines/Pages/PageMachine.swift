@@ -72,8 +72,9 @@ struct PageMachine: Sendable {
     private var known: [UInt64: Int] = [:]
     /// Failures in a row.
     private var failures = 0
-    /// The present request carries the header fields that are configured. Once the pages have led to another origin
-    /// none is sent any more: who asks with secrets is not told where by others.
+    /// The present request carries what is configured beside the URL: header fields, a client certificate, a socket. Once
+    /// the pages have led to another origin nothing of that goes along any more: who asks with secrets is not told where
+    /// by others.
     private var isAtHome = true
 
     /// - Parameters:
@@ -129,10 +130,7 @@ struct PageMachine: Sendable {
         isAtHome = bookmark.isAtHome
         seen = bookmark.seen
         known = Dictionary(zip(seen, 1...)) { first, _ in first }
-        request = Request(
-            page: bookmark.page, source: isAtHome ? source : HTTPSource(url: bookmark.url, host: bookmark.host))
-        request.source.url = bookmark.url
-        request.source.host = bookmark.host
+        request = Request(page: bookmark.page, source: source(at: bookmark.url, host: bookmark.host))
         _ = note(request)
     }
 
@@ -142,7 +140,7 @@ struct PageMachine: Sendable {
     mutating func loaded(_ facts: Facts) throws(RunFailure) -> Step {
         failures = 0
         items += facts.items
-        guard var next = try source(after: facts) else { return .end(truncated: false) }
+        guard let next = try source(after: facts) else { return .end(truncated: false) }
         // A set that ends at its limit because it was to have no more is not cut short.
         guard request.page < pages.max else { return .end(truncated: load == .all || load != pages.load) }
         let isTooLong = next.url.utf8.count > URLTemplate.maximumLength
@@ -157,7 +155,6 @@ struct PageMachine: Sendable {
         guard !isTooLong else {
             throw failure("names a next page by more than the \(URLTemplate.maximumLength) bytes that a URL may have")
         }
-        if !isAtHome { next.headers = [] }
         let following = Request(page: request.page + 1, source: next)
         if let earlier = note(following) { throw loop(to: earlier, facts) }
         request = following
@@ -214,6 +211,12 @@ struct PageMachine: Sendable {
         guard let here = resolve(base, base), let there = resolve(reference, base) else {
             throw failure("names a next page that is no http or https URL")
         }
+        let staysHome = isAtHome && here.origin == home?.origin && there.origin == home?.origin
+        // As for redirects: the origin is not reached by its name, and so no other is.
+        guard staysHome || source.unixSocket == nil else {
+            throw failure(
+                "is asked for through a socket and names a next page at \(there.origin), another origin; not followed")
+        }
         guard !pages.sameOrigin || here.origin == there.origin else {
             throw failure(
                 "names a next page at \(there.origin), another origin than its own, \(here.origin); "
@@ -224,8 +227,22 @@ struct PageMachine: Sendable {
             throw failure(
                 "is at \(here.origin) and names a next page that would be asked for unencrypted, \(there.origin)")
         }
-        isAtHome = isAtHome && here.origin == home?.origin && there.origin == home?.origin
-        return HTTPSource(url: there.url, headers: source.headers, host: there.host)
+        isAtHome = staysHome
+        return source(at: there.url, host: there.host)
+    }
+
+    /// The request for a page after the first. What is meant for the source's own origin, all but the URL, does not leave
+    /// it. A URL that a page names is asked by GET: what the source asks stands in the URL by then.
+    private func source(at url: String, host: String) -> HTTPSource {
+        guard isAtHome else { return HTTPSource(url: url, host: host) }
+        var next = source
+        next.url = url
+        next.host = host
+        switch pages.next {
+        case .link, .url: next.method = .get
+        case .cursor, .lastKey, .offset, .page: break
+        }
+        return next
     }
 
     /// The source's URL, with what the rule says of a first page.

@@ -107,16 +107,29 @@ extension RefreshMachine {
                 failure: RunFailure(.deadline, "the page took longer than the deadline of \(limit)"), now)
         case (_, .networkLost?), (_, .pathChanged?):
             // By the network that there is now, if there is one.
-            if let cause = run.order.causes.first, case .loadMore(let place) = run.order.reason {
-                more.insert(MoreWish(place: place, requests: run.requests, cause: cause), at: 0)
-            }
             finishLoadMore(run, .superseded, answers: false, now)
+            if let cause = run.order.causes.first, case .loadMore(let place) = run.order.reason {
+                wantAgain(MoreWish(place: place, requests: run.requests, cause: cause), now)
+            }
         case (_, .restart?):
             finishLoadMore(run, .superseded, now)
         case (.failed(let failure), nil):
             if let asked = failure.retryAfter, asked > .zero { leaveAlone(for: asked, now) }
             finishLoadMore(run, .failed, failure: failure, now)
         }
+    }
+
+    /// Wants first what was wanted before, and with it what was asked for the same place meanwhile.
+    private mutating func wantAgain(_ wish: MoreWish, _ now: Instant) {
+        if let refusal = loadMoreRefusal(at: now) { return answer(wish.requests, .refused(refusal)) }
+        var wish = wish
+        if let index = more.firstIndex(where: { $0.place == wish.place }) {
+            let later = more.remove(at: index)
+            wish.requests += later.requests
+            wish.cause.count += later.cause.count
+            wish.cause.last = later.cause.last
+        }
+        more.insert(wish, at: 0)
     }
 
     private mutating func finishLoadMore(

@@ -208,6 +208,23 @@ extension RefreshMachine {
         finish(run, changed ? .changed : .unchanged, generation: generation, now)
     }
 
+    /// What the last run brought is the copy by the operator's word: it has not failed, and nothing is tried again.
+    mutating func accepted(_ now: Instant) {
+        hasGeneration = true
+        guard failing?.failure.kind == .content, failing?.isPartial == false else { return }
+        let success = lastRun?.ended ?? now
+        failing = nil
+        lastSuccess = success
+        confirmed = success
+        memory = nil
+        if run == nil, let given = retry {
+            retry = nil
+            // Those who wait for a run get one.
+            if given.wanted.urgency > .none { ready.merge(given.wanted) }
+        }
+        plan = plannedCheck(since: success)
+    }
+
     /// Another run takes this one's place: what it was for is wanted still.
     private mutating func supersede(_ run: Run, _ interruption: Interruption, _ now: Instant) {
         var wanted = run.wanted

@@ -15,7 +15,7 @@ extension RefreshMachine {
             admit(Wanted(causes: [cause]), now)
         }
         elapseParameters(now)
-        if let deadline = run?.deadline, now >= deadline { interrupt(.deadline) }
+        if let deadline = run?.dueEnd, now >= deadline { interrupt(.deadline) }
     }
 
     mutating func heard(_ causes: [RunCause], _ now: Instant) {
@@ -94,7 +94,14 @@ extension RefreshMachine {
         }
         guard !wanted.causes.isEmpty else { return }
         ready.merge(Wanted(causes: wanted.causes, urgency: wanted.urgency))
-        if settings.policy.whenRunning == .restart { interrupt(.restart) }
+        restartCheck()
+    }
+
+    /// What is ready takes the place of the check under way, if that is configured; not while it is held, when nothing
+    /// would take its place. A further page ends only for a check that may start, which is seen when it may.
+    private mutating func restartCheck() {
+        guard settings.policy.whenRunning == .restart, !isHeld, run?.isLoadMore == false else { return }
+        interrupt(.restart)
     }
 
     mutating func networkChanged(_ state: NetworkState, _ now: Instant) {
@@ -148,7 +155,7 @@ extension RefreshMachine {
         proofMayHaveChanged(at: now)
         ready.merge(
             Wanted(causes: [cause], urgency: force ? .forced : .operation))
-        if settings.policy.whenRunning == .restart { interrupt(.restart) }
+        restartCheck()
     }
 
     mutating func reconfigured(_ new: RefreshSettings, sameProduct: Bool, _ now: Instant) {

@@ -10,6 +10,7 @@ extension RefreshMachine {
         network.settle(from: now)
         let deadline = now.advanced(by: settings.policy.deadline)
         if run?.deadline != nil { run?.deadline = deadline }
+        if run?.stalledSince != nil { run?.stalledSince = now }
         // Whatever it was left to finish on is dead now.
         run?.isSpared = false
         spreadOverdue(now)

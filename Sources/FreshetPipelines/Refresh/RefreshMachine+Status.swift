@@ -78,7 +78,7 @@ extension RefreshMachine {
         if isStopped { return nil }
         var instants = [storm.deliversAt, splayedUntil, parameters?.due, isExpired ? nil : expires]
         if let run {
-            if run.interruption == nil { instants.append(run.deadline) }
+            if run.interruption == nil { instants.append(run.dueEnd) }
         }
         // What is due ends the loading of a further page.
         if isBetweenChecks, !isHeld, run?.interruption == nil {

@@ -27,6 +27,8 @@ package struct RefreshMachine: Sendable {
         /// acted on.
         case parameters(ParameterValues, quiet: Duration)
         case held(Bool)
+        /// The operator has accepted the content that a check refused.
+        case accepted
         /// The machine is about to sleep, or is not any more.
         case goesToSleep(Bool)
         /// The machine woke up. It comes before what became due meanwhile, and before the signal `resume`.
@@ -39,6 +41,8 @@ package struct RefreshMachine: Sendable {
         case slotGranted(UInt64)
         /// What came of asking for the proof that ``Action/prove(_:)`` wants.
         case proof(ProofVerdict)
+        /// All that the run asks for waits for places, or does so no longer.
+        case stalled(run: UInt64, Bool)
         /// The run has returned, and nothing of it goes on.
         ///
         /// - Parameter requests: how many it made, one that found no connection included.
@@ -110,6 +114,8 @@ package struct RefreshMachine: Sendable {
         /// The path it uses; nil: the network was not there.
         var path: String?
         var deadline: Instant?
+        /// Since when it waits for nothing but others' requests to end, which counts for no deadline.
+        var stalledSince: Instant?
         var interruption: Interruption?
         /// The path changed, and it was left to finish: what comes of that does not end it either.
         var isSpared = false
@@ -253,11 +259,13 @@ package struct RefreshMachine: Sendable {
             parametersReconfigured(values, sameProduct: sameProduct)
         case .parameters(let values, let quiet): parametersChanged(values, quiet: quiet, now)
         case .held(let held): hold(held)
+        case .accepted: accepted(now)
         case .goesToSleep(let sleeps): goesToSleep = sleeps
         case .woke: goesToSleep = false  // the rest was done before time was let pass
         case .clockStepped(let memory): clockStepped(memory, now)
         case .slotGranted(let slot): slotGranted(slot, now)
         case .proof(let verdict): proofCame(verdict, now)
+        case .stalled(let run, let isStalled): stalled(run, isStalled, now)
         case .timer: break  // what time alone brings has been done before
         case .stopped: stop(now)
         }

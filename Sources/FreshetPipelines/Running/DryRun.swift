@@ -22,19 +22,20 @@ package struct DryRun: Sendable {
 
     /// - Parameters:
     ///   - parameters: the values of the pipeline's parameters.
+    ///   - limits: how many requests it may make at once.
     ///   - copy: the copy that would be replaced; nil: there is none.
     package init(
         _ definition: PipelineDefinition, with parameters: ParameterValues, fetcher: any Fetching,
-        transformer: any Transforming, clock: any EngineClock, copy: [UInt8]? = nil
+        transformer: any Transforming, clock: any EngineClock, limits: RequestSlots.Limits, copy: [UInt8]? = nil
     ) {
         store = CapturingStore(copy: copy)
         witness = WitnessingFetcher(fetcher)
         let world = PipelineWorld(
             fetcher: witness, transformer: transformer, store: store, clock: clock,
-            slots: RequestSlots(RequestSlots.Limits(total: 1, perOrigin: 1)))
+            slots: RequestSlots(limits))
         body = RunBody(
-            definition: definition, world: world, parameters: parameters, epoch: 0, progress: RunProgress(),
-            seed: .random(in: .min ... .max))
+            definition: definition, world: world.with(RequestPlaces(world.slots, for: 0)), parameters: parameters,
+            epoch: 0, progress: RunProgress(), seed: .random(in: .min ... .max))
     }
 
     /// Runs until it has an outcome; no longer than the pipeline's deadline.
@@ -87,6 +88,9 @@ private final class CapturingStore: SnapshotStore {
                 number: 0, size: UInt64(snapshot.body.size), digest: "", committedAt: 0, path: definition.cache.file))
     }
 
+    func setAside(_ snapshot: Snapshot, of definition: PipelineDefinition, because reason: String) async
+        -> SetAsideResult
+    { .dropped }
     /// What comes is compared and shown, and so is wanted in memory.
     func keeper(of definition: PipelineDefinition) -> (any BodyKeeping)? { nil }
     func remembered(_ pipeline: String) async -> RememberedState {
@@ -107,7 +111,9 @@ private final class CapturingStore: SnapshotStore {
     func rememberParameters(_ pipeline: String, _ settings: @escaping @Sendable () -> [String: String]) async {}
     func record(_ run: RunRecord) async {}
     func part(_ pipeline: String, _ name: String) async -> StoredPart? { nil }
-    func keepParts(_ pipeline: String, _ new: [String: StoredPart], and kept: Set<String>) async {}
+    func keepParts(
+        _ pipeline: String, _ new: [String: StoredPart], and isKept: @escaping @Sendable (String) -> Bool
+    ) async {}
 }
 
 /// Asks somebody else, and notes of what type the last answer was.

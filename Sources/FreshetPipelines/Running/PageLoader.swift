@@ -177,7 +177,7 @@ struct PageLoader: Sendable {
                 guard case .failed(let failure) = error else { throw error }
                 switch course.failed(failure) {
                 case .again(let wait):
-                    await world.clock.pause(for: wait)
+                    await world.pause(for: wait)
                     if Task.isCancelled { throw FetchError.cancelled }
                 case .restart: throw Restart()
                 case .end: return Page([], next: nil)

@@ -11,14 +11,26 @@ struct PartsDesk: Sendable {
     private let root: String
     private let gathered: Gathered
 
-    /// What the run has used so far.
-    fileprivate final class Gathered: Sendable {
-        struct State {
-            var new: [String: StoredPart] = [:]
-            var kept: Set<String> = []
-            var pages: [PagesState] = []
+    /// A part that a run uses.
+    struct Use: Hashable, Sendable {
+        var part: StoredPart
+        /// The store does not have it yet.
+        var isNew: Bool
+
+        init(_ part: StoredPart, isNew: Bool) {
+            self.part = part
+            self.isNew = isNew
         }
-        let state = Lock(State())
+    }
+
+    /// What the run has used so far, by the paths.
+    private final class Gathered: Sendable {
+        struct Used {
+            /// Nil: the store has it.
+            var new: StoredPart?
+            var pages: PagesState?
+        }
+        let used = Lock<[[String]: Used]>([:])
     }
 
     init(of definition: PipelineDefinition, with parameters: ParameterValues, in store: any SnapshotStore) {
@@ -48,33 +60,41 @@ struct PartsDesk: Sendable {
     }
 
     /// The sets of pages that may be continued, as the run leaves them.
-    var pages: [PagesState] { gathered.state.withLock { $0.pages }.sorted() }
+    var pages: [PagesState] { gathered.used.withLock { $0.values.compactMap(\.pages) }.sorted() }
 
     /// What was delivered last; nil: nothing, or something else.
     func part(at path: [String]) async -> StoredPart? {
         await store.part(pipeline, name(of: path))
     }
 
-    /// The run uses a new part.
-    func put(_ part: StoredPart, at path: [String]) {
-        gathered.state.withLock { state in
-            state.new[name(of: path)] = part
-            state.note(part, at: path)
-        }
+    /// The run uses this part, instead of another one at the same path.
+    func use(_ use: Use, at path: [String]) {
+        let pages = use.part.pages.map { PagesState(path: path, count: $0.count, hasMore: $0.next != nil) }
+        gathered.used.withLock { $0[path] = Gathered.Used(new: use.isNew ? use.part : nil, pages: pages) }
     }
 
-    /// The run uses the part from before.
-    func keep(_ part: StoredPart, at path: [String]) {
-        gathered.state.withLock { state in
-            state.kept.insert(name(of: path))
-            state.note(part, at: path)
-        }
+    /// What is below a path is walked again, and may have other branches then.
+    func restart(below path: [String]) {
+        gathered.used.withLock { $0 = $0.filter { !$0.key.starts(with: path) } }
     }
 
-    /// What the run used is what the next one finds.
-    func close() async {
-        let state = gathered.state.withLock { $0 }
-        await store.keepParts(pipeline, state.new, and: state.kept)
+    /// What the run has used so far is what the next one finds, and of the pipeline's own branches that are awaited what
+    /// they delivered last.
+    ///
+    /// - Parameter awaited: the branches' keys.
+    func keep(awaiting awaited: Set<String> = []) async {
+        let (new, names) = gathered.used.withLock { used in
+            var new: [String: StoredPart] = [:]
+            for (path, use) in used where path.first.map(awaited.contains) != true {
+                guard let part = use.new else { continue }
+                new[name(of: path)] = part
+                used[path]?.new = nil
+            }
+            return (new, Set(used.keys.map(name)))
+        }
+        await store.keepParts(pipeline, new) { [root] name in
+            names.contains(name) || Self.path(of: name, below: root)?.first.map(awaited.contains) == true
+        }
     }
 
     /// Each key with its length, so that no two paths have one name.
@@ -96,12 +116,5 @@ struct PartsDesk: Sendable {
             rest = rest.dropFirst(count)
         }
         return path
-    }
-}
-
-extension PartsDesk.Gathered.State {
-    fileprivate mutating func note(_ part: StoredPart, at path: [String]) {
-        guard let pages = part.pages else { return }
-        self.pages.append(PagesState(path: path, count: pages.count, hasMore: pages.next != nil))
     }
 }

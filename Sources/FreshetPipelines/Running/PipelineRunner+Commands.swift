@@ -71,6 +71,21 @@ extension PipelineRunner {
         state.withLock { $0.offer(generation) }
     }
 
+    /// Tells that the operator has made what a check refused the copy that readers see.
+    package func accepted(_ generation: OfferedGeneration) {
+        state.withLock { state in
+            state.offer(generation)
+            state.lastCheck = state.refused?.refusedAt ?? state.lastCheck
+            state.refused = nil
+        }
+        mailbox.post(.accepted)
+    }
+
+    /// Tells that the copy was let go of where readers see none, and so none is to be told of.
+    package func releases() {
+        state.withLock { $0.generation?.release() }
+    }
+
     /// While it is held nothing starts. A run under way ends by itself.
     package func hold(_ held: Bool) {
         mailbox.post(.held(held))
@@ -86,9 +101,11 @@ extension PipelineRunner {
         return state.withLock { state in
             let machine = state.machine
             var activity = machine.activity(at: now)
-            let wait = machine.waitsFor(at: now).map { detailed($0, state.slot?.ticket) }
+            var wait = machine.waitsFor(at: now).map { detailed($0, state.slot?.ticket) }
             switch activity {
-            case .loading: activity = .loading(state.progress.loaded)
+            case .loading:
+                activity = .loading(state.progress.loaded)
+                wait = state.places?.queue.map { Wait(.slot, detail: $0.description) }
             case .waiting: activity = wait.map(PipelineActivity.waiting) ?? activity
             default: break
             }
@@ -103,7 +120,8 @@ extension PipelineRunner {
                 expires: machine.expires,
                 lastCauses: order?.causes ?? machine.lastRun?.causes ?? [], run: order, lastRun: machine.lastRun,
                 next: machine.nextRun(at: now), budget: machine.budgetUse(at: now),
-                failing: machine.failing, branches: state.branches.report, more: PagesReport(state.pages))
+                failing: machine.failing, refused: state.refused, branches: state.branches.report,
+                more: PagesReport(state.pages))
         }
     }
 }

@@ -27,9 +27,14 @@ package final class PipelineRunner: Sendable {
         /// Wall-clock microseconds since 1970.
         var lastCheck: Int64?
 
-        var slot: (number: UInt64, ticket: RequestSlots.Ticket)?
+        /// What a run begins with, asked for or there.
+        var slot: (number: UInt64, ticket: RequestSlots.Ticket, origin: HTTPOrigin?)?
+        /// Of the run under way, or of the last one.
+        var places: RequestPlaces?
         /// Set to end the run under way.
         var interruption: CurrentValue<Bool>?
+        /// What a check refused last.
+        var refused: RefusedSnapshot?
         /// How far the run under way has come, or the last one came.
         var progress = RunProgress()
         /// What is the matter with its branches.
@@ -92,6 +97,7 @@ package final class PipelineRunner: Sendable {
                 droppedParameters: remembered.parameters.keys.filter { parameters.set[$0] == nil }.sorted(),
                 subscription: subscription,
                 generation: remembered.generation, lastCheck: remembered.lastCheck,
+                refused: remembered.refused,
                 pages: remembered.generation == nil
                     ? [] : PartsDesk.pages(remembered.pages, of: definition, with: values)))
     }
@@ -227,19 +233,27 @@ package final class PipelineRunner: Sendable {
     private func start(_ order: RunOrder, in group: inout DiscardingTaskGroup) {
         let interruption = CurrentValue(false)
         let progress = RunProgress(allowance: order.allowance)
-        let (definition, isTruncated) = state.withLock { state in
+        let (definition, isTruncated, places) = state.withLock { state in
             state.interruption = interruption
             state.progress = progress
-            return (state.definition, state.generation?.truncated ?? false)
+            // From now on it is the run's, which may need it no longer than for its first request.
+            let slot = state.slot
+            state.slot = nil
+            let places = RequestPlaces(
+                world.slots, for: mailbox.key, beginningWith: slot?.ticket, at: slot?.origin,
+                stalls: { [mailbox] in mailbox.post(.stalled(run: order.run, $0)) })
+            state.places = places
+            return (state.definition, state.generation?.truncated ?? false, places)
         }
         var more: RunBody.More?
         if case .loadMore(let place) = order.reason { more = RunBody.More(place: place, isTruncated: isTruncated) }
         let body = RunBody(
-            definition: definition, world: world, parameters: order.parameters, epoch: order.epoch, progress: progress,
-            seed: seed &+ order.run, more: more,
+            definition: definition, world: world.with(places), parameters: order.parameters, epoch: order.epoch,
+            progress: progress, seed: seed &+ order.run, more: more,
             publication: more == nil ? publication : nil)
         group.addTask { [self] in
             let result = await interruptible(by: interruption, otherwise: .cancelled) { await self.result(of: body) }
+            places.close()
             mailbox.post(.ended(run: order.run, result, requests: progress.requests))
         }
     }
@@ -273,6 +287,7 @@ package final class PipelineRunner: Sendable {
             return .succeeded(
                 changed: success.changed, generation: generation, at: now, flaw: flaw, expires: success.expiry?.instant)
         } catch {
+            if let refused = body.progress.refused { state.withLock { $0.refused = refused } }
             switch error {
             case .cancelled: return .cancelled
             case .failed(var failure):
@@ -293,17 +308,17 @@ package final class PipelineRunner: Sendable {
 
     /// Whether there is one at once.
     private func requestSlot(_ number: UInt64) -> Bool {
-        // A run has one place, for whatever it asks; the first origin is the one that it is likely to stay at.
+        // For the first request of the run; the others take places of their own.
         let origin = state.withLock { $0.definition }.source.origin
         let reply = world.slots.request(for: mailbox.key, at: origin) { [mailbox] in
             mailbox.post(.slotGranted(number))
         }
         switch reply {
         case .granted(let ticket):
-            state.withLock { $0.slot = (number, ticket) }
+            state.withLock { $0.slot = (number, ticket, origin) }
             return true
         case .queued(let ticket):
-            state.withLock { $0.slot = (number, ticket) }
+            state.withLock { $0.slot = (number, ticket, origin) }
             return false
         }
     }

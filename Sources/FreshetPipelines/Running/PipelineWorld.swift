@@ -9,6 +9,8 @@ package final class PipelineWorld: Sendable {
     package let prober: (any Probing)?
     /// Takes secrets out of a failure's message, before anybody is told of it.
     package let redact: @Sendable (String) -> String
+    /// Those of the run whose world it is; nil: its requests are not counted, or it is nobody's own.
+    private let places: RequestPlaces?
 
     package init(
         fetcher: any Fetching, transformer: any Transforming, store: any SnapshotStore, clock: any EngineClock,
@@ -21,5 +23,26 @@ package final class PipelineWorld: Sendable {
         self.slots = slots
         self.prober = prober
         self.redact = redact
+        places = nil
+    }
+
+    private init(_ world: PipelineWorld, _ places: RequestPlaces) {
+        fetcher = PlacedFetcher(fetcher: world.fetcher, places: places)
+        transformer = world.transformer
+        store = world.store
+        clock = world.clock
+        slots = world.slots
+        prober = world.prober
+        redact = world.redact
+        self.places = places
+    }
+
+    /// The same for one run, whose requests take places.
+    func with(_ places: RequestPlaces) -> PipelineWorld { PipelineWorld(self, places) }
+
+    /// Returns when so much time has passed, or when the task is cancelled.
+    func pause(for duration: Duration) async {
+        guard let places else { return await clock.pause(for: duration) }
+        await places.rest { await clock.pause(for: duration) }
     }
 }

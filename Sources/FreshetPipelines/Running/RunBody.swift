@@ -36,6 +36,19 @@ struct RunBody: Sendable {
         var expiry: DataExpiry?
         /// Its sets of pages that may be continued.
         var pages: [PagesState] = []
+
+        init(changed: Bool, generation: OfferedGeneration? = nil, expiry: DataExpiry? = nil) {
+            self.changed = changed
+            self.generation = generation
+            self.expiry = expiry
+        }
+
+        init(_ result: CommitResult, _ expiry: DataExpiry?) {
+            switch result {
+            case .changed(let generation): self.init(changed: true, generation: generation, expiry: expiry)
+            case .unchanged(let generation): self.init(changed: false, generation: generation, expiry: expiry)
+            }
+        }
     }
 
     /// Runs until it has an outcome. A commit that has begun is not cancelled.
@@ -51,22 +64,30 @@ struct RunBody: Sendable {
     /// come to is compared when it is committed.
     private func runOnTree() async throws(FetchError) -> Success {
         let stages = stages
-        let bytes = try await acceptable(try await stages.value())
-        var success = try await commit(bytes, of: stages)
+        var success = try await conclude(try await transformed(try await stages.value()), of: stages)
         // Nothing may be left to change at the end, and the run has changed what readers see all the same.
         if progress.publications > 0 { success.changed = true }
         return success
     }
 
     /// Shows readers what there is so far. What the transform or the checks refuse is not shown: the whole may pass.
-    private func show(_ value: [UInt8], _ publication: Publication) async {
-        guard publication.isWanted(), let bytes = try? await acceptable(value), !Task.isCancelled else { return }
+    ///
+    /// - Returns: whether they see it.
+    private func show(_ value: [UInt8], _ publication: Publication) async -> Bool {
+        guard publication.isWanted(), let bytes = try? await transformed(value),
+            (try? await pass(.bytes(bytes))) != nil, !Task.isCancelled
+        else { return false }
         let snapshot = Snapshot(
             .bytes(bytes), validators: Validators(), binding: definition.validatorBinding(with: parameters),
             truncated: progress.isTruncated, isCheck: false)
-        guard case .changed(let generation)? = try? await world.store.commit(snapshot, of: definition) else { return }
-        progress.notePublication()
-        publication.published(generation)
+        switch try? await world.store.commit(snapshot, of: definition) {
+        case .changed(let generation):
+            progress.notePublication()
+            publication.published(generation)
+            return true
+        case .unchanged(let generation): return !generation.isBehind
+        case nil: return false
+        }
     }
 
     private var stages: StageRun {
@@ -75,15 +96,15 @@ struct RunBody: Sendable {
             publish: publisher)
     }
 
-    private var publisher: (@Sendable ([UInt8]) async -> Void)? {
+    private var publisher: StageRun.Publisher? {
         guard let publication else { return nil }
         return { value in await show(value, publication) }
     }
 
-    private func commit(_ bytes: [UInt8], of stages: StageRun) async throws(FetchError) -> Success {
-        var success = try await commit(.bytes(bytes), Validators())
+    private func conclude(_ bytes: [UInt8], of stages: StageRun) async throws(FetchError) -> Success {
+        var success = try await conclude(.bytes(bytes), Validators())
         // Only what became a copy: a run that was refused asks for everything again.
-        await stages.parts.close()
+        await stages.parts.keep()
         success.pages = stages.parts.pages
         return success
     }
@@ -92,7 +113,7 @@ struct RunBody: Sendable {
     /// it is committed.
     private func runOnPages(_ pages: PagesDefinition, of source: HTTPSource) async throws(FetchError) -> Success {
         let stages = stages
-        return try await commit(try await acceptable(try await stages.items(of: pages, source)), of: stages)
+        return try await conclude(try await transformed(try await stages.items(of: pages, source)), of: stages)
     }
 
     /// The snapshot is made of one answer. If that is still the one before, nothing is made.
@@ -117,7 +138,7 @@ struct RunBody: Sendable {
         case .content(let content):
             let expiry = expiry(in: content.freshFor)
             do throws(FetchError) {
-                return try await commit(try await checked(content), content.validators, expiry)
+                return try await conclude(try await snapshot(of: content), content.validators, expiry)
             } catch {
                 await content.body.discard()
                 throw error
@@ -125,21 +146,39 @@ struct RunBody: Sendable {
         }
     }
 
-    private func commit(
+    /// Checks the snapshot and makes it the copy, or keeps it aside for a look.
+    private func conclude(
         _ body: FetchedBody, _ validators: Validators, _ expiry: DataExpiry? = nil
     ) async throws(FetchError) -> Success {
-        if Task.isCancelled { throw .cancelled }
         let snapshot = Snapshot(
             body, validators: validators, binding: definition.validatorBinding(with: parameters),
             truncated: progress.isTruncated || more?.isTruncated == true, expires: expiry?.wall, isCheck: more == nil)
-        do {
-            switch try await world.store.commit(snapshot, of: definition) {
-            case .changed(let generation): return Success(changed: true, generation: generation, expiry: expiry)
-            case .unchanged(let generation): return Success(changed: false, generation: generation, expiry: expiry)
-            }
+        do throws(FetchError) {
+            try await pass(body)
+        } catch {
+            return Success(try await settle(snapshot, error), expiry)
+        }
+        if Task.isCancelled { throw .cancelled }
+        do throws(RunFailure) {
+            return Success(try await world.store.commit(snapshot, of: definition), expiry)
         } catch {
             throw .failed(error)
         }
+    }
+
+    /// What becomes of a snapshot that was refused: it fails the run, unless the operator has accepted it before.
+    private func settle(_ snapshot: Snapshot, _ error: FetchError) async throws(FetchError) -> CommitResult {
+        // With one further page it is no state of the source that anybody could accept.
+        guard case .failed(let failure) = error, failure.kind == .content, snapshot.isCheck, !Task.isCancelled else {
+            throw error
+        }
+        let reason = world.redact(failure.message)
+        switch await world.store.setAside(snapshot, of: definition, because: reason) {
+        case .committed(let result): return result
+        case .kept(let refused): progress.noteRefused(refused)
+        case .dropped: break
+        }
+        throw error
     }
 
     /// When the data stops being fresh by its origin's word, if the configuration listens to that.
@@ -175,8 +214,8 @@ struct RunBody: Sendable {
         }
     }
 
-    /// The snapshot that the answer becomes, if it is acceptable.
-    private func checked(_ content: FetchedContent) async throws(FetchError) -> FetchedBody {
+    /// The snapshot that the answer becomes.
+    private func snapshot(of content: FetchedContent) async throws(FetchError) -> FetchedBody {
         let rules = definition.check
         if let refusal = rules.refusal(ofType: content.mediaType) ?? rules.refusal(ofAnswer: content.body.size) {
             throw .failed(refusal)
@@ -186,16 +225,14 @@ struct RunBody: Sendable {
             // Without a program nobody reads it, and it stays as it is.
             let isRead = definition.transform != nil
             return .bytes(
-                try await acceptable(
+                try await transformed(
                     isRead ? try await world.transformer.json(of: bytes, in: definition.stage.format) : bytes))
-        case .kept:
-            try await pass(content.body)
-            return content.body
+        case .kept: return content.body
         }
     }
 
-    /// The snapshot that the data becomes, if it is acceptable.
-    private func acceptable(_ data: [UInt8]) async throws(FetchError) -> [UInt8] {
+    /// The snapshot that the data becomes.
+    private func transformed(_ data: [UInt8]) async throws(FetchError) -> [UInt8] {
         var bytes = data
         // What was put together is JSON, whatever it is to become.
         let isJSON = !definition.stage.isSingle || definition.stage.pages != nil
@@ -203,7 +240,6 @@ struct RunBody: Sendable {
         if let program = definition.transform ?? (isJSON && format == .text ? "." : nil) {
             bytes = try await world.transformer.content(of: bytes, by: program, in: format)
         }
-        try await pass(.bytes(bytes))
         return bytes
     }
 

@@ -10,6 +10,7 @@ final class RunProgress: Sendable {
         var failures: [BranchFailure] = []
         var truncated = false
         var publications = 0
+        var refused: RefusedSnapshot?
     }
 
     private let state = Lock(State())
@@ -68,6 +69,11 @@ final class RunProgress: Sendable {
     var publications: Int { state.withLock { $0.publications } }
 
     func notePublication() { state.withLock { $0.publications += 1 } }
+
+    /// What a check refused and is kept aside.
+    var refused: RefusedSnapshot? { state.withLock { $0.refused } }
+
+    func noteRefused(_ snapshot: RefusedSnapshot) { state.withLock { $0.refused = snapshot } }
 
     func noteTruncation() { state.withLock { $0.truncated = true } }
 

@@ -12,8 +12,10 @@ extension StageRun {
     }
 
     /// The branches' values in the order of their items, as one JSON text.
+    ///
+    /// - Parameter list: the request that gave the items; nil: they are from no origin.
     func branches(
-        _ items: [BranchItem], of each: EachDefinition, in scope: StageScope
+        _ items: [BranchItem], of each: EachDefinition, from list: HTTPSource?, in scope: StageScope
     ) async throws(FetchError) -> [UInt8] {
         progress.expect(branches: items.count)
         scope.reading?.expect(branches: items.count)
@@ -22,7 +24,8 @@ extension StageRun {
         let branches = items.map { item in
             Emitter<Outcome, FetchError>.once { () throws(FetchError) in
                 try await turnstile.pass { () throws(FetchError) in
-                    let outcome = try await self.outcome(of: each, in: scope.entering(item, of: each))
+                    let outcome = try await self.outcome(
+                        of: each, in: scope.entering(item, of: each, from: list))
                     try room.take(outcome.json?.count ?? 0)
                     progress.endBranch()
                     scope.reading?.endBranch()
@@ -32,9 +35,11 @@ extension StageRun {
         }
         var outcomes: [Outcome]?
         if each.publish == .progressive, let publish, scope.path.isEmpty {
-            let awaited = await placeholders(for: items, of: each, in: scope)
+            let awaited = await placeholders(for: items, in: scope)
             outcomes = try await latest(of: branches, until: awaited) { row in
-                await publish(join(row, each.onError))
+                guard await publish(join(row, each.onError)) else { return }
+                // Should the run come to nothing, what readers have seen of it is what stands in the next one's places.
+                await parts.keep(awaiting: Set(zip(items, row).lazy.filter { !$1.isIn }.map(\.0.key)))
             }
         } else {
             for try await row in accumulateLatestMany(branches) { outcomes = row }

@@ -7,13 +7,11 @@ extension StageRun {
 
     /// What stands in the place of each branch until it is in: what it delivered last, whatever a failing one shows.
     /// Readers who had it are to miss nothing because it is being looked at.
-    func placeholders(
-        for items: [BranchItem], of each: EachDefinition, in scope: StageScope
-    ) async -> [Outcome] {
+    func placeholders(for items: [BranchItem], in scope: StageScope) async -> [Outcome] {
         var placeholders: [Outcome] = []
         placeholders.reserveCapacity(items.count)
         for item in items {
-            placeholders.append(.awaited(await parts.part(at: scope.entering(item, of: each).path)?.value))
+            placeholders.append(.awaited(await parts.part(at: scope.path + [item.key])?.value))
         }
         return placeholders
     }

@@ -19,12 +19,15 @@ struct StageRun: Sendable {
     /// What the items of pages that are kept have together.
     private let keptItems: MemoryRoom
     /// Shows readers what the tree would come to if it ended now; nil: they see it when it is whole.
-    let publish: (@Sendable ([UInt8]) async -> Void)?
+    let publish: Publisher?
+
+    /// Takes what readers are to see. Returns whether they see it.
+    typealias Publisher = @Sendable ([UInt8]) async -> Bool
 
     init(
         _ definition: PipelineDefinition, _ world: PipelineWorld, _ parameters: ParameterValues, epoch: UInt64,
         progress: RunProgress, seed: UInt64, place: [String]? = nil,
-        publish: (@Sendable ([UInt8]) async -> Void)? = nil
+        publish: Publisher? = nil
     ) {
         self.place = place
         self.publish = publish
@@ -44,9 +47,13 @@ struct StageRun: Sendable {
         try await value(of: definition.stage, in: StageScope()).json
     }
 
-    /// A stage's value, and why it is not all new.
+    /// A stage's value, where it is from, and why it is not all new.
     struct Value: Hashable, Sendable {
         var json: [UInt8]
+        /// The request that it answers; nil: it is from no origin, or from before, and the request was another one then.
+        var origin: HTTPSource?
+        /// What the next run is to find of it.
+        var part: PartsDesk.Use?
         /// The value is from before, since the source failed.
         var staleness: RunFailure?
     }
@@ -62,11 +69,10 @@ struct StageRun: Sendable {
                 try await data(of: stage, in: scope, onError: onError)
             }
         }
+        if let part = value.part { parts.use(part, at: scope.path) }
         guard let each = stage.each else { return value }
         let items = try await each.items(of: value.json, by: world.transformer, with: scope.variables)
-        var inner = scope
-        if case .http(let list) = try filled(stage.source, in: scope) { inner.list = list } else { inner.list = nil }
-        value.json = try await branches(items, of: each, in: inner)
+        value.json = try await branches(items, of: each, from: value.origin, in: scope)
         return value
     }
 
@@ -80,6 +86,10 @@ struct StageRun: Sendable {
     private func joined(
         _ sources: [JoinedSource], by program: String?, in scope: StageScope
     ) async throws(FetchError) -> Value {
+        // One copy alone is of one moment, and nothing has to be known again.
+        guard scope.reading != nil || sources.reduce(0, { $0 + $1.stage.copyReadings }) > 1 else {
+            return try await joinedOnce(sources, by: program, in: scope)
+        }
         let reading = Reading(within: scope.reading)
         var inner = scope
         inner.reading = reading
@@ -92,6 +102,7 @@ struct StageRun: Sendable {
                 return value
             }
             let counted = reading.restart()
+            parts.restart(below: scope.path)
             progress.restart(below: scope.path, expected: counted.expected, ended: counted.ended)
         }
         throw .failed(RunFailure(.local, "the copies that are joined change faster than they can be read"))
@@ -172,34 +183,30 @@ struct StageRun: Sendable {
                 let set = try await loadPages(
                     pages, of: source, with: scope.variables, after: synchronized(before, binding),
                     seed: scope.seed(from: seed))
-                return Value(json: try await put(set, of: pages, stage, binding, in: scope))
+                return try await value(of: set, of: pages, stage, asking: .http(source), binding, in: scope)
             }
             let known = before.flatMap { $0.binding == binding ? $0 : nil }
             switch try await fetch(source, known?.validators) {
             case .notModified(let newer, _):
                 guard var part = known else { throw .failed(RunFailure.unaskedNotModified) }
-                if let newer, newer != part.validators {
-                    part.validators = newer
-                    parts.put(part, at: scope.path)
-                } else {
-                    parts.keep(part, at: scope.path)
-                }
+                let isNewer = newer.map { $0 != part.validators } ?? false
+                if let newer { part.validators = newer }
                 note(source, part.validators, in: scope)
-                return Value(json: part.value)
+                return Value(json: part.value, origin: source.request, part: .init(part, isNew: isNewer))
             case .content(let content):
                 note(source, content.validators, in: scope)
                 let part = StoredPart(
                     binding: binding, validators: content.validators,
                     value: try await json(of: content, by: stage, in: scope))
-                parts.put(part, at: scope.path)
-                return Value(json: part.value)
+                return Value(json: part.value, origin: source.request, part: .init(part, isNew: true))
             }
         } catch {
             guard case .failed(let failure) = error, onError == .previous, failure.isOfOneBranch, let before else {
                 throw error
             }
-            parts.keep(before, at: scope.path)
-            return Value(json: before.value, staleness: failure)
+            var value = kept(before, of: stage, in: scope)
+            value.staleness = failure
+            return value
         }
     }
 
@@ -209,13 +216,23 @@ struct StageRun: Sendable {
     ) async throws(FetchError) -> Value {
         guard let before else { throw .failed(.noPart) }
         guard scope.path == place, let pages = stage.pages, before.pages?.next != nil else {
-            parts.keep(before, at: scope.path)
-            return Value(json: before.value)
+            return kept(before, of: stage, in: scope)
         }
         let source = try filled(stage.source, in: scope)
         let binding = binding(of: stage, asking: source, in: scope)
         let set = try await continued(before, pages, of: source, binding, in: scope)
-        return Value(json: try await put(set, of: pages, stage, binding, in: scope))
+        return try await value(of: set, of: pages, stage, asking: source, binding, in: scope)
+    }
+
+    /// What the source delivered last. From where is known only if the same is asked of it now.
+    private func kept(_ part: StoredPart, of stage: StageDefinition, in scope: StageScope) -> Value {
+        var value = Value(json: part.value, part: .init(part, isNew: false))
+        if stage.each != nil, let source = try? filled(stage.source, in: scope),
+            part.binding == binding(of: stage, asking: source, in: scope)
+        {
+            value.origin = source.request
+        }
+        return value
     }
 
     /// Goes on with a set by one page.
@@ -231,15 +248,14 @@ struct StageRun: Sendable {
             pages, of: source, with: scope.variables, after: part.pages, seed: scope.seed(from: seed))
     }
 
-    /// Remembers what a set of pages became.
-    private func put(
-        _ set: PageSet, of pages: PagesDefinition, _ stage: StageDefinition, _ binding: String, in scope: StageScope
-    ) async throws(FetchError) -> [UInt8] {
-        let value = try await evaluate(stage.transform ?? ".", over: set.items, in: scope)
-        parts.put(
-            StoredPart(binding: binding, validators: Validators(), value: value, pages: try kept(set, of: pages)),
-            at: scope.path)
-        return value
+    /// What a set of pages became.
+    private func value(
+        of set: PageSet, of pages: PagesDefinition, _ stage: StageDefinition, asking source: SourceDefinition,
+        _ binding: String, in scope: StageScope
+    ) async throws(FetchError) -> Value {
+        let json = try await evaluate(stage.transform ?? ".", over: set.items, in: scope)
+        let part = StoredPart(binding: binding, validators: Validators(), value: json, pages: try kept(set, of: pages))
+        return Value(json: json, origin: source.request, part: .init(part, isNew: true))
     }
 
     private func kept(_ set: PageSet, of pages: PagesDefinition) throws(FetchError) -> StoredPages? {
@@ -264,7 +280,7 @@ struct StageRun: Sendable {
             before = await parts.part(at: scope.path)
             guard let part = before, let pages = part.pages else { throw .failed(.noPart) }
             guard pages.next != nil else {
-                parts.keep(part, at: scope.path)
+                parts.use(.init(part, isNew: false), at: scope.path)
                 return pages.items
             }
         }
@@ -279,7 +295,8 @@ struct StageRun: Sendable {
             }
         if let kept = try kept(set, of: pages) {
             // The items are the value.
-            parts.put(StoredPart(binding: binding, validators: Validators(), value: [], pages: kept), at: scope.path)
+            let part = StoredPart(binding: binding, validators: Validators(), value: [], pages: kept)
+            parts.use(.init(part, isNew: true), at: scope.path)
         }
         return set.items
     }
@@ -300,8 +317,8 @@ struct StageRun: Sendable {
             else { return filled }
             return .http(
                 try request.following(
-                    request.url, at: place, from: scope.list, sameOrigin: scope.sameOrigin,
-                    resolve: world.fetcher.resolve))
+                    request.url, at: place, from: scope.lists[place.name]?.source,
+                    sameOrigin: scope.lists[place.name]?.sameOrigin ?? true, resolve: world.fetcher.resolve))
         } catch {
             throw .failed(error)
         }
@@ -370,6 +387,14 @@ struct StageRun: Sendable {
         ).load()
         if set.truncated { progress.noteTruncation() }
         return set
+    }
+}
+
+extension SourceDefinition {
+    /// The request to an origin; nil: it is asked for in another way.
+    fileprivate var request: HTTPSource? {
+        guard case .http(let request) = self else { return nil }
+        return request
     }
 }
 

@@ -9,10 +9,16 @@ struct StageScope: Sendable {
     /// That of the innermost joined stage around it.
     var reading: Reading?
 
-    /// The request for the list of which this is a branch; nil: it came from no origin.
-    var list: HTTPSource?
-    /// URLs that its item names lead to that request's origin only.
-    var sameOrigin = true
+    /// Where URLs may lead that the items name, by the items' names.
+    var lists: [String: ItemList] = [:]
+
+    /// The list that an item is on.
+    struct ItemList: Sendable {
+        /// The request for it; nil: it came from no origin.
+        var source: HTTPSource?
+        /// URLs that its items name lead to that request's origin only.
+        var sameOrigin: Bool
+    }
 
     /// Another number for each branch, the same in each run of one seed.
     func seed(from seed: UInt64) -> UInt64 {
@@ -20,10 +26,12 @@ struct StageScope: Sendable {
     }
 
     /// The scope of a branch.
-    func entering(_ item: BranchItem, of each: EachDefinition) -> StageScope {
+    ///
+    /// - Parameter list: the request for the list; nil: it came from no origin.
+    func entering(_ item: BranchItem, of each: EachDefinition, from list: HTTPSource?) -> StageScope {
         var scope = self
         scope.path.append(item.key)
-        scope.sameOrigin = each.sameOrigin
+        scope.lists[each.name] = ItemList(source: list, sameOrigin: each.sameOrigin)
         scope.variables.append(JQVariable(each.name, json: item.json))
         // An inner fan-out of the same name hides the outer one.
         scope.places = scope.places.filter { $0.key.name != each.name }

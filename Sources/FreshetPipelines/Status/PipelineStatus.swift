@@ -124,6 +124,8 @@ package struct PipelineStatus: Hashable, Sendable {
     package var budget: BudgetUse?
     /// Why it fails, also while the next attempt runs or waits; nil: its last run that counts did not fail.
     package var failing: OngoingFailure?
+    /// What a check refused last, kept aside for a look.
+    package var refused: RefusedSnapshot?
     /// What is the matter with its branches; nil: it has none, or nothing.
     package var branches: BranchReport?
     /// Where a further page can be loaded; nil: nowhere.

@@ -160,6 +160,12 @@ package struct OfferedGeneration: Hashable, Sendable {
         self.committedAt = committedAt
         self.path = path
     }
+
+    /// Nothing keeps it from being replaced any more.
+    package mutating func release() {
+        isBehind = false
+        pinnedSince = nil
+    }
 }
 
 /// What is remembered of a pipeline across restarts of the daemon.
@@ -183,6 +189,8 @@ package struct RememberedState: Hashable, Sendable {
     package var parameters: [String: String]
     /// Its sets of pages that may be continued.
     package var pages: [StoredPagesState]
+    /// What a check refused last, if it is kept aside.
+    package var refused: RefusedSnapshot?
     /// The checks were of another configuration: they say how old the copy is, and nothing of what is configured now.
     package var isOfAnother = false
 
@@ -252,6 +260,35 @@ package enum CommitResult: Hashable, Sendable {
     case unchanged(OfferedGeneration)
 }
 
+/// Content that a check refused, kept aside for a look.
+package struct RefusedSnapshot: Hashable, Sendable {
+    /// SHA-256 in lower-case hexadecimal digits.
+    package var digest: String
+    /// Bytes.
+    package var size: UInt64
+    /// When it was refused last: wall-clock microseconds since 1970.
+    package var refusedAt: Int64
+    /// The check's words.
+    package var reason: String
+
+    package init(digest: String, size: UInt64, refusedAt: Int64, reason: String) {
+        self.digest = digest
+        self.size = size
+        self.refusedAt = refusedAt
+        self.reason = reason
+    }
+}
+
+/// What became of a snapshot that a check refused.
+package enum SetAsideResult: Hashable, Sendable {
+    /// It is kept aside, instead of what was refused before.
+    case kept(RefusedSnapshot)
+    /// The operator has accepted this very content before: it was committed, whatever the check says.
+    case committed(CommitResult)
+    /// Nothing is kept of it: it is the copy that is there, or could not be kept.
+    case dropped
+}
+
 /// A line of a pipeline's memory: one run.
 package struct RunRecord: Hashable, Sendable {
     package var pipeline: String
@@ -295,6 +332,11 @@ package protocol SnapshotStore: Sendable {
     /// Makes the snapshot the copy that readers see, or throws and leaves the one before. A body that was kept aside has
     /// ended then.
     func commit(_ snapshot: Snapshot, of definition: PipelineDefinition) async throws(RunFailure) -> CommitResult
+    /// Keeps a snapshot aside that a check refused, for a look. A body that was kept aside before has ended then.
+    ///
+    /// - Parameter reason: the check's words, without secrets.
+    func setAside(_ snapshot: Snapshot, of definition: PipelineDefinition, because reason: String) async
+        -> SetAsideResult
     /// Notes a successful check that brought nothing new, and validators, bound as before, if the origin sent newer ones.
     ///
     /// - Parameters:
@@ -316,7 +358,9 @@ package protocol SnapshotStore: Sendable {
     func record(_ run: RunRecord) async
     /// A part of the snapshots of a pipeline that is put together from many; nil: there is none.
     func part(_ pipeline: String, _ name: String) async -> StoredPart?
-    /// Remembers parts of the snapshot that was committed last, and of those that are remembered the ones with these
-    /// names. All others are forgotten.
-    func keepParts(_ pipeline: String, _ new: [String: StoredPart], and kept: Set<String>) async
+    /// Remembers parts of the snapshot that was committed last, and of those that are remembered the ones whose names are
+    /// kept. All others are forgotten.
+    func keepParts(
+        _ pipeline: String, _ new: [String: StoredPart], and isKept: @escaping @Sendable (_ name: String) -> Bool
+    ) async
 }

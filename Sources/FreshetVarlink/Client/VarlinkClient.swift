@@ -49,13 +49,16 @@ public final class VarlinkClient {
     ///   - method: its name with that of the interface.
     ///   - parameters: what the method takes.
     ///   - timeout: for the whole call; nil: as long as it takes.
+    ///   - interval: how often `meanwhile` is called while there is no reply; nil: never.
     @discardableResult
     public func call(
-        _ method: String, _ parameters: VarlinkParameters = .none, timeout: Duration? = nil
+        _ method: String, _ parameters: VarlinkParameters = .none, timeout: Duration? = nil,
+        every interval: Duration? = nil, meanwhile: @escaping () -> Void = {}
     ) throws(VarlinkClientError) -> VarlinkParameters {
         let deadline = timeout.map { ContinuousClock.Instant.now + $0 }
         try send(VarlinkCallMessage(method: method, parameters: parameters), by: deadline)
-        guard let reply = try receive(by: deadline) else { throw fail(.closed) }
+        let pause = interval.map { Pause(length: $0, body: meanwhile) }
+        guard let reply = try receive(by: deadline, pause) else { throw fail(.closed) }
         guard !reply.continues else { throw fail(.violation("a further reply was announced that was not asked for")) }
         return reply.parameters
     }

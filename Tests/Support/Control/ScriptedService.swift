@@ -16,12 +16,15 @@ package final class ScriptedService: ControlService {
         package var history: [PastGeneration] = []
         /// The content of generations, by number; `readable` by anybody or by nobody.
         package var contents: [Int64: [UInt8]] = [:]
+        package var candidate: [UInt8]?
         package var isReadable = true
         package var rollback: Result<ControlMessage.RolledBack, ControlError> = .failure(.busy("not scripted"))
         package var pin: Result<ControlMessage.Pinned, ControlError> = .failure(.busy("not scripted"))
+        /// What is found where; elsewhere all is well.
+        package var examined: [ExaminationStep: Result<ControlMessage.Examined, ControlError>] = [:]
         package var loadedMore: Result<LoadMoreResult, ControlError>?
         package var logLevel = LogLevel.info
-        /// What happens before a refresh is answered.
+        /// What happens before a refresh, or a further page, is answered.
         package var beforeRefresh: (@Sendable (String) async -> Void)?
         /// What was asked for, in words.
         package var asked: [String] = []
@@ -66,6 +69,7 @@ package final class ScriptedService: ControlService {
     package func loadMore(
         _ name: String, at place: [String], wait: Bool
     ) async throws(ControlError) -> LoadMoreResult {
+        await script.withLock { $0.beforeRefresh }?(name)
         let result = script.withLock { script in
             script.asked.append((["load-more", name] + place + (wait ? ["wait"] : [])).joined(separator: " "))
             return script.loadedMore ?? .success(LoadMoreResult(name: name, path: place))
@@ -98,6 +102,23 @@ package final class ScriptedService: ControlService {
         return ScriptedContent(content)
     }
 
+    package func candidate(of name: String, for peer: VarlinkPeer) async throws(ControlError) -> any ControlContent {
+        let (content, isReadable) = script.withLock { ($0.candidate, $0.isReadable) }
+        guard isReadable else { throw .notReadable(name: name, number: nil) }
+        guard let content else { throw .noCandidate(name: name) }
+        return ScriptedContent(content)
+    }
+
+    package func accept(
+        _ name: String, _ digest: String?, asker: String
+    ) async throws(ControlError) -> ControlMessage.RolledBack {
+        let result = script.withLock { script in
+            script.asked.append("accept \(name) \(digest ?? "whatever it is") for \(asker)")
+            return script.rollback
+        }
+        return try result.get()
+    }
+
     package func rollBack(
         _ name: String, to number: Int64?, asker: String
     ) async throws(ControlError) -> ControlMessage.RolledBack {
@@ -120,6 +141,20 @@ package final class ScriptedService: ControlService {
         let result = script.withLock { script in
             script.asked.append("unpin \(name) for \(asker)")
             return script.pin
+        }
+        return try result.get()
+    }
+
+    package func examinationSteps() async throws(ControlError) -> [ExaminationStep] {
+        script.withLock { [.index, .strays] + $0.pipelines.keys.sorted().map(ExaminationStep.pipeline) }
+    }
+
+    package func examine(
+        _ step: ExaminationStep, repair: Bool
+    ) async throws(ControlError) -> ControlMessage.Examined {
+        let result = script.withLock { script in
+            if repair { script.asked.append("repair \(step)") }
+            return script.examined[step] ?? .success(ControlMessage.Examined())
         }
         return try result.get()
     }

@@ -14,6 +14,8 @@ package final class MemoryStore: SnapshotStore {
         /// The copy goes away while the origin is being asked.
         package var isRemoved = false
         package var parts: [String: StoredPart] = [:]
+        /// Texts that the operator has accepted.
+        package var accepted: Set<String> = []
         /// Bodies that were kept aside, in their order.
         package var bodies: [MemoryBody] = []
     }
@@ -40,6 +42,22 @@ package final class MemoryStore: SnapshotStore {
     package func keeper(of definition: PipelineDefinition) -> (any BodyKeeping)? { self }
 
     package func copy(of definition: PipelineDefinition) async throws(RunFailure) -> [UInt8]? { bytes }
+
+    /// What a check refused is kept with its text as its digest.
+    package func setAside(_ snapshot: Snapshot, of definition: PipelineDefinition, because reason: String) async
+        -> SetAsideResult
+    {
+        let bytes = snapshot.body.takeBytes()
+        let text = String(decoding: bytes, as: UTF8.self)
+        if state.withLock({ $0.accepted.contains(text) }),
+            let result = try? await commit(
+                Snapshot(.bytes(bytes), validators: snapshot.validators, binding: snapshot.binding), of: definition)
+        {
+            return .committed(result)
+        }
+        return .kept(
+            RefusedSnapshot(digest: text, size: UInt64(bytes.count), refusedAt: clock.wallNow, reason: reason))
+    }
 
     package func commit(_ snapshot: Snapshot, of definition: PipelineDefinition) async throws(RunFailure)
         -> CommitResult
@@ -109,9 +127,11 @@ package final class MemoryStore: SnapshotStore {
 
     package func part(_ pipeline: String, _ name: String) async -> StoredPart? { state.withLock { $0.parts[name] } }
 
-    package func keepParts(_ pipeline: String, _ new: [String: StoredPart], and kept: Set<String>) async {
+    package func keepParts(
+        _ pipeline: String, _ new: [String: StoredPart], and isKept: @escaping @Sendable (String) -> Bool
+    ) async {
         state.withLock { state in
-            state.parts = state.parts.filter { kept.contains($0.key) }.merging(new) { _, new in new }
+            state.parts = state.parts.filter { isKept($0.key) }.merging(new) { _, new in new }
             state.remembered.pages = state.parts.compactMap { name, part in
                 part.pages.map { StoredPagesState(part: name, count: $0.count, hasMore: $0.next != nil) }
             }
@@ -189,8 +209,10 @@ package final class MemoryDisk: SnapshotStore {
         await self[pipeline].part(pipeline, name)
     }
 
-    package func keepParts(_ pipeline: String, _ new: [String: StoredPart], and kept: Set<String>) async {
-        await self[pipeline].keepParts(pipeline, new, and: kept)
+    package func keepParts(
+        _ pipeline: String, _ new: [String: StoredPart], and isKept: @escaping @Sendable (String) -> Bool
+    ) async {
+        await self[pipeline].keepParts(pipeline, new, and: isKept)
     }
 
     package func remembered(_ pipeline: String) async -> RememberedState {
@@ -207,6 +229,12 @@ package final class MemoryDisk: SnapshotStore {
 
     package func copy(of definition: PipelineDefinition) async throws(RunFailure) -> [UInt8]? {
         try await self[definition.name].copy(of: definition)
+    }
+
+    package func setAside(_ snapshot: Snapshot, of definition: PipelineDefinition, because reason: String) async
+        -> SetAsideResult
+    {
+        await self[definition.name].setAside(snapshot, of: definition, because: reason)
     }
 
     package func commit(

@@ -13,8 +13,16 @@ struct CommitScene: Sendable, CustomTestStringConvertible {
     var new: String
     /// Done to the directories before the commit under test.
     var prepare: @Sendable (CacheFixture) throws -> Void = { _ in }
-    /// Instead of the commit, the generation before becomes the current one: `new` is its content.
-    var isRollback = false
+    /// What happens then.
+    var deed = Deed.commit
+
+    enum Deed {
+        case commit
+        /// The generation before becomes the current one: `new` is its content.
+        case rollback
+        /// What a check refused becomes the current one: `new` is its content.
+        case acceptance
+    }
 
     static let all = [
         CommitScene(testDescription: "the first", before: [], new: "new"),
@@ -28,8 +36,16 @@ struct CommitScene: Sendable, CustomTestStringConvertible {
         CommitScene(testDescription: "one after the cache directory was removed", before: ["old"], new: "new") {
             TemporaryDirectory.remove($0.directory.cache)
         },
-        CommitScene(testDescription: "a rollback", before: ["older", "old"], new: "older", isRollback: true),
+        CommitScene(testDescription: "a rollback", before: ["older", "old"], new: "older", deed: .rollback),
+        CommitScene(
+            testDescription: "an acceptance", before: ["older", "old"], new: "new", prepare: refuse, deed: .acceptance),
     ]
+
+    private static let refuse: @Sendable (CacheFixture) throws -> Void = { fixture in
+        let pending = try fixture.cache.begin(.jwks)
+        try pending.write(Array("new".utf8))
+        _ = try pending.setAside(because: "a check", validators: [.tag("new")], at: WallTime(seconds: 50))
+    }
 
     /// A cache that has had the commits before.
     func fixture(_ fileSystem: FaultyFileSystem) throws -> CacheFixture {
@@ -42,15 +58,15 @@ struct CommitScene: Sendable, CustomTestStringConvertible {
     }
 
     func commit(_ fixture: CacheFixture) throws {
-        if isRollback {
-            _ = try fixture.cache.rollBack(.jwks, to: nil)
-        } else {
-            try fixture.commit(new, validators: [.tag(new)], at: 100)
+        switch deed {
+        case .commit: try fixture.commit(new, validators: [.tag(new)], at: 100)
+        case .rollback: _ = try fixture.cache.rollBack(.jwks, to: nil)
+        case .acceptance: _ = try fixture.cache.accept(.jwks, at: WallTime(seconds: 100))
         }
     }
 
     /// The tag with which the origin is asked while this is what readers see: that of what it had last.
-    func tag(_ text: String) -> String { isRollback ? before.last ?? text : text }
+    func tag(_ text: String) -> String { deed == .rollback ? before.last ?? text : text }
 
     /// Readers and index agree on a whole generation, old or new, and nothing unfinished lies about.
     func checkAgreement(_ fixture: CacheFixture, _ situation: Comment) throws {
@@ -65,7 +81,8 @@ struct CommitScene: Sendable, CustomTestStringConvertible {
             #expect(current.size == Int64(text.utf8.count), situation)
         }
         #expect(try fixture.names("current") == (text == nil ? [] : ["jwks.json"]), situation)
-        let names = try fixture.names("generations/jwks")
+        // What was refused stays aside until it is the copy.
+        let names = try fixture.names("generations/jwks").filter { CacheLayout.refusedDigest($0) == nil }
         #expect(names.allSatisfy { StoredContent(name: $0) != nil }, situation)
         for name in names {
             let stored = try #require(StoredContent(name: name))
@@ -81,7 +98,8 @@ struct CommitScene: Sendable, CustomTestStringConvertible {
         #expect(next.number > number, situation)
         #expect(try fixture.reader() == "next", situation)
         #expect(try fixture.cache.validators("jwks", url: "https://example.com/jwks") == .tag("next"), situation)
-        #expect(try fixture.names("generations/jwks").count <= CacheDestination.jwks.keep, situation)
+        let names = try fixture.names("generations/jwks").filter { CacheLayout.refusedDigest($0) == nil }
+        #expect(names.count <= CacheDestination.jwks.keep, situation)
     }
 }
 
@@ -149,7 +167,7 @@ struct CrashTests {
                     #expect(
                         try fixture.cache.validators("jwks", url: "https://example.com/jwks") == .tag(scene.tag(text)),
                         situation)
-                    #expect(current.isBehind == (scene.isRollback && text == scene.new), situation)
+                    #expect(current.isBehind == ((scene.deed == .rollback) && text == scene.new), situation)
                 } else {
                     text = ""
                 }

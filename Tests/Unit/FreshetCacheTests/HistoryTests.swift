@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 import Testing
 
 @testable import FreshetCache
@@ -44,31 +45,27 @@ struct HistoryTests {
 
     @Test("is begun with what an index of the format before has")
     func migration() throws {
-        let directory = try TemporaryDirectory()
-        do {
-            let fixture = try CacheFixture(directory)
-            try fixture.commit("one", at: 7)
-            try fixture.cache.record(run(1, .changed, generation: 1))
-            try fixture.cache.record(run(2, .changed, generation: 1))
-        }
-        do {
-            var database = try SQLiteDatabase(path: directory.state + "/index.sqlite", busyTimeout: 1000)
-            let step = CacheIndex.migrations.firstIndex { $0.contains("CREATE TABLE history") }
-            try database.execute(
+        let step = try #require(CacheIndex.migrations.firstIndex { $0.contains("CREATE TABLE history") })
+        let digest = try ContentDigest(of: Array("one".utf8))
+        let directory = try TemporaryDirectory.index(ofVersion: step) { database throws(SQLiteError) in
+            try database.run("INSERT INTO pipelines (name, current) VALUES (?, 1)", .text("jwks"))
+            let row = database.lastInsertedRow
+            try database.run(
                 """
-                DROP TABLE history; ALTER TABLE pipelines DROP COLUMN origin_digest;
-                ALTER TABLE pipelines DROP COLUMN pin_number; ALTER TABLE pipelines DROP COLUMN pin_digest;
-                ALTER TABLE pipelines DROP COLUMN pinned_at; PRAGMA user_version = \(try #require(step))
-                """)
+                INSERT INTO generations (pipeline, number, digest, size, committed_at, inode, modified, changed)
+                VALUES (?, 1, ?, 3, 7, 1, 1, 1)
+                """, .integer(row), .blob(digest.bytes))
+            for number: Int64 in 1...2 {
+                try database.run(
+                    "INSERT INTO runs VALUES (?, ?, 'timer', 1, 2, 'changed', NULL, 1)", .integer(row),
+                    .integer(number))
+            }
         }
-        let fixture = try CacheFixture(directory)
-        guard case .migrated = fixture.report.index else {
-            Issue.record("\(fixture.report.index)")
-            return
-        }
-        let history = try fixture.cache.history("jwks")
+        var index = try CacheIndex(path: directory.path + "/index.sqlite", checksPages: true)
+        let row = try #require(try index.pipeline("jwks")).id
+        let history = try index.history(of: row, limit: 9)
         #expect(history.map(\.number) == [1])
-        #expect(history.first?.isKept == true && history.first?.causes != nil)
+        #expect(history.first?.isKept == true && history.first?.causes == "timer")
     }
 }
 
@@ -109,6 +106,25 @@ struct StoredGenerationTests {
         #expect(throws: CacheError.damaged(1)) { try fixture.cache.open(1, of: "jwks", for: root) }
         #expect(symlink("/etc/passwd", path) == 0)
         #expect(throws: CacheError.damaged(1)) { try fixture.cache.open(1, of: "jwks", for: root) }
+    }
+
+    @Test("that is removed meanwhile, as one too many, is not kept, and no damage")
+    func pruned() throws {
+        let files = FaultyFileSystem()
+        let fixture = try CacheFixture(fileSystem: files)
+        try fixture.commit("first")
+        try fixture.commit("second")
+        let isCommitted = Mutex(false)
+        // Between the look into the index and the one at the file.
+        files.arm(.nothing) {
+            let isFirst = isCommitted.withLock { isCommitted in
+                defer { isCommitted = true }
+                return !isCommitted
+            }
+            if isFirst { #expect(throws: Never.self) { try fixture.commit("third") } }
+        }
+        #expect(throws: CacheError.notKept(1, kept: [2, 3])) { try fixture.cache.open(1, of: "jwks", for: root) }
+        #expect(isCommitted.withLock { $0 })
     }
 
     @Test("is for whoever may read both that file and the copy, through the directories above")

@@ -291,16 +291,16 @@ struct PartsTests {
         func part(_ text: String, tag: String? = nil) -> SnapshotPart {
             SnapshotPart(binding: "b", entityTag: tag, value: Array(text.utf8))
         }
-        try fixture.cache.keepParts(of: "home", new: ["x": part("1", tag: "\"a\""), "y": part("")], kept: [])
-        try fixture.cache.keepParts(of: "other", new: ["x": part("other")], kept: [])
+        try fixture.cache.keepParts(of: "home", new: ["x": part("1", tag: "\"a\""), "y": part("")]) { _ in false }
+        try fixture.cache.keepParts(of: "other", new: ["x": part("other")]) { _ in false }
         #expect(try fixture.cache.part("x", of: "home") == part("1", tag: "\"a\""))
         #expect(try fixture.cache.part("y", of: "home") == part(""))
         #expect(try fixture.cache.part("z", of: "home") == nil)
-        try fixture.cache.keepParts(of: "home", new: ["z": part("3")], kept: ["x", "nothing"])
+        try fixture.cache.keepParts(of: "home", new: ["z": part("3")], and: ["x", "nothing"].contains)
         #expect(try fixture.cache.part("x", of: "home") == part("1", tag: "\"a\""))
         #expect(try fixture.cache.part("y", of: "home") == nil)
         #expect(try fixture.cache.part("z", of: "home") == part("3"))
-        try fixture.cache.keepParts(of: "home", new: ["x": part("2")], kept: ["x"])
+        try fixture.cache.keepParts(of: "home", new: ["x": part("2")], and: ["x"].contains)
         #expect(try fixture.cache.part("x", of: "home") == part("2"))
         #expect(try fixture.cache.part("x", of: "other") == part("other"))
     }
@@ -315,7 +315,7 @@ struct PartsTests {
                     items: Array("[1]\n".utf8), count: count, next: next, token: next == nil ? "t" : nil))
         }
         let open = part(1, next: "2 1 home\nh\nu\n")
-        try fixture.cache.keepParts(of: "home", new: ["x": open, "y": part(2, next: nil)], kept: [])
+        try fixture.cache.keepParts(of: "home", new: ["x": open, "y": part(2, next: nil)]) { _ in false }
         #expect(try fixture.cache.part("x", of: "home") == open)
         func states() throws -> [PartPagesState]? {
             try fixture.cache.memory("home", key: "k")?.pages.sorted { $0.part < $1.part }
@@ -325,10 +325,10 @@ struct PartsTests {
                 PartPagesState(part: "x", count: 1, hasMore: true), PartPagesState(part: "y", count: 2, hasMore: false),
             ])
         #expect(try fixture.cache.memories(key: "k")["home"]?.pages.count == 2)
-        try fixture.cache.keepParts(of: "home", new: ["x": part(2, next: nil)], kept: ["x"])
+        try fixture.cache.keepParts(of: "home", new: ["x": part(2, next: nil)], and: ["x"].contains)
         #expect(try states() == [PartPagesState(part: "x", count: 2, hasMore: false)])
         #expect(try fixture.cache.part("x", of: "home")?.pages?.token == "t")
-        try fixture.cache.keepParts(of: "home", new: ["x": SnapshotPart(binding: "b", value: [1])], kept: [])
+        try fixture.cache.keepParts(of: "home", new: ["x": SnapshotPart(binding: "b", value: [1])]) { _ in false }
         #expect(try states() == [])
         #expect(try fixture.cache.part("x", of: "home")?.pages == nil)
     }

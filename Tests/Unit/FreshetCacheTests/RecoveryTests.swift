@@ -227,18 +227,10 @@ struct RecoveryTests {
     @Test("an index of each earlier format is brought to this one, and keeps what it knew")
     func earlierFormats() throws {
         for version in 1..<CacheIndex.migrations.count {
-            let directory = try TemporaryDirectory()
-            let path = directory.path + "/index.sqlite"
-            do {
-                var database = try SQLiteDatabase(path: path, busyTimeout: 1000)
-                for step in CacheIndex.migrations.prefix(version) { try database.execute(step) }
-                try database.execute(
-                    """
-                    PRAGMA application_id = \(CacheIndex.applicationID); PRAGMA user_version = \(version);
-                    INSERT INTO pipelines (name, last_attempt, last_success) VALUES ('jwks', 7, 7)
-                    """)
+            let directory = try TemporaryDirectory.index(ofVersion: version) { database throws(SQLiteError) in
+                try database.execute("INSERT INTO pipelines (name, last_attempt, last_success) VALUES ('jwks', 7, 7)")
             }
-            var index = try CacheIndex(path: path, checksPages: true)
+            var index = try CacheIndex(path: directory.path + "/index.sqlite", checksPages: true)
             #expect(index.opened == .migrated(from: Int64(version)))
             let seven = WallTime(nanoseconds: 7)
             #expect(try index.refreshState(of: "jwks") == RefreshState(lastAttempt: seven, lastSuccess: seven))

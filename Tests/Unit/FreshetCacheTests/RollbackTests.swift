@@ -150,9 +150,14 @@ struct RollbackTests {
     func nothingOffered() throws {
         let (fixture, destination) = try threeGenerations()
         #expect(unlink(fixture.directory.cache + "/current/jwks.json") == 0)
+        // The one before it, though there is no file to be seen of it.
         let outcome = try fixture.cache.rollBack(destination, to: nil)
-        #expect(outcome.generation.number == 3)
-        #expect(outcome.replaced == nil && outcome.generation.turn > 0 && !outcome.generation.isBehind)
+        #expect(outcome.generation.number == 2)
+        #expect(outcome.replaced == nil && outcome.generation.turn > 0 && outcome.generation.isBehind)
+        #expect(try fixture.reader() == "two")
+        #expect(unlink(fixture.directory.cache + "/current/jwks.json") == 0)
+        let newest = try fixture.cache.rollBack(destination, to: 3)
+        #expect(newest.replaced == nil && newest.generation.turn > 0 && !newest.generation.isBehind)
         #expect(try fixture.reader() == "three")
         #expect(unlink(fixture.directory.cache + "/current/jwks.json") == 0)
         #expect(try fixture.cache.rollBack(destination, to: 1).generation.isBehind)

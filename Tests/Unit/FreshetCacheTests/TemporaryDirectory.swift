@@ -70,6 +70,19 @@ final class TemporaryDirectory: Sendable {
         try #require(Glibc.write(descriptor, bytes, bytes.count) == bytes.count)
     }
 
+    /// A directory with an `index.sqlite` of an earlier format.
+    static func index(
+        ofVersion version: Int, _ fill: (inout SQLiteDatabase) throws(SQLiteError) -> Void
+    ) throws -> TemporaryDirectory {
+        let directory = try TemporaryDirectory()
+        var database = try SQLiteDatabase(path: directory.path + "/index.sqlite", busyTimeout: 1000)
+        for step in CacheIndex.migrations.prefix(version) { try database.execute(step) }
+        try database.execute(
+            "PRAGMA application_id = \(CacheIndex.applicationID); PRAGMA user_version = \(version)")
+        try fill(&database)
+        return directory
+    }
+
     static func mode(_ path: String) throws -> UInt32 {
         try #require(try LinuxFileSystem().status(path)).mode
     }
@@ -96,11 +109,12 @@ struct CacheFixture {
     @discardableResult
     func commit(
         _ text: String, to destination: CacheDestination = .jwks, validators: [Validators] = [],
-        truncated: Bool = false, at seconds: Int64 = 1000
+        truncated: Bool = false, isCheck: Bool = true, at seconds: Int64 = 1000
     ) throws -> CommitOutcome {
         let pending = try cache.begin(destination)
         try pending.write(Array(text.utf8))
-        return try pending.commit(validators: validators, truncated: truncated, run: 7, at: WallTime(seconds: seconds))
+        return try pending.commit(
+            validators: validators, truncated: truncated, isCheck: isCheck, run: 7, at: WallTime(seconds: seconds))
     }
 
     func reader(_ file: String = "jwks.json") throws -> String {

@@ -75,6 +75,7 @@ import Testing
                 \u{20} get                     Print the content of a copy, or of an older one.
                 \u{20} history                 Show the generations that there are, and were.
                 \u{20} diff                    Show how two generations of a pipeline differ.
+                \u{20} accept                  Make content the copy that a check has refused.
                 \u{20} rollback                Make an earlier generation the current copy again.
                 \u{20} pin                     Keep a pipeline's current copy from being replaced.
                 \u{20} unpin                   Let a pinned copy be replaced again.
@@ -84,6 +85,7 @@ import Testing
                 \u{20} log-level               Show how much the daemon logs, or change it.
                 \u{20} check                   Check the configuration, without the daemon.
                 \u{20} run                     Try a pipeline and keep nothing: run NAME --dry-run.
+                \u{20} fsck                    Examine the cache, and repair it.
                 \u{20} See 'freshetctl help <subcommand>' for detailed help.
                 """)
         #expect(transcript.output.split(separator: "\n").allSatisfy { $0.count <= 80 })

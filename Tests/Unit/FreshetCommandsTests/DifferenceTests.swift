@@ -38,6 +38,18 @@ struct ItemDifferenceTests {
             ])
     }
 
+    @Test("takes keys for one that are the same bytes, not those that look the same")
+    func normalization() throws {
+        let (composed, decomposed) = ("\u{E9}", "e\u{301}")
+        #expect(composed == decomposed)
+        let both = #"[{"id":"\#(composed)"},{"id":"\#(decomposed)"}]"#
+        #expect(try list(both).items.count == 2)
+        #expect(
+            try lines(both, #"[{"id":"\#(decomposed)"}]"#).map { Array($0.utf8) } == [
+                Array(#"- "\#(composed)": {"id":"\#(composed)"}"#.utf8)
+            ])
+    }
+
     @Test("one that changed and moved is told as both, and what a terminal would obey is spelt out")
     func changedAndMoved() throws {
         #expect(
@@ -79,7 +91,7 @@ struct ItemDifferenceTests {
             let difference = ItemDifference(from: try list(text(old)), to: try list(text(new)))
             var result = old
             result.removeAll { item in
-                difference.changes.contains { $0.key == "\(item.key)" && ($0.new == nil || $0.hasMoved) }
+                difference.changes.contains { $0.key.description == "\(item.key)" && ($0.new == nil || $0.hasMoved) }
             }
             for change in difference.changes {
                 guard let place = change.new else { continue }
@@ -237,6 +249,8 @@ struct LineDifferenceTests {
             "diff jwks", [2: "a\0", 3: "b\0"], status: .failure,
             talk: "freshetctl: generations 2 and 3 differ, and are no text to be shown\n")
         try await check("diff jwks 3 3", [3: "b\0"], talk: "generations 3 and 3 are the same\n")
+        let none = #"{"by":"line","from":3,"hunks":[],"to":3}"# + "\n"
+        for content in ["b\0", "b\n"] { try await check("diff jwks 3 3 --json", [3: content], output: none) }
         let service = service([2: "a", 3: "b"])
         service.change { $0.history[0].size = Diff.mostBytes + 1 }
         let transcript = Transcript()

@@ -120,6 +120,87 @@ import Testing
             asked: ["rollback jwks before for \(asker)"])
     }
 
+    @Test("a rollback that did not succeed asks for no patience")
+    func failedRollback() async throws {
+        for (error, words) in [
+            (ControlError.failed(name: "jwks", reason: "no\u{7} room"), "'jwks': no\\u{7} room"),
+            (
+                .faultyPipeline(name: "jwks"),
+                "'jwks' does not run: its configuration has faults; 'freshetctl check' shows them"
+            ),
+        ] {
+            let service = service()
+            service.change { $0.rollback = .failure(error) }
+            try await check(
+                "rollback jwks", service, status: .failure, talk: "freshetctl: \(words)\n",
+                asked: ["rollback jwks before for \(asker)"])
+        }
+    }
+
+    @Test("accept says what is current now; what cannot be meant is refused before anybody is asked")
+    func accept() async throws {
+        let generation = GenerationStatus(number: 13, size: 5, digest: "cd", committedAt: 1, path: "/x")
+        let service = service()
+        service.change { $0.rollback = .success(.init(generation: generation, replaced: 12)) }
+        try await check(
+            "accept jwks 5D3c91", service, talk: "generation 13 of 'jwks' is current, instead of 12\n",
+            asked: ["accept jwks 5D3c91 for \(asker)"])
+        for (error, words) in [
+            (
+                ControlError.noCandidate(name: "jwks"),
+                "nothing that a check refused is kept of 'jwks'; 'freshetctl status jwks' shows what is"
+            ),
+            (
+                .otherCandidate(name: "jwks", digest: "ab"),
+                "what is kept aside of 'jwks' is ab by now; 'freshetctl diff jwks --candidate' shows it"
+            ),
+        ] {
+            let service = self.service()
+            service.change { $0.rollback = .failure(error) }
+            try await check(
+                "accept jwks", service, status: .failure, talk: "freshetctl: \(words)\n",
+                asked: ["accept jwks whatever it is for \(asker)"])
+        }
+        let transcript = Transcript()
+        #expect(freshetctl("accept jwks xyz", transcript) == .usage)
+        #expect(freshetctl("diff jwks 1 2 --candidate", transcript) == .usage)
+        #expect(freshetctl("get jwks --candidate --generation 1", transcript) == .usage)
+    }
+
+    @Test("What a check refused is shown beside the copy, printed, and compared with it")
+    func candidate() async throws {
+        let service = service()
+        service.change { script in
+            script.history[0].size = 4
+            script.contents[12] = Array("one\n".utf8)
+            script.candidate = Array("two\n".utf8)
+            script.pipelines["jwks"]?.candidate = CandidateStatus(
+                digest: "5d3c", size: 4, refusedAt: Transcript.now - 60_000_000, reason: "too few")
+        }
+        try await check("get jwks --candidate", service, output: "two\n")
+        try await check(
+            "diff jwks --candidate", service,
+            output: "--- jwks 12\n+++ jwks candidate 5d3c\n@@ -1 +1 @@\n-one\n+two\n")
+        try await check(
+            "diff jwks --candidate --json", service,
+            output:
+                #"{"by":"line","candidate":"5d3c","from":12,"hunks":[{"lines":[{"change":"removed","text":"one"},{"change":"added","text":"two"}],"newStart":1,"oldStart":1}]}"#
+                + "\n")
+        let transcript = Transcript()
+        try await withControlServer(service) { path in
+            #expect(freshetctl("status jwks", transcript, socket: path) == .success)
+        }
+        #expect(transcript.output.contains("  Refused: 4 B, 1min ago: too few\n"))
+        #expect(
+            transcript.output.contains(
+                "           'freshetctl diff jwks --candidate' shows it, 'accept' makes it the copy\n"))
+        service.change { $0.pipelines["jwks"]?.candidate = nil }
+        try await check(
+            "diff jwks --candidate", service, status: .failure,
+            talk: "freshetctl: nothing that a check refused is kept of 'jwks'; 'freshetctl status jwks' shows what is\n"
+        )
+    }
+
     @Test("pin and unpin say what they did, and what follows")
     func pin() async throws {
         let generation = GenerationStatus(number: 11, size: 5, digest: "cd", committedAt: 1, path: "/x")
@@ -156,7 +237,8 @@ import Testing
     }
 
     @Test(
-        "a stranger may look at generations, and choose none", arguments: ["rollback jwks", "pin jwks", "unpin jwks"])
+        "a stranger may look at generations, and choose none",
+        arguments: ["rollback jwks", "accept jwks", "pin jwks", "unpin jwks"])
     func rights(line: String) async throws {
         try await check(
             line, rights: strangerRights, status: .notPermitted,

@@ -38,6 +38,9 @@ import Testing
             $0.waitingFor = .slot
         }
         #expect(ProgressView.line([waiting], ended: 0) == "big: waiting for its turn")
+        // It has begun, and waits for a place for what it asks next.
+        let stalled = loading { $0.waitingFor = .slot }
+        #expect(ProgressView.line([stalled], ended: 0) == "big: loading, 1 KiB so far, waits for its turn")
         #expect(ProgressView.line([loading { $0.name = "a\u{1B}b" }], ended: 0).hasPrefix("a\\u{1b}b: "))
     }
 
@@ -52,7 +55,7 @@ import Testing
                 == "[============>           ] 2 of 4 pipelines, loading: big")
     }
 
-    /// What is said on a terminal of so many columns while a refresh is awaited, which ends after the first line.
+    /// What is said on a terminal of so many columns while something is awaited that ends after the first line.
     private func talk(of line: String, columns: Int?) async throws -> (output: String, talk: String) {
         let service = ScriptedService(["big"])
         let (lines, drawn) = AsyncStream.makeStream(of: Void.self)
@@ -60,6 +63,10 @@ import Testing
             script.pipelines["big"] = loading { $0.totalBytes = 4_096 }
             script.refresh["big"] = .success(
                 RefreshResult(name: "big", outcome: .changed, generation: 3, size: 1_229, durationUSec: 85_000))
+            script.loadedMore = .success(
+                LoadMoreResult(
+                    name: "big", path: [], outcome: .changed, run: 4, generation: 3, size: 2_048, durationUSec: 20_000,
+                    pages: 2, hasMore: true))
             if columns != nil {
                 script.beforeRefresh = { _ in
                     for await _ in lines { return }
@@ -88,13 +95,23 @@ import Testing
         #expect(said.talk.hasSuffix("\r\u{1B}[K"))
     }
 
+    @Test("so does who awaits a further page")
+    func awaitedPage() async throws {
+        let said = try await talk(of: "load-more big --wait", columns: 80)
+        #expect(said.output == "big: changed, generation 3, 2 KiB in 20 ms; 2 pages, there are more\n")
+        #expect(said.talk.hasPrefix("\r\u{1B}[Kbig: [======>                 ] 25 %, 1 KiB of 4 KiB"))
+        #expect(said.talk.hasSuffix("\r\u{1B}[K"))
+    }
+
     @Test("the line is cut where the terminal ends")
     func narrow() async throws {
         let said = try await talk(of: "refresh big --wait", columns: 20)
         #expect(said.talk.hasPrefix("\r\u{1B}[Kbig: [======>     …\r"), "\(said.talk.debugDescription)")
     }
 
-    @Test("nothing is drawn where nobody looks", arguments: ["refresh big --wait", "refresh -q big --wait"])
+    @Test(
+        "nothing is drawn where nobody looks",
+        arguments: ["refresh big --wait", "refresh -q big --wait", "load-more big --wait"])
     func elsewhere(line: String) async throws {
         #expect(try await talk(of: line, columns: nil).talk == "")
     }

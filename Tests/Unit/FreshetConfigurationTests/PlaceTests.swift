@@ -69,6 +69,29 @@ struct PlaceTests {
                 .hasPrefix("warning: 'same-origin' means nothing here") == true)
     }
 
+    @Test("a URL of an outer item is judged by the outer list")
+    func outerURL() {
+        func nested(outer: String, inner: String, leaf: String = "") -> [String] {
+            diagnostics(
+                "{\(outer), each: {as: a, url: 'https://b.example/{a}', \(inner)each: {as: b, url: '{a}'\(leaf)}}}")
+        }
+        let url = "url: https://a.example/"
+        #expect(nested(outer: url, inner: "") == [])
+        #expect(nested(outer: url, inner: "same-origin: false, ") == [])
+        #expect(nested(outer: url, inner: "", leaf: ", same-origin: false").count == 1)
+        #expect(nested(outer: "file: /list.json", inner: "").first?.contains("the list comes from no origin") == true)
+        #expect(nested(outer: "file: /list.json", inner: "same-origin: false, ") == [])
+        #expect(nested(outer: "file: /list.json", inner: "same-origin: false, ", leaf: ", credential: t").count == 1)
+    }
+
+    @Test("a list that is asked through a socket is of no origin")
+    func listOverSocket() {
+        let each = "url: http://docker/list, unix-socket: /run/docker.sock, each: {as: item, url: '{item}'"
+        #expect(diagnostics("{\(each)}}").first?.contains("the list comes from a socket, which is no URL's") == true)
+        #expect(diagnostics("{\(each), same-origin: false}}") == [])
+        #expect(diagnostics("{\(each), same-origin: false, credential: t}}").count == 1)
+    }
+
     @Test("of a list from no origin, URLs lead anywhere or nowhere, and nothing goes along")
     func listWithoutOrigin() {
         let each = "file: /list.json, each: {as: item, url: '{item}'"

@@ -111,6 +111,7 @@ struct Base64Tests {
         arguments: [
             ControlError.noSuchGeneration(name: "jwks", number: 4, kept: [2, 3]),
             .noSuchGeneration(name: "jwks", number: nil, kept: []), .damagedGeneration(name: "jwks", number: 2),
+            .faultyPipeline(name: "jwks"), .failed(name: "jwks", reason: "no room"),
             .notReadable(name: "jwks", number: 2), .pinned(name: "jwks", number: 3),
         ])
     func errors(error: ControlError) async throws {

@@ -55,6 +55,19 @@ struct DryRunReportTests {
         #expect(TextDifference(Array("--- a\n+++ b\n\(long)\n".utf8)).lines == [String(long.dropLast()) + "…"])
     }
 
+    @Test("of more than can be read of diff's output it is said that there is more, also where the lines are few")
+    func fewLongLines() async throws {
+        let loop = try EventLoop()
+        try loop.runInThread(named: "test-loop")
+        defer { loop.stop() }
+        let line = String(repeating: "x", count: 3000) + "\n"
+        let long = Array(String(repeating: line, count: TextDifference.lineLimit - 10).utf8)
+        let difference = try #require(await TextDifference.between([], and: long, on: loop))
+        let (isCut, count) = (difference.isCut, difference.lines.count)
+        #expect(isCut && count < TextDifference.lineLimit)
+        #expect(difference.lines.dropFirst().allSatisfy { $0.count == TextDifference.lineWidth + 1 })
+    }
+
     @Test("two texts are compared by lines; what is no text, or too large, is not")
     func texts() async throws {
         let loop = try EventLoop()

@@ -114,6 +114,41 @@ struct GenerationTests {
         #expect(count(.pinned) == 1 && count(.unpinned) == 1 && count(.heldBack) == 1)
     }
 
+    @Test("are not rolled back to where the system refuses, which is said, and the copy stays")
+    func refused() async throws {
+        try await withHistory(["one", "two"]) { home, client in
+            let generations = home.path + "/cache/below/generations"
+            // Candidates can be written nowhere, whoever asks.
+            #expect(rename(generations + "/a", generations + "/b") == 0)
+            #expect(symlink("a", generations + "/a") == 0)
+            let failure = #expect(throws: ControlClient.Failure.self) { try client.rollBack("a", to: 1) }
+            guard case .refused(.failed("a", let reason)) = failure else {
+                Issue.record("\(String(describing: failure))")
+                return
+            }
+            #expect(reason.contains("generations/a/"))
+            let generation = try client.status("a").generation
+            #expect(generation?.number == 2)
+            #expect(home.copy("a.txt") == "two")
+        }
+    }
+
+    @Test("are let go of also where readers have lost the pinned one")
+    func unpinWithoutCopy() async throws {
+        try await withHistory(["one"]) { home, client in
+            #expect(try client.pin("a").changed)
+            try home.write("two", to: "source.txt")
+            #expect(try client.refresh("a").outcome == .unchanged)
+            #expect(unlink(home.path + "/cache/below/current/a.txt") == 0)
+            let reply = try client.unpin("a")
+            #expect(reply.changed && reply.generation == nil)
+            let generation = try client.status("a").generation
+            #expect(generation?.pinnedSince == nil && generation?.behind == nil)
+            #expect(try client.refresh("a").outcome == .changed)
+            #expect(home.copy("a.txt") == "two")
+        }
+    }
+
     @Test("of a pipeline whose configuration has faults can be seen and pinned, and not chosen")
     func faulty() async throws {
         let home = try Home()
@@ -129,8 +164,9 @@ struct GenerationTests {
             #expect(try content(1, client) == "one\n")
             #expect(try client.pin("a").changed)
             #expect(try client.status("a").generation?.pinnedSince != nil)
-            let refusal = ControlError.busy("'a' does not run: its configuration has faults")
-            #expect(throws: ControlClient.Failure.refused(refusal)) { try client.rollBack("a") }
+            let refusal = ControlClient.Failure.refused(.faultyPipeline(name: "a"))
+            #expect(throws: refusal) { try client.rollBack("a") }
+            #expect(throws: refusal) { try client.loadMore(ControlMessage.LoadMore(name: "a")) }
         }
         try home.configure("a", Home.printing("two", to: "a.txt"))
         _ = try await withDaemon(home) { client in

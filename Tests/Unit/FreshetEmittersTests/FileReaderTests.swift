@@ -64,6 +64,23 @@ struct FileReaderTests {
         #expect(!status.bytes.isEmpty && status.validators.isEmpty)
     }
 
+    @Test("an empty file of which it is known that it is whole is read again only when it was replaced")
+    func knownToBeWhole() async throws {
+        let path = try directory.write("empty", "")
+        func read(_ validators: Validators?) async throws -> FetchResult {
+            try await reader.read(path, saysSize: true, validators: validators, maxBytes: 1, progress: { _ in })
+        }
+        let validators = try #require(try await read(nil).content).validators
+        #expect(!validators.isEmpty)
+        guard case .notModified = try await read(validators) else {
+            Issue.record("it was read again")
+            return
+        }
+        try directory.write("other", "")
+        try directory.rename("other", to: "empty")
+        #expect(try await read(validators).content?.bytes == [])
+    }
+
     @Test("a large file arrives whole")
     func large() async throws {
         let text = String(repeating: "0123456789abcdef", count: 200_000)
@@ -168,6 +185,10 @@ struct SourceFetcherTests {
         let origin = try ScriptedOrigin { _, connection in connection.answer("200 OK", body: "origin") }
         #expect(try await fetcher.fetch(FetchRequest(source: .file(file))).text == "file")
         #expect(try await fetcher.fetch(FetchRequest(source: .copy(of: "other", file: "a"))).text == "file")
+        // An empty copy is one that can be known again, too.
+        try directory.write("empty", "")
+        let empty = try await fetcher.fetch(FetchRequest(source: .copy(of: "other", file: "empty"))).content
+        #expect(empty?.bytes == [] && empty?.validators.isEmpty == false)
         for missing in ["b", ""] {
             await #expect {
                 try await fetcher.fetch(FetchRequest(source: .copy(of: "other", file: missing)))

@@ -54,6 +54,23 @@ struct DataURLTests {
         #expect(refusal("http://b.example/", from: nil).contains("another origin than that of the list;"))
     }
 
+    @Test("a list that is asked through a socket has no origin that a URL could have, whatever its host is called")
+    func socket() throws {
+        let list = HTTPSource(url: "https://a.example/list", host: "a.example", unixSocket: "/run/a.sock")
+        func following(_ text: String, sameOrigin: Bool) throws(RunFailure) -> HTTPSource {
+            try template.following(
+                text, at: .init("item"), from: list, sameOrigin: sameOrigin, resolve: ScriptedURLs.resolve)
+        }
+        #expect {
+            try following("https://a.example/", sameOrigin: true)
+        } throws: { error in
+            (error as? RunFailure)?.message.contains("that of the list, which is asked through a socket;") == true
+        }
+        let source = try following("https://a.example/", sameOrigin: false)
+        #expect(source.headers.isEmpty && source.clientCertificate == nil)
+        #expect(throws: RunFailure.self) { try following("http://b.example/", sameOrigin: false) }
+    }
+
     @Test("what was asked for encrypted leads to nothing that is not")
     func downgrade() throws {
         #expect(refusal("http://b.example/", sameOrigin: false).contains("unencrypted"))

@@ -29,6 +29,20 @@ struct TextTemplateTests {
         #expect(try filled(#"["\\", {a}]"#, .json, ["a": "1"]) == #"["\\", 1]"#)
     }
 
+    @Test("a quotation mark, a backslash or a brace is one whatever accent stands on it")
+    func combining() throws {
+        let accent = "\u{301}"
+        // As a character of its own the mark would end no string: what comes after would count as the other thing.
+        let text = "{\"a\": \"\(accent){a}\", \"b\": {b}}"
+        #expect(
+            try filled(text, .json, ["a": "\"x", "b": "1"]) == "{\"a\": \"\(accent)\\\"x\", \"b\": 1}")
+        #expect(throws: TextTemplate.Fault.notAJSONValue(.init("b"))) {
+            try filled(text, .json, ["a": "", "b": "1, \"c\": 2"])
+        }
+        #expect(try filled("[\"\\\"\(accent){a}\"]", .json, ["a": "\""]) == "[\"\\\"\(accent)\\\"\"]")
+        #expect(try filled("{a}\(accent)", .argument, ["a": "e"]) == "e\(accent)")
+    }
+
     @Test("outside of quotation marks a value is a number, true, false or null")
     func jsonValue() throws {
         for value in ["0", "-1", "10", "1.5", "1e9", "-0.25E-10", "true", "false", "null"] {

@@ -20,6 +20,15 @@ struct AnyCourseTests {
         var reachable = true
         var epoch: UInt64 = 1
         var asleep = false
+        var held = false
+        /// When the origin may be asked again, as far as it said so.
+        var aloneUntil = 0.0
+        /// The places of further pages that are wanted.
+        var wanted: Set<[String]> = []
+        /// The values of the last check.
+        var tried: ParameterValues?
+        /// The place of the page that is being loaded.
+        var loading: [String]?
         var values = Course.values(0)
         /// Of the last success.
         var loaded: ParameterValues?
@@ -38,16 +47,48 @@ struct AnyCourseTests {
                     #expect(running == nil, "two runs at once")
                     #expect(!causes.isEmpty, "a run without a cause")
                     #expect(!asleep, "a run while the machine is about to sleep")
-                    #expect(talk.orders.last?.parameters == values, "a run with values of the past")
+                    #expect(!held, "a run while it is held")
                     running = run
-                    starts[run] = second
+                    if case .loadMore(let place)? = talk.orders.last?.reason {
+                        startsMore(at: place, causes, second)
+                    } else {
+                        #expect(talk.orders.last?.parameters == values, "a run with values of the past")
+                        tried = talk.orders.last?.parameters
+                        starts[run] = second
+                    }
                 case .cancels(let run):
                     #expect(running == run || ending == run, "a cancelled run that is not under way")
                 case .answers(let request, _), .refuses(let request, _), .stops(let request):
                     #expect(answered.insert(request).inserted, "answered twice")
-                case .remembersRetryAfter, .seeksProof:
-                    break
+                case .remembersRetryAfter(let until): aloneUntil = until ?? 0
+                case .seeksProof: break
                 }
+            }
+        }
+
+        /// A further page is asked for: by what holds for every request, of the copy that is there.
+        private func startsMore(at place: [String], _ causes: [String], _ second: Double) {
+            #expect(wanted.contains(place), "a page that nobody wants")
+            #expect(causes == [SignalName.operation])
+            #expect(reachable, "a page without a network")
+            #expect(second >= aloneUntil, "a page although the origin wants to be left alone")
+            #expect(talk.orders.last?.parameters == tried ?? Self.values(0), "a page of another copy")
+            wanted.remove(place)
+            loading = place
+        }
+
+        /// What tells when the next check comes.
+        private struct Checks: Equatable {
+            var lastSuccess, confirmed, lastStart: ContinuousClock.Instant?
+            var failing: OngoingFailure?
+            var superseded: Int
+
+            init(_ machine: RefreshMachine) {
+                lastSuccess = machine.lastSuccess
+                confirmed = machine.confirmed
+                lastStart = machine.lastStart
+                failing = machine.failing
+                superseded = machine.superseded
             }
         }
 
@@ -55,11 +96,20 @@ struct AnyCourseTests {
             guard let run = running else { return }
             running = nil
             ending = run
-            if case .succeeded = result {
+            let (place, before, orders) = (loading, Checks(talk.machine), talk.orders.count)
+            loading = nil
+            if case .succeeded = result, place == nil {
                 lastSuccessfulStart = starts[run] ?? -1
                 loaded = talk.orders.last?.parameters
             }
+            // Where the network was lost meanwhile the page is asked for once more.
+            if let place { wanted.insert(place) }
             account(talk.at(talk.now, .ended(run: run, result)), at: talk.now)
+            guard let place else { return }
+            if loading != place, !talk.machine.more.contains(where: { $0.place == place }) { wanted.remove(place) }
+            if talk.orders[orders...].allSatisfy(\.reason.isLoadMore) {
+                #expect(Checks(talk.machine) == before, "a further page is taken for a check")
+            }
         }
 
         func pass(_ seconds: Double) {
@@ -72,7 +122,7 @@ struct AnyCourseTests {
 
         func throwDice() {
             let now = talk.now
-            switch Int.random(in: 0..<23, using: &dice) {
+            switch Int.random(in: 0..<26, using: &dice) {
             case 0: say(.hears("network", at: now))
             case 1: say(.hears("resume", at: now))
             case 2, 3:
@@ -94,7 +144,9 @@ struct AnyCourseTests {
             case 9: end(.failed(RunFailure(.transient, "no", retryAfter: .seconds(5))))
             case 10: end(.failed(RunFailure(.refused, "no")))
             case 11: end(.cancelled)
-            case 12: say(.held(Bool.random(using: &dice)))
+            case 12:
+                held = Bool.random(using: &dice)
+                say(.held(held))
             case 13:
                 asleep = true
                 say(.goesToSleep(true))
@@ -103,7 +155,21 @@ struct AnyCourseTests {
             case 17, 18:
                 values = Self.values(Int.random(in: 0..<3, using: &dice))
                 say(.parameters(values, quiet: .milliseconds(Int.random(in: 0..<3, using: &dice) * 400)))
+            case 19, 20, 21: wantMore()
             default: pass(Double(Int.random(in: 0..<4000, using: &dice)) / 1000)
+            }
+        }
+
+        /// By one or several at once, who want an answer or none.
+        func wantMore() {
+            for _ in 0..<Int.random(in: 1...3, using: &dice) {
+                let place = [[], ["a"], ["b", "c"]][Int.random(in: 0..<3, using: &dice)]
+                let isAsked = Bool.random(using: &dice)
+                if isAsked { asked += 1 }
+                wanted.insert(place)
+                say(.loadMore(request: isAsked ? asked : nil, place: place))
+                // Refused, or with others who wait already.
+                if loading != place, !talk.machine.more.contains(where: { $0.place == place }) { wanted.remove(place) }
             }
         }
 
@@ -120,6 +186,7 @@ struct AnyCourseTests {
 
         /// All is well from now on: whatever was asked for comes about.
         func settle() {
+            held = false
             say(.held(false))
             asleep = false
             say(.goesToSleep(false))
@@ -144,6 +211,7 @@ struct AnyCourseTests {
         for _ in 0..<400 { course.throwDice() }
         course.settle()
         #expect(course.running == nil)
+        #expect(course.talk.machine.more.isEmpty)
         #expect(course.answered.count == Int(course.asked))
         if let lastDemand = course.lastDemand { #expect(course.lastSuccessfulStart >= lastDemand) }
         #expect(course.talk.activity == .loaded)

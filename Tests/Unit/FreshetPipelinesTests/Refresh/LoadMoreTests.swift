@@ -91,6 +91,61 @@ struct LoadMoreTests {
         #expect(talk.at(609, .ended(run: 5, .cancelled)) == [.answers(5, .superseded), .starts(6, ["timer"])])
     }
 
+    @Test("when-running: restart does not end it for what may not start yet")
+    func restart() {
+        var policy = self.policy
+        policy.whenRunning = .restart
+        policy.deadline = .zero
+        // For want of min-interval.
+        let early = checked(policy)
+        _ = early.at(5, more(1))
+        #expect(early.at(6, .hears("file", at: 6)) == [])
+        #expect(early.pass(until: 99).map(\.deed).contains(.cancels(2)) == false)
+        #expect(early.at(99.5, .succeeds(2)) == [.answers(1, .changed)])
+        #expect(early.pass(until: 101).map(\.deed) == [.starts(3, ["file"])])
+        // While it is held; and a check that is under way then is left alone, too.
+        let held = checked(policy)
+        _ = held.at(5, more(1))
+        #expect(held.at(200, .held(true)) == [])
+        #expect(held.at(201, .hears("file", at: 201)) == [])
+        #expect(held.pass(until: 240) == [])
+        #expect(held.at(241, .succeeds(2)) == [.answers(1, .changed)])
+        #expect(held.at(242, .held(false)) == [.starts(3, ["file"])])
+        #expect(held.at(243, .held(true)) == [])
+        #expect(held.at(244, .hears("file", at: 244)) == [])
+        #expect(held.pass(until: 260) == [])
+        // What may start ends it.
+        let free = checked(policy)
+        _ = free.at(150, more(1))
+        #expect(free.at(151, .hears("file", at: 151)) == [.cancels(2)])
+        #expect(free.at(152, .ended(run: 2, .cancelled)) == [.answers(1, .superseded), .starts(3, ["file"])])
+    }
+
+    @Test("one that is begun anew and what was asked for the same place meanwhile are one")
+    func again() {
+        let talk = checked()
+        _ = talk.at(5, more(1, "a"))
+        #expect(talk.at(6, .network(Dialogue.online("b", epoch: 2, since: 6))) == [.cancels(2)])
+        #expect(talk.at(7, more(2, "b"), more(3, "a")) == [])
+        #expect(talk.at(8, .ended(run: 2, .cancelled)) == [.starts(3, ["operator"])])
+        #expect(talk.orders.last?.reason == .loadMore(["a"]))
+        #expect(talk.orders.last?.causes.first?.count == 2)
+        #expect(
+            talk.at(9, .succeeds(3)) == [.answers(1, .changed), .answers(3, .changed), .starts(4, ["operator"])])
+        #expect(talk.at(10, .succeeds(4)) == [.answers(2, .changed)])
+        #expect(talk.machine.more.isEmpty)
+    }
+
+    @Test("one that would be begun anew while it is held is refused")
+    func heldAgain() {
+        let talk = checked()
+        _ = talk.at(5, more(1, "a"))
+        #expect(talk.at(6, .network(Dialogue.online("b", epoch: 2, since: 6))) == [.cancels(2)])
+        #expect(talk.at(7, .held(true)) == [])
+        #expect(talk.at(8, .ended(run: 2, .cancelled)) == [.refuses(1, .held)])
+        #expect(talk.at(9, .held(false)) == [])
+    }
+
     @Test("a retry that is due ends it, and its back-off is as it was")
     func backOff() throws {
         let talk = Dialogue(

@@ -120,6 +120,34 @@ struct RunningTests {
         }
     }
 
+    @Test("while all that a run asks waits for others, its deadline does not come nearer")
+    func stalled() {
+        let talk = Dialogue(RefreshPolicy(freshFor: .zero, deadline: .seconds(10)))
+        _ = talk.at(0, .hears("file", at: 0))
+        #expect(talk.wake == 10)
+        _ = talk.at(4, .stalled(run: 1, true))
+        #expect(talk.wake == nil)
+        #expect(talk.at(50, .stalled(run: 1, true)) == [], "told twice it counts from the first time")
+        _ = talk.at(100, .stalled(run: 1, false))
+        #expect(talk.wake == 106)
+        #expect(talk.at(101, .stalled(run: 1, false), .stalled(run: 7, true)) == [])
+        // It comes late, and so did the deadline: what counts is what was so.
+        _ = talk.at(105, .stalled(run: 1, true))
+        #expect(talk.pass(until: 200) == [])
+        _ = talk.at(200, .stalled(run: 1, false))
+        #expect(talk.pass(until: 300) == [.init(at: 201, deed: .cancels(1))])
+    }
+
+    @Test("without a deadline a run that waits for others has none when it goes on")
+    func stalledWithoutDeadline() {
+        let talk = Dialogue(RefreshPolicy(freshFor: .zero, deadline: .zero))
+        _ = talk.at(0, .hears("file", at: 0))
+        _ = talk.at(4, .stalled(run: 1, true))
+        _ = talk.at(9, .stalled(run: 1, false))
+        #expect(talk.wake == nil)
+        #expect(talk.at(10, .succeeds(1)) == [])
+    }
+
     @Test("runs are numbered on from the remembered number")
     func numbers() {
         var machine = RefreshMachine(

@@ -19,7 +19,8 @@ struct DryRunTests {
     private func run(_ definition: PipelineDefinition) throws -> Result<DryRun.Outcome, FetchError> {
         let dryRun = DryRun(
             definition, with: ParameterSettings(for: definition).values(for: definition), fetcher: origin,
-            transformer: ScriptedTransformer(), clock: clock)
+            transformer: ScriptedTransformer(), clock: clock,
+            limits: RequestSlots.Limits(total: 4, perOrigin: 2))
         let result = Lock<Result<DryRun.Outcome, FetchError>?>(nil)
         let task = Task(executorPreference: executor) {
             do throws(FetchError) {

@@ -11,10 +11,12 @@ struct ProgressiveTests {
     private final class Gates: Fetching {
         let open: CurrentValue<Set<String>>
         let down: Set<String>
+        let answer: String?
 
-        init(_ open: Set<String>, down: Set<String> = []) {
+        init(_ open: Set<String>, down: Set<String> = [], saying answer: String? = nil) {
             self.open = CurrentValue(open)
             self.down = down
+            self.answer = answer
         }
 
         func fetch(_ request: FetchRequest) async throws(FetchError) -> FetchResult {
@@ -24,7 +26,7 @@ struct ProgressiveTests {
             let word = String(source.url.suffix(1))
             if down.contains(word) { throw .failed(RunFailure(.connection, "it is down")) }
             for await open in open where open.contains(word) {
-                return .content(FetchedContent(bytes: Array("\"\(word)\"".utf8)))
+                return .content(FetchedContent(bytes: Array("\"\(answer ?? word)\"".utf8)))
             }
             throw .cancelled
         }
@@ -35,8 +37,9 @@ struct ProgressiveTests {
     private let clock = ScriptedClock(executor: SerialTestExecutor())
     private let shown = CurrentValue<[String]>([])
 
+    /// - Parameter isShown: whether readers see what is published.
     private func run(
-        _ gates: Gates, store: MemoryStore, onError: EachDefinition.OnError = .previous
+        _ gates: Gates, store: MemoryStore, onError: EachDefinition.OnError = .previous, isShown: Bool = true
     ) -> StageRun {
         let world = PipelineWorld(
             fetcher: gates, transformer: Words(), store: store, clock: clock,
@@ -48,7 +51,10 @@ struct ProgressiveTests {
             cache: CacheRules(file: "words"))
         return StageRun(
             definition, world, ParameterValues(), epoch: 1, progress: RunProgress(), seed: 1,
-            publish: { [shown] list in shown.update { $0.append(String(decoding: list, as: UTF8.self)) } })
+            publish: { [shown] list in
+                shown.update { $0.append(String(decoding: list, as: UTF8.self)) }
+                return isShown
+            })
     }
 
     private func lists(atLeast count: Int) async -> [String] {
@@ -81,7 +87,7 @@ struct ProgressiveTests {
         let store = MemoryStore(clock: clock)
         let first = run(Gates(["a", "b", "c"]), store: store, onError: onError)
         _ = try await first.value()
-        await first.parts.close()
+        await first.parts.keep()
         let before = shown.value.count
         let gates = Gates(["a"])
         async let value = run(gates, store: store, onError: onError).value()
@@ -101,7 +107,7 @@ struct ProgressiveTests {
         let store = MemoryStore(clock: clock)
         let first = run(Gates(["a", "b", "c"]), store: store, onError: .null)
         _ = try await first.value()
-        await first.parts.close()
+        await first.parts.keep()
         shown.value = []
         let gates = Gates([], down: ["a", "b"])
         let second = run(gates, store: store, onError: .null)
@@ -122,5 +128,40 @@ struct ProgressiveTests {
         task.cancel()
         await #expect(throws: FetchError.cancelled) { try await task.value }
         #expect(shown.value.count == 1)
+    }
+
+    @Test("what readers have seen of a run that comes to nothing is what stands in the next one's places")
+    func remembered() async throws {
+        let store = MemoryStore(clock: clock)
+        let whole = run(Gates(["a", "b", "c"]), store: store)
+        _ = try await whole.value()
+        await whole.parts.keep()
+        // Of three branches another configuration's, and one that the list does not have, go; the awaited ones stay.
+        let names = store.state.withLock { state in
+            state.parts["elsewhere"] = StoredPart(binding: "", validators: Validators(), value: [])
+            return Set(state.parts.keys.filter { $0 != "elsewhere" })
+        }
+        try await begins(with: Gates(["b"], saying: "B"), store)
+        #expect(store.state.withLock { Set($0.parts.keys) } == names)
+        shown.value = []
+        try await begins(with: Gates(["a"]), store)
+        #expect(shown.value == [#"["a","B","c"]"#])
+    }
+
+    @Test("what readers have not seen is asked for again")
+    func notShown() async throws {
+        let store = MemoryStore(clock: clock)
+        try await begins(with: Gates(["a"]), store, isShown: false)
+        #expect(store.state.withLock { $0.parts.isEmpty })
+    }
+
+    /// A run that is cancelled when one list was published.
+    private func begins(with gates: Gates, _ store: MemoryStore, isShown: Bool = true) async throws {
+        let run = run(gates, store: store, isShown: isShown)
+        let count = shown.value.count
+        let task = Task { try await run.value() }
+        _ = await lists(atLeast: count + 1)
+        task.cancel()
+        await #expect(throws: FetchError.cancelled) { try await task.value }
     }
 }

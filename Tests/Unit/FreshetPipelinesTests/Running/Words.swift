@@ -1,6 +1,7 @@
 @testable import FreshetPipelines
 
-/// A list is of words: `["a","b"]`.
+/// A list is of words: `["a","b"]`. One of them may say what its place stands for: `"key=value"`, and nothing if that is
+/// empty.
 struct Words: Transforming {
     func transform(
         _ input: [UInt8], by program: String, variables: [JQVariable]
@@ -10,8 +11,14 @@ struct Words: Transforming {
         of input: [UInt8], by program: String, variables: [JQVariable]
     ) async throws(FetchError) -> [[UInt8]] {
         guard program.contains("'each'") else { return [input] }
-        return String(decoding: input, as: UTF8.self).split { !$0.isLetter }.flatMap { word in
-            ["\"\(word)\"", String(word), "=\(word)"].map { Array($0.utf8) }
+        let places = program.ranges(of: #"then "=" + ."#).count
+        let quoted = String(decoding: input, as: UTF8.self).split(separator: "\"", omittingEmptySubsequences: false)
+        return quoted.indices.filter { !$0.isMultiple(of: 2) }.flatMap { index in
+            let parts = quoted[index].split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            let value = parts.last?.isEmpty == true ? "-" : "=\(parts.last ?? "")"
+            return (["\"\(quoted[index])\"", String(parts[0])] + Array(repeating: value, count: places)).map {
+                Array($0.utf8)
+            }
         }
     }
 

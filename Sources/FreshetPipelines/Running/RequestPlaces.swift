@@ -1,0 +1,194 @@
+internal import FreshetSignals
+
+/// The places of one run among the ``RequestSlots``: each of its requests has one while it goes on.
+///
+/// *Nobody who waits for a place holds one.* Before a request of the run waits, what the run holds and no request of it
+/// uses is given back, and nothing is kept as long as one waits. So whoever has a place is at work with it and comes to an
+/// end by itself, and no two runs wait for each other.
+///
+/// When a request has succeeded, and no other one of the run is under way or waits, its place is kept while the run works
+/// on what it loaded: others are not to load more than can be dealt with. The next request of the run gives it back and
+/// waits for its turn as everybody does; so a run of many requests is ahead of nobody.
+final class RequestPlaces: Sendable {
+    private struct Place {
+        var ticket: RequestSlots.Ticket
+        var origin: HTTPOrigin?
+        /// It has been waited for, and nothing asked with it yet.
+        var isUnused: Bool
+    }
+
+    private struct State {
+        /// No request of the run uses it; nil while one is under way or waits.
+        var kept: Place?
+        /// In the order in which they began to wait.
+        var waiting: [RequestSlots.Ticket] = []
+        var underWay = 0
+        /// So many of the run let time go by.
+        var resting = 0
+        var isClosed = false
+        var isStalled = false
+
+        mutating func takeKept() -> Place? {
+            defer { kept = nil }
+            return kept
+        }
+
+        /// Whether that is news.
+        mutating func noteStall() -> Bool {
+            let before = isStalled
+            isStalled = !waiting.isEmpty && underWay == 0
+            return isStalled != before
+        }
+    }
+
+    private let slots: RequestSlots
+    /// Who asks.
+    private let pipeline: UInt64
+    private let state: Lock<State>
+    private let stalls: @Sendable (Bool) -> Void
+
+    /// - Parameters:
+    ///   - pipeline: who asks: wishes of one pipeline take turns with those of others.
+    ///   - ticket: the place with which the run begins; nil: it begins without one.
+    ///   - origin: whom that is for.
+    ///   - stalls: is told when all that the run asks for waits for places, and when that is over. From any thread, in
+    ///     order; it must not block, nor call this.
+    init(
+        _ slots: RequestSlots, for pipeline: UInt64, beginningWith ticket: RequestSlots.Ticket? = nil,
+        at origin: HTTPOrigin? = nil, stalls: @escaping @Sendable (Bool) -> Void = { _ in }
+    ) {
+        self.slots = slots
+        self.pipeline = pipeline
+        self.stalls = stalls
+        state = Lock(State(kept: ticket.map { Place(ticket: $0, origin: origin, isUnused: true) }))
+    }
+
+    /// Makes a request when there is a place for it.
+    ///
+    /// - Parameter origin: whom it goes to; nil: it is none over HTTP.
+    /// - Throws: ``FetchError/cancelled`` if the task is cancelled while it waits; the request's errors.
+    func pass<Result: Sendable>(
+        at origin: HTTPOrigin?, _ request: () async throws(FetchError) -> Result
+    ) async throws(FetchError) -> Result {
+        let place = try await take(at: origin)
+        do throws(FetchError) {
+            let result = try await request()
+            giveBack(place, mayKeep: true)
+            return result
+        } catch {
+            // There is nothing to work on, and it may be long until the next one.
+            giveBack(place, mayKeep: false)
+            throw error
+        }
+    }
+
+    /// Lets time go by, for which nothing is kept.
+    func rest(_ body: () async -> Void) async {
+        let idle = state.withLock { state in
+            state.resting += 1
+            return state.takeKept()
+        }
+        if let idle { slots.release(idle.ticket) }
+        await body()
+        state.withLock { $0.resting -= 1 }
+    }
+
+    /// The run is over, and keeps nothing.
+    func close() {
+        let idle = state.withLock { state in
+            state.isClosed = true
+            return state.takeKept()
+        }
+        if let idle { slots.release(idle.ticket) }
+    }
+
+    /// What the run waits for, if there is nothing else that it could go on with.
+    var queue: RequestSlots.Queue? {
+        state.withLock { $0.isStalled ? $0.waiting.first : nil }.flatMap(slots.queue)
+    }
+
+    private func take(at origin: HTTPOrigin?) async throws(FetchError) -> Place {
+        let (own, idle) = state.withLock { state -> (Place?, Place?) in
+            guard let kept = state.takeKept() else { return (nil, nil) }
+            guard kept.isUnused, kept.origin == origin else { return (nil, kept) }
+            begin(&state)
+            return (kept, nil)
+        }
+        if let own { return own }
+        if let idle { slots.release(idle.ticket) }
+        let isThere = CurrentValue(false)
+        switch slots.request(for: pipeline, at: origin, { isThere.value = true }) {
+        case .granted(let ticket):
+            // What another request of the run kept since this one looked.
+            let idle = state.withLock { state in
+                begin(&state)
+                return state.takeKept()
+            }
+            if let idle { slots.release(idle.ticket) }
+            return Place(ticket: ticket, origin: origin, isUnused: false)
+        case .queued(let ticket):
+            try await wait(for: ticket, isThere)
+            return Place(ticket: ticket, origin: origin, isUnused: false)
+        }
+    }
+
+    private func wait(for ticket: RequestSlots.Ticket, _ isThere: CurrentValue<Bool>) async throws(FetchError) {
+        // The same; and from now on none keeps anything.
+        let idle = state.withLock { state in
+            state.waiting.append(ticket)
+            if state.noteStall() { stalls(true) }
+            return state.takeKept()
+        }
+        if let idle { slots.release(idle.ticket) }
+        for await isThere in isThere where isThere { break }
+        let isCancelled = Task.isCancelled
+        state.withLock { state in
+            state.waiting.removeAll { $0 == ticket }
+            if !isCancelled { state.underWay += 1 }
+            if state.noteStall() { stalls(state.isStalled) }
+        }
+        guard isCancelled else { return }
+        // The wish, or the place that came at the same moment.
+        slots.release(ticket)
+        throw .cancelled
+    }
+
+    private func begin(_ state: inout State) {
+        state.underWay += 1
+        if state.noteStall() { stalls(false) }
+    }
+
+    private func giveBack(_ place: Place, mayKeep: Bool) {
+        let isKept = state.withLock { state in
+            state.underWay -= 1
+            if state.noteStall() { stalls(true) }
+            guard mayKeep, state.underWay == 0, state.waiting.isEmpty, state.resting == 0, !state.isClosed else {
+                return false
+            }
+            state.kept = Place(ticket: place.ticket, origin: place.origin, isUnused: false)
+            return true
+        }
+        if !isKept { slots.release(place.ticket) }
+    }
+}
+
+/// Asks when there is a place for it among those of a run.
+struct PlacedFetcher: Fetching {
+    let fetcher: any Fetching
+    let places: RequestPlaces
+
+    func fetch(_ request: FetchRequest) async throws(FetchError) -> FetchResult {
+        switch request.source {
+        case .http, .command:
+            try await places.pass(at: request.source.origin) { () throws(FetchError) in
+                try await fetcher.fetch(request)
+            }
+        // What is read here asks nobody.
+        case .file, .copy, .joined: try await fetcher.fetch(request)
+        }
+    }
+
+    func resolve(_ reference: String, against base: String) -> WebAddress? {
+        fetcher.resolve(reference, against: base)
+    }
+}

@@ -1,0 +1,72 @@
+import ControlTestSupport
+import FreshetControl
+import Testing
+
+@testable import FreshetCommands
+
+@Suite(.serialized, .timeLimit(.minutes(1))) struct FsckVerbTests {
+    private func service(repaired: Bool = false) -> ScriptedService {
+        let service = ScriptedService(["jwks"])
+        service.change { script in
+            var examined = ControlMessage.Examined()
+            examined.findings = [
+                ExaminationFinding(
+                    kind: .contentDamaged, pipeline: "jwks", generation: 6, path: "/c/6-ab\u{1B}", repaired: repaired)
+            ]
+            (examined.pipelines, examined.generations, examined.bytes) = (1, 2, 58)
+            script.examined[.pipeline("jwks")] = .success(examined)
+        }
+        return service
+    }
+
+    @Test("names each fault with its remedy, and ends with 1")
+    func faults() async throws {
+        try await expect(
+            "fsck", of: service(), status: .failure,
+            output: "jwks: generation 6 is damaged: /c/6-ab\\u{1b}\n  --repair removes it.\n",
+            talk: "1 pipeline, 2 generations, 58 bytes: 1 fault left\n")
+        try await expect("fsck --quiet", of: ScriptedService(["jwks"]))
+        try await expect(
+            "fsck", of: ScriptedService(["jwks"]), talk: "0 pipelines, 0 generations, 0 bytes: no faults\n")
+    }
+
+    @Test("repairs where it is told to, and ends with 0 if nothing is left")
+    func repair() async throws {
+        try await expect(
+            "fsck --repair", of: service(repaired: true),
+            output: "jwks: generation 6 is damaged: /c/6-ab\\u{1b}; repaired\n",
+            talk: "1 pipeline, 2 generations, 58 bytes: 1 repaired, no faults\n",
+            asked: ["repair index", "repair strays", #"repair pipeline("jwks")"#])
+    }
+
+    @Test("as JSON is one object of the interface")
+    func json() async throws {
+        let finding =
+            #"{"generation":6,"kind":"contentDamaged","path":"/c/6-ab\u001b","pipeline":"jwks","repaired":false}"#
+        try await expect(
+            "fsck --json", of: service(), status: .failure,
+            output: #"{"bytes":58,"findings":[\#(finding)],"generations":2,"pipelines":1,"unnamed":0}"# + "\n")
+    }
+
+    @Test("without a daemon becomes freshetd, unless a socket is named")
+    func noDaemon() {
+        func executed(
+            _ line: String, status: CommandStatus = .failure, environment: [String: String] = [:]
+        ) -> [String] {
+            let transcript = Transcript()
+            let own = environment.merging(["XDG_RUNTIME_DIR": "/nonexistent"]) { first, _ in first }
+            let context = transcript.context(environment: own, executable: ["/usr/sbin/freshetd"])
+            #expect(Freshetctl.run(line.split(separator: " ").map(String.init), context) == status)
+            return transcript.executed
+        }
+        #expect(executed("fsck") == ["/usr/sbin/freshetd", "--fsck"])
+        #expect(
+            executed("fsck --repair --state-dir /s --cache-dir /c --json --quiet") == [
+                "/usr/sbin/freshetd", "--fsck", "--repair", "--state-dir", "/s", "--cache-dir", "/c", "--json",
+                "--quiet",
+            ])
+        #expect(executed("fsck --socket /nonexistent/s", status: .notRunning) == [])
+        #expect(executed("fsck", status: .notRunning, environment: ["FRESHET_SOCKET": "/nonexistent/s"]) == [])
+        #expect(executed("fsck --socket /s --state-dir /s", status: .usage) == [])
+    }
+}

@@ -1,0 +1,83 @@
+import FreshetControl
+import FreshetEventLoop
+import Glibc
+import Testing
+
+@testable import FreshetDaemon
+
+@Suite("The daemon's cache", .serialized, .timeLimit(.minutes(3)))
+struct ExaminationTests {
+    /// A home whose pipeline `a` reads a file when it is told to, and `b` follows it.
+    private func makeHome() throws -> Home {
+        let home = try Home()
+        try home.write("one", to: "source.txt")
+        let refresh = "refresh: {on: [], fresh-for: 0, min-interval: 0}"
+        try home.configure("a", "source: {file: \(home.path)/source.txt}\n\(refresh)\ncache: {file: a.txt, keep: 9}\n")
+        try home.configure("b", "source: {pipeline: a}\ncache: {file: b.txt}\n")
+        return home
+    }
+
+    private func examined(_ client: ControlClient, repair: Bool? = nil) throws -> ControlMessage.Examined {
+        var total = ControlMessage.Examined()
+        try client.examine(ControlMessage.Examine(repair: repair)) { total.add($0) }
+        return total
+    }
+
+    @Test("is examined and repaired while it runs, and those who follow a copy hear of it")
+    func living() async throws {
+        let home = try makeHome()
+        let log = LogBook()
+        _ = try await withDaemon(home, log) { client in
+            #expect(try client.refresh("a").outcome == .changed)
+            try home.write("two", to: "source.txt")
+            #expect(try client.refresh("a").outcome == .changed)
+            #expect(comesTrue { home.copy("b.txt") == "two" })
+            // Readers see it a moment before the index knows it.
+            #expect(comesTrue { (try? examined(client).generations) ?? 0 >= 3 })
+            let sound = try examined(client)
+            #expect(sound.left == 0 && sound.pipelines == 2 && sound.generations >= 3 && sound.bytes >= 9)
+            // In place: the generation is the same file.
+            try home.write("?!?", to: "cache/below/current/a.txt")
+            try home.write("x", to: "cache/below/current/mine.txt")
+            let found = try examined(client)
+            #expect(found.findings.map(\.kind) == [.stray, .contentDamaged, .copyDamaged])
+            #expect(found.left == 3 && home.copy("a.txt") == "?!?")
+            let repaired = try examined(client, repair: true)
+            #expect(repaired.findings.map(\.kind) == found.findings.map(\.kind) && repaired.left == 0)
+            #expect(home.copy("a.txt") == "one")
+            #expect(try client.status("a").generation?.number == 1)
+            #expect(comesTrue { home.copy("b.txt") == "one" })
+            #expect(try examined(client).left == 0)
+            // The next request is for all of it.
+            #expect(try client.refresh("a").outcome == .changed)
+            #expect(home.copy("a.txt") == "two")
+        }
+        let lines = log.lines.filter { $0.metadata["message-id"] == JournalMessage.cacheMended.rawValue }
+        #expect(lines.map { $0.metadata["pipeline"] } == ["none", "a"])
+        #expect(lines.last?.metadata["repairs"]?.hasPrefix("a: generation 2 is damaged: ") == true)
+    }
+
+    @Test("is examined without a daemon, and not beside one that has it")
+    func withoutDaemon() async throws {
+        let home = try makeHome()
+        func examined(repairs: Bool = false) -> DaemonExit {
+            var request = ExaminationRequest()
+            (request.isQuiet, request.json, request.repairs) = (true, true, repairs)
+            return DaemonEntry.examine(request, home.options)
+        }
+        #expect(examined() == .failure, "nothing is there yet")
+        _ = try await withDaemon(home) { client in
+            let outcome = try client.refresh("a").outcome
+            #expect(outcome == .changed)
+            var request = ExaminationRequest()
+            request.isQuiet = true
+            #expect(DaemonEntry.examine(request, home.options) == .tryLater)
+        }
+        #expect(examined() == .success)
+        #expect(unlink(home.path + "/cache/below/current/a.txt") == 0)
+        #expect(examined() == .failure)
+        #expect(home.copy("a.txt") == nil)
+        #expect(examined(repairs: true) == .success)
+        #expect(home.copy("a.txt") == "one")
+    }
+}

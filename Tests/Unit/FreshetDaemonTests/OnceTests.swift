@@ -1,0 +1,43 @@
+import FreshetEventLoop
+import Glibc
+import Testing
+
+@testable import FreshetDaemon
+
+@Suite("A daemon that runs once", .timeLimit(.minutes(1)))
+struct OnceTests {
+    private func exit(of home: Home, _ names: [String], _ log: LogBook) async throws -> DaemonExit {
+        var options = home.options
+        options.once = true
+        options.onceNames = names
+        let loop = try EventLoop()
+        try loop.runInThread(named: "test-loop")
+        defer { loop.stop() }
+        let daemon = try Supervisor(options: options, loop: loop, log: log.logger)
+        return await Task(executorPreference: loop) { await daemon.run() }.value
+    }
+
+    @Test("runs what is named, and nothing where a name is no pipeline's")
+    func names() async throws {
+        let home = try Home()
+        for name in ["a", "b"] { try home.configure(name, Home.printing(name, to: name)) }
+        let log = LogBook()
+        #expect(try await exit(of: home, ["a", "c"], log) == .usage)
+        #expect(log.lines.contains { $0.metadata["error"]?.contains("there is no pipeline 'c'") == true })
+        #expect(home.copy("a") == nil)
+        #expect(try await exit(of: home, ["a"], log) == .success)
+        #expect(home.copy("a") == "a\n" && home.copy("b") == nil)
+    }
+
+    @Test("names the fault of a configuration that cannot be read, not the pipelines that cannot be seen for it")
+    func unreadable() async throws {
+        let home = try Home()
+        // Nobody can read a directory that leads to itself.
+        #expect(rmdir(home.path + "/etc/pipelines") == 0)
+        #expect(symlink("pipelines", home.path + "/etc/pipelines") == 0)
+        let log = LogBook()
+        #expect(try await exit(of: home, ["a"], log) == .configuration)
+        #expect(!log.lines.contains { $0.metadata["error"]?.contains("no pipeline") == true })
+        #expect(log.lines.contains { $0.metadata["message-id"] == JournalMessage.configurationFault.rawValue })
+    }
+}

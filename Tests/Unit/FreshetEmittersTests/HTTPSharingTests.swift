@@ -1,0 +1,68 @@
+import FreshetPipelines
+import Glibc
+import Synchronization
+import Testing
+
+@testable import FreshetEmitters
+
+@Suite("HTTP client: who waits for another one's connection", .timeLimit(.minutes(5)))
+struct HTTPSharingTests {
+    private let running: RunningLoop
+    private let client: HTTPClient
+    private let origin: MuteOrigin
+
+    init() throws {
+        running = try RunningLoop()
+        client = HTTPClient(running.loop)
+        origin = try MuteOrigin()
+    }
+
+    private func fetch() async throws(FetchError) -> FetchResult {
+        let source = HTTPSource(url: origin.url, host: "127.0.0.1")
+        return try await client.fetch(source, for: FetchRequest(source: .http(source)))
+    }
+
+    private func location() throws -> Origin { try #require(Location(origin.url)).origin }
+
+    @Test("when the connection that many wait for comes to nothing, each makes its own at once")
+    func silence() async throws {
+        let known = try location()
+        await client.learn(of: known, isShared: true)
+        // How many connections there are at once after the first one.
+        let together = Atomic(0)
+        let allWait = Gate()
+        let isOver = Gate()
+        startThread { [origin] in
+            let first = origin.connection()
+            allWait.pass()
+            close(first)
+            let others = (0..<3).map { _ in origin.connection() }
+            together.store(others.count(where: MuteOrigin.isOpen), ordering: .releasing)
+            for connection in others { close(connection) }
+            isOver.open()
+        }
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<4 { group.addTask { _ = try? await fetch() } }
+            #expect(await eventually { await client.openRequests == 4 })
+            allWait.open()
+        }
+        isOver.pass()
+        #expect(together.load(ordering: .acquiring) == 3)
+        #expect(await client.sharing.isEmpty)
+    }
+
+    @Test("what is known of an origin goes with an answer that says otherwise, or without any")
+    func knowledge() async throws {
+        let known = try location()
+        for other in [false, nil] {
+            await client.learn(of: known, isShared: true)
+            #expect(await client.sharing == [known])
+            await client.learn(of: known, isShared: other)
+            #expect(await client.sharing.isEmpty)
+        }
+        for port in 0...HTTPClient.maxSharing {
+            await client.learn(of: Origin(scheme: "https", host: "h", port: "\(port)"), isShared: true)
+        }
+        #expect(await client.sharing.count == HTTPClient.maxSharing)
+    }
+}

@@ -1,0 +1,82 @@
+import Testing
+import WorldTestSupport
+
+@testable import FreshetPipelines
+
+@Suite("Pages: what goes along with a URL that a page names")
+struct PageOriginTests {
+    private typealias Facts = PageMachine.Facts
+
+    private static let post = HTTPSource.Method.post(body: "{}", contentType: "application/json")
+    /// With all that a request can have.
+    private let source = HTTPSource(
+        url: "https://a.example/1", headers: [.bearer("token")], host: "a.example", method: Self.post,
+        unixSocket: "/run/api.sock", clientCertificate: .init(certificate: "own"),
+        certificateAuthority: "/etc/ssl/own.pem")
+
+    private func machine(
+        _ next: NextRule, _ source: HTTPSource, load: PageLoad = .all, from bookmark: PageBookmark? = nil
+    ) -> PageMachine {
+        PageMachine(
+            PagesDefinition(next: next, load: load, sameOrigin: false), of: source, from: bookmark,
+            retry: RetryPolicy(), jitter: Jitter(seed: 1)
+        ) { ScriptedURLs.resolve($0, against: $1) }
+    }
+
+    private func second(_ next: NextRule, _ source: HTTPSource, by facts: Facts) throws -> HTTPSource? {
+        var machine = machine(next, source)
+        guard case .load(let request) = try machine.loaded(facts) else { return nil }
+        return request.source
+    }
+
+    @Test("within the origin it is the source's request, by GET: through its socket, with its proofs")
+    func home() throws {
+        var expected = source
+        expected.url = "https://a.example/2"
+        expected.method = .get
+        #expect(try second(.link, source, by: Facts(items: 1, links: ["</2>; rel=next"])) == expected)
+        #expect(try second(.url(".next"), source, by: Facts(items: 1, next: "/2")) == expected)
+    }
+
+    @Test("a URL that is the source's own but for a parameter is asked as the source is")
+    func parameter() throws {
+        var expected = source
+        expected.url = "https://a.example/1?c=x"
+        let rule = NextRule.cursor(CursorRule(".c", parameter: "c"))
+        #expect(try second(rule, source, by: Facts(items: 1, next: "x")) == expected)
+    }
+
+    @Test("elsewhere there is nothing but the URL")
+    func away() throws {
+        var source = source
+        source.unixSocket = nil
+        let facts = Facts(items: 1, next: "https://b.example/2")
+        #expect(
+            try second(.url(".next"), source, by: facts) == HTTPSource(url: "https://b.example/2", host: "b.example"))
+    }
+
+    @Test("who is asked through a socket leads to no other origin, whatever is allowed")
+    func socket() {
+        var machine = machine(.url(".next"), source)
+        #expect(
+            throws: RunFailure(
+                .content,
+                "page 1 is asked for through a socket and names a next page at https://b.example, another origin; "
+                    + "not followed")
+        ) { try machine.loaded(Facts(items: 1, next: "https://b.example/2")) }
+    }
+
+    @Test("a set that rests goes on with what it would have had")
+    func rest() throws {
+        for next in [NextRule.url(".next"), .cursor(CursorRule(".c", parameter: "c"))] {
+            let facts = Facts(items: 1, next: "/2")
+            var resting = machine(next, source, load: .first(1))
+            guard case .rest(let bookmark) = try resting.loaded(facts) else {
+                Issue.record("it does not rest")
+                return
+            }
+            let on = machine(next, source, load: .first(1), from: bookmark)
+            #expect(try on.first.source == second(next, source, by: facts))
+        }
+    }
+}
