@@ -95,7 +95,8 @@ private struct DryRunSession: Sendable {
         do throws(FetchError) {
             let outcome = try await DryRun(
                 definition, with: parameters, fetcher: fetcher, transformer: transformer,
-                clock: LoopEngineClock(loop: loop), limits: configuration.daemon.requestLimits
+                clock: LoopEngineClock(loop: loop), limits: configuration.daemon.requestLimits,
+                copy: copy
             ).run()
             return try await tell(outcome, of: definition, besides: copy, at: path, transformer)
         } catch {

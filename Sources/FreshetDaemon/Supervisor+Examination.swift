@@ -47,7 +47,7 @@ extension Supervisor {
         changed(name, now, detail: "the cache was mended; generation \(now.number) is current")
         guard now.number != before else { return }
         commitNews.raise(name, "\(name) was mended")
-        parts?.hooks.offer(name, now, causes: "repair")
+        parts?.hooks.offer(name, now, causes: "fsck")
     }
 }
 

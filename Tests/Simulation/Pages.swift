@@ -50,6 +50,10 @@ struct PageTransformer: Transforming {
 
     func json(ofText text: [UInt8]) async throws(FetchError) -> [UInt8] { try await rest.json(ofText: text) }
 
+    func items(of content: [UInt8], as form: BinaryForm) async throws(FetchError) -> Int? {
+        try await rest.items(of: content, as: form)
+    }
+
     func holds(_ predicate: String, for input: [UInt8]) async throws(FetchError) -> Bool {
         try await rest.holds(predicate, for: input)
     }

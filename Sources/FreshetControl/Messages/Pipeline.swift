@@ -335,9 +335,8 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
         originExpires: Int64? = nil, expires: Int64? = nil,
         lastRun: RunStatus? = nil, lastCauses: [CauseStatus] = [], nextRun: NextRun? = nil,
         failure: FailureStatus? = nil, candidate: CandidateStatus? = nil, budget: BudgetStatus? = nil,
-        branches: BranchesStatus? = nil,
-        more: MorePages? = nil, needsNetwork: Bool = false, path: String? = nil, parameters: [ParameterStatus]? = nil,
-        hooks: [HookDebt]? = nil
+        branches: BranchesStatus? = nil, more: MorePages? = nil, needsNetwork: Bool = false, path: String? = nil,
+        parameters: [ParameterStatus]? = nil, hooks: [HookDebt]? = nil
     ) {
         self.hooks = hooks
         self.name = name

@@ -230,7 +230,7 @@ struct CrashTests {
 struct FaultTests {
     @Test("during a commit, readers and index agree at once, and after a start", arguments: CommitScene.all)
     func anyCall(scene: CommitScene) throws {
-        for errno in [EIO, ENOSPC, ENOENT] {
+        for errno in [EIO, ENOSPC, EDQUOT, EMFILE, EROFS, ENOENT] {
             try enumerate(scene) { FaultyFileSystem.Plan.fail(at: $0, errno: errno) }
         }
     }
