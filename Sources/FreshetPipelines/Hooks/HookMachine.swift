@@ -118,13 +118,13 @@ package struct HookMachine: Sendable {
         return next(at: now)
     }
 
-    /// Readers see another generation.
+    /// Readers see another generation. News that comes late, of what was replaced already, is none.
     ///
     /// - Parameter causes: why, for people.
     package mutating func offer(
         _ name: String, _ generation: OfferedGeneration, causes: String?, at now: Instant
     ) -> [Action] {
-        guard pipelines[name] != nil else { return [] }
+        guard let known = pipelines[name], known.current?.turn ?? 0 <= generation.turn else { return [] }
         pipelines[name]?.current = generation
         pipelines[name]?.causes = causes
         // The wait was for another one.

@@ -143,6 +143,41 @@ struct HookDeskTests {
         }
     }
 
+    @Test("with a new index, of which nobody knows what hooks were told, they are told once of what is there")
+    func forgotten() async throws {
+        let home = try Home()
+        try home.write("one", to: "data")
+        try configure(home, "echo run >> \(home.path)/told")
+        _ = try await withDaemon(home) { client in
+            #expect(comesTrue { told(home).count == 1 })
+            #expect(comesTrue { owesNothing(client) })
+        }
+        for suffix in ["", "-wal", "-shm"] { unlink(home.path + "/state/index.sqlite\(suffix)") }
+        for _ in 1...2 {
+            _ = try await withDaemon(home) { client in
+                #expect(comesTrue { owesNothing(client) })
+                #expect(told(home).count == 2)
+            }
+        }
+    }
+
+    @Test("a pipeline that was removed takes along what was owed of it: if it comes back its hooks are new")
+    func removed() async throws {
+        let home = try Home()
+        try home.write("one", to: "data")
+        try configure(home, "echo run >> \(home.path)/told; exit 1")
+        _ = try await withDaemon(home) { client in
+            #expect(comesTrue { debts(client).first?.error != nil })
+            try home.configure("a", nil)
+            #expect(try client.reload(configurationOnly: true).summary.removed == ["a"])
+            let failing = try client.daemon().failingHooks
+            #expect(failing == nil)
+            try configure(home, "echo run >> \(home.path)/told; exit 1")
+            #expect(try client.reload(configurationOnly: true).summary.added == ["a"])
+            #expect(owesNothing(client))
+        }
+    }
+
     @Test("at the end of the daemon one that runs is ended with its group, and owed without an attempt counted")
     func ended() async throws {
         let home = try Home()

@@ -122,6 +122,18 @@ struct HookMachineTests {
         #expect(desk.started == ["a x 1 after 1, attempt 1"])
     }
 
+    @Test("news that comes late, of what was replaced already, is none")
+    func late() {
+        var desk = Desk()
+        desk.configure("a", ["x"], current: 1)
+        var (second, third) = (generation(2), generation(3))
+        (second.turn, third.turn) = (1, 2)
+        desk.perform(desk.machine.offer("a", third, causes: nil, at: desk.now))
+        desk.perform(desk.machine.offer("a", second, causes: nil, at: desk.now))
+        desk.succeed("a")
+        #expect(desk.orders.map(\.generation.number) == [3] && desk.machine.isSettled)
+    }
+
     @Test("after a restart what was owed is tried at once, its attempts counted on")
     func restarted() throws {
         var desk = Desk()
