@@ -1,3 +1,5 @@
+import Glibc
+
 /// What the command line and the environment say of a daemon.
 package struct DaemonOptions: Sendable {
     /// The directories of `--config-dir`, the highest first; empty: the search path of the environment.
@@ -18,6 +20,16 @@ package struct DaemonOptions: Sendable {
     package var environment: [String: String] = [:]
 
     package init() {}
+
+    /// A directory by its whole path, as it is told to others: hooks and readers stand elsewhere.
+    ///
+    /// - Parameter path: of the command line; one that does not begin with `/` is meant from where the process stands.
+    package static func absolute(_ path: String) -> String {
+        guard !path.hasPrefix("/"), let here = getcwd(nil, 0) else { return path }
+        defer { free(here) }
+        let directory = String(cString: here)
+        return directory == "/" ? "/\(path)" : "\(directory)/\(path)"
+    }
 }
 
 /// How `freshetd` ends: sysexits(3), as far as they fit.

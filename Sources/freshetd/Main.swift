@@ -97,9 +97,9 @@ struct FreshetDaemonCommand: ParsableCommand {
     func run() throws {
         var options = DaemonOptions()
         options.configurationDirectories = configurationDirectories
-        options.stateDirectory = stateDirectory
-        options.cacheDirectory = cacheDirectory
-        options.runtimeDirectory = runtimeDirectory
+        options.stateDirectory = stateDirectory.map(DaemonOptions.absolute)
+        options.cacheDirectory = cacheDirectory.map(DaemonOptions.absolute)
+        options.runtimeDirectory = runtimeDirectory.map(DaemonOptions.absolute)
         options.socket = socket
         options.once = once
         options.onceNames = names
