@@ -57,6 +57,8 @@ private struct Watched {
     let session: Session
     let options: GlobalOptions
     private var seen: (side: Comparison.Side, content: [UInt8])?
+    /// The highest number that was seen: a rollback goes back, and the next change goes on from here.
+    private var newest: Int64 = 0
 
     init(name: String, comparison: Comparison, session: Session, options: GlobalOptions) {
         self.name = name
@@ -78,11 +80,11 @@ private struct Watched {
             if isFirst, session.context.isTerminal { session.say("No copy yet; end with Ctrl-C.") }
             return true
         }
+        let before = newest
+        newest = max(newest, side.number ?? 0)
         defer { seen = (side, content) }
         guard let seen else { return show(side, content) }
-        if let before = seen.side.number, let now = side.number, now > before + 1 {
-            session.say("\(Count.text(now - before - 1, "generation")) in between not seen")
-        }
+        if newest > before + 1 { session.say("\(Count.text(newest - before - 1, "generation")) in between not seen") }
         do throws(CommandFailure) {
             try comparison.show(seen.side, seen.content, side, content)
         } catch {
@@ -113,6 +115,11 @@ private struct Watched {
             } catch .refused(.noSuchGeneration) {
                 // Another one has taken its place since.
                 continue
+            } catch .refused(.damagedGeneration) {
+                // The daemon finds that too, and then there is another one.
+                session.say(
+                    session.failure(.refused(.damagedGeneration(name: name, number: generation.number))).message)
+                return nil
             } catch {
                 throw session.failure(error)
             }
