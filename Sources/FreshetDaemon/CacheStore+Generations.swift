@@ -32,18 +32,8 @@ extension CacheStore {
     func rollBack(
         _ definition: PipelineDefinition, to number: Int64?
     ) async throws(RollbackError) -> RollbackOutcome {
-        try await workers.run("rollback") { [cache] () throws(RollbackError) in
-            let destination: CacheDestination
-            do throws(RunFailure) {
-                destination = try CacheDestination(definition)
-            } catch {
-                throw .definition(error)
-            }
-            do throws(CacheError) {
-                return try cache.rollBack(destination, to: number)
-            } catch {
-                throw .cache(error)
-            }
+        try await choose("rollback", definition) { (destination) throws(CacheError) in
+            try cache.rollBack(destination, to: number)
         }
     }
 
@@ -57,7 +47,17 @@ extension CacheStore {
     func accept(
         _ definition: PipelineDefinition, _ digest: String?
     ) async throws(RollbackError) -> RollbackOutcome {
-        try await workers.run("accept") { [cache] () throws(RollbackError) in
+        try await choose("accept", definition) { (destination) throws(CacheError) in
+            try cache.accept(destination, digest, at: WallTime(microseconds: WallClock.now))
+        }
+    }
+
+    /// Has readers see what the operator chose.
+    private func choose(
+        _ what: StaticString, _ definition: PipelineDefinition,
+        _ body: @escaping @Sendable (CacheDestination) throws(CacheError) -> RollbackOutcome
+    ) async throws(RollbackError) -> RollbackOutcome {
+        try await workers.run(what) { () throws(RollbackError) in
             let destination: CacheDestination
             do throws(RunFailure) {
                 destination = try CacheDestination(definition)
@@ -65,7 +65,7 @@ extension CacheStore {
                 throw .definition(error)
             }
             do throws(CacheError) {
-                return try cache.accept(destination, digest, at: WallTime(microseconds: WallClock.now))
+                return try body(destination)
             } catch {
                 throw .cache(error)
             }

@@ -50,7 +50,7 @@ extension DefinitionReader {
                 entry.value.location, "check.format", "'\(form)' is not what 'cache.format: text' makes",
                 remedy: "leave one of them out")
         }
-        if let form = rules.form, form.isForeign {
+        if let form = rules.form, form.foreign != nil {
             let programs = ["jq", "items", "valid-until", "made-at"]
             if let entry = programs.lazy.compactMap({ section[$0] }).first {
                 error(
@@ -78,11 +78,6 @@ extension DefinitionReader {
 
     /// More items than fit into ``JQRequest/maxInput``, whatever they are.
     private static var maximumItems: Int { 1_000_000_000 }
-}
-
-extension ContentForm {
-    /// jq cannot read it.
-    fileprivate var isForeign: Bool { BinaryForm(rawValue: rawValue) != nil }
 }
 
 extension ValueKind where Value == Int {

@@ -73,4 +73,7 @@ package enum ContentForm: String, CaseIterable, Hashable, Sendable {
     case pem
     /// One gzip member or more (RFC 1952), each with the right checksum and length.
     case gzip
+
+    /// The same, if jq cannot read it.
+    package var foreign: BinaryForm? { BinaryForm(rawValue: rawValue) }
 }

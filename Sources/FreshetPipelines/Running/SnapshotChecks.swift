@@ -83,24 +83,20 @@ struct SnapshotChecks: Sendable {
     private struct Contents {
         let bytes: [UInt8]
         private let checks: SnapshotChecks
+        /// Of a form that is none of jq's.
         private let counted: Int?
 
         init(_ bytes: [UInt8], _ checks: SnapshotChecks) async throws(FetchError) {
             self.bytes = bytes
             self.checks = checks
             do throws(FetchError) {
-                let transformer = checks.transformer
-                switch checks.rules.form {
-                case nil: counted = nil
-                case .json:
-                    try await transformer.requireJSON(bytes)
+                let (form, transformer) = (checks.rules.form, checks.transformer)
+                if form == .json { try await transformer.requireJSON(bytes) }
+                if form == .text { _ = try await transformer.json(ofText: bytes) }
+                if let foreign = form?.foreign {
+                    counted = try await transformer.items(of: bytes, as: foreign)
+                } else {
                     counted = nil
-                case .text:
-                    _ = try await transformer.json(ofText: bytes)
-                    counted = nil
-                case .xml: counted = try await transformer.items(of: bytes, as: .xml)
-                case .pem: counted = try await transformer.items(of: bytes, as: .pem)
-                case .gzip: counted = try await transformer.items(of: bytes, as: .gzip)
                 }
             } catch {
                 throw error.prefixed("check.format: ")
@@ -114,12 +110,9 @@ struct SnapshotChecks: Sendable {
 
         /// How many items it has; nil: there is no such thing as an item of it.
         func items() async throws(FetchError) -> Int? {
-            let program: String
-            switch (checks.rules.items, checks.rules.form) {
-            case (let items?, _): program = CheckProgram.count(of: items)
-            case (nil, .xml), (nil, .pem), (nil, .gzip): return counted
-            default: program = checks.format == .text ? CheckProgram.countOfLines : CheckProgram.countOfList
-            }
+            if checks.rules.form?.foreign != nil { return counted }
+            let whole = checks.format == .text ? CheckProgram.countOfLines : CheckProgram.countOfList
+            let program = checks.rules.items.map(CheckProgram.count) ?? whole
             return try await outputs(program, "check.items").first.flatMap(Int.init)
         }
 
