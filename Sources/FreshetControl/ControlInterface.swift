@@ -220,7 +220,9 @@ package enum ControlInterface {
           network: string,
           networkReachable: bool,
           pipelines: Counts,
-          failingHooks: ?int
+          failingHooks: ?int,
+          cacheBytes: ?int,
+          cacheLimit: ?int
         )
 
         # A source of signals: the fact behind it at present, how often it fired since the daemon follows it, and the last time.

@@ -105,6 +105,7 @@ extension Supervisor {
             await host(definition)
             await assignHooks(of: definition, before: nil)
         }
+        if difference.isDaemonChanged { await applyRoom(new.daemon) }
         if isTargetChanged || difference.isDaemonChanged {
             for name in difference.unchanged {
                 if let definition = pipelines[name]?.definition { await change(definition) }
