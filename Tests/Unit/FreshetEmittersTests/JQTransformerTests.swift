@@ -41,6 +41,29 @@ struct JQTransformerTests {
         #expect(await transformer.idleHelpers == 1)
     }
 
+    @Test(
+        "times are UTC, whatever the machine's zone is, in summer too",
+        .enabled(if: SummerTime.isAvailable, "needs root, unshare(1) and the zones of tzdata"))
+    func zone() async throws {
+        let script = #"mount --bind "$1" /etc/localtime && exec "$2" "$3""#
+        let abroad = JQTransformer(
+            running.loop, workers: workers,
+            helper: ChildProcess.Command(
+                path: "/usr/bin/unshare",
+                arguments: ["-m", "/bin/sh", "-c", script, "sh", SummerTime.zone, helper.path] + helper.arguments,
+                environment: JQHelper.environment.merging(["PATH": "/usr/bin:/bin"]) { $1 }))
+        let times = ["2026-01-15T12:00:00Z", "2026-07-15T12:00:00Z"]
+        let program =
+            #"map(fromdate | ., todate, (localtime | .[3])), map(strptime("%Y-%m-%dT%H:%M:%SZ") | mktime)"#
+        let output = try await abroad.transform(Array("\(times)".utf8), by: program)
+        #expect(
+            String(decoding: output, as: UTF8.self) == """
+                [1768478400,"2026-01-15T12:00:00Z",12,1784116800,"2026-07-15T12:00:00Z",12]
+                [1768478400,1784116800]
+
+                """)
+    }
+
     @Test("a large body passes both ways")
     func large() async throws {
         let items = (0..<200_000).map { "{\"number\":\($0)}" }.joined(separator: ",")
@@ -50,7 +73,7 @@ struct JQTransformerTests {
 
     @Test("a helper has no environment, no files and no more than its own input")
     func isolation() async throws {
-        #expect(try await transform("1", by: "[env, $ENV]") == "[{},{}]\n")
+        #expect(try await transform("1", by: "[env, $ENV]") == #"[{"TZ":"UTC0"},{"TZ":"UTC0"}]"# + "\n")
         let failure = try await failureOf { () async throws(FetchError) in
             try await transform("1", by: "import \"passwd\" as $x {search: \"/etc\"}; $x")
         }
@@ -173,6 +196,15 @@ struct JQTransformerTests {
     func diedUnheard() async throws {
         #expect(try await transform("1", by: ".") == "1\n")
         #expect(try await transformer.afterDeathOfWarm(transforming: "2") == "2\n")
+    }
+}
+
+/// A machine in a zone with summer time, for one process: a file of its own in the place of the machine's.
+private enum SummerTime {
+    static let zone = "/usr/share/zoneinfo/Europe/Berlin"
+
+    static var isAvailable: Bool {
+        geteuid() == 0 && access(zone, R_OK) == 0 && access("/usr/bin/unshare", X_OK) == 0
     }
 }
 
