@@ -120,6 +120,40 @@ struct SnapshotCheckTests {
         #expect(await refusal(of: bomb) { $0.form = .xml }?.contains("amplification") == true)
     }
 
+    @Test("What stands in XML may be longer than what is read of it at once, at any place", arguments: 0..<8)
+    func longXML(_ offset: Int) async {
+        let filler = String(repeating: "x", count: (64 << 10) - 8 + offset)
+        #expect(await refusal(of: "<a>\(filler)é€<b c='\(filler)'/>\n</a>") { $0.form = .xml } == nil)
+        #expect(
+            await refusal(of: "<a>\(filler)<b>\n</a>") { $0.form = .xml }
+                == "check.format: it is no well-formed XML: line 2, column 3: mismatched tag")
+        #expect(await refusal(of: "<a>\(filler)") { $0.form = .xml }?.contains("no element found") == true)
+    }
+
+    /// In memory there is one of it, and beside it next to nothing.
+    @Test("XML and gzip may be as long as any input")
+    func longest() async {
+        let length = 250 << 20
+        var text = [UInt8](repeating: UInt8(ascii: "\n"), count: length)
+        text.replaceSubrange(0..<3, with: Array("<a>".utf8))
+        text.replaceSubrange(length - 4..<length, with: Array("</b>".utf8))
+        #expect(
+            await refusal(of: text) { ($0.form, $0.maxBytes) = (.xml, .max) }?.hasSuffix("mismatched tag") == true)
+        // Blocks that are stored as they are (RFC 1951, 3.2.4), and a checksum that is another content's.
+        let size = 1 << 15
+        let lengths = [size & 0xFF, size >> 8, ~size & 0xFF, ~size >> 8 & 0xFF].map { UInt8($0) }
+        var end = 10
+        while end + 5 + size + 5 + 8 <= length {
+            text.replaceSubrange(end..<end + 5, with: [0] + lengths)
+            end += 5 + size
+        }
+        text.replaceSubrange(0..<10, with: Self.hello[..<10])
+        text.replaceSubrange(end..<end + 5, with: [1, 0, 0, 0xFF, 0xFF])
+        #expect(
+            await refusal(of: text) { ($0.form, $0.maxBytes) = (.gzip, .max) }
+                == "check.format: it is no gzip: incorrect data check")
+    }
+
     static let hello: [UInt8] = [
         31, 139, 8, 0, 0, 0, 0, 0, 2, 255, 203, 72, 205, 201, 201, 7, 0, 134, 166, 16, 54, 5, 0, 0, 0,
     ]
