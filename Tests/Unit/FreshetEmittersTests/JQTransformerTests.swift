@@ -86,7 +86,8 @@ struct JQTransformerTests {
         "what goes wrong is a failure of the content that says what",
         arguments: [
             ("1", ".a |", "the jq program is not valid"), ("1", ".a", "the jq program failed"),
-            ("<html>", ".", "is not JSON"), ("1", "repeat(\"x\" * 1000)", "check.max-bytes"),
+            ("<html>", ".", "is not JSON"),
+            ("1", "repeat(\"x\" * 1000)", "more than the 100,000 bytes that are possible"),
             ("1", "error(\"a\\u001b[2J\")", "\\u{1b}"),
         ])
     func failures(_ input: String, _ program: String, _ words: String) async throws {
@@ -108,6 +109,21 @@ struct JQTransformerTests {
         #expect(failure.kind == .content)
         #expect(failure.message.hasPrefix("the jq program ran out of memory or crashed"))
         #expect(try await transform("1", by: ".") == "1\n")
+    }
+
+    @Test(
+        "a program that took too long is told as a program, and the look at a form as that",
+        arguments: BinaryForm.allCases)
+    func tooLong(_ form: BinaryForm) async throws {
+        // What the kernel does with a helper that has used up its processor time.
+        let helper = ChildProcess.Command(path: "/bin/sh", arguments: ["-c", "kill -XCPU $$"])
+        let late = JQTransformer(running.loop, workers: workers, helper: helper)
+        let program = try await failureOf { () async throws(FetchError) in try await late.transform([0x31], by: ".") }
+        #expect(program.message == "the jq program took more than 60 s of processor time")
+        let look = try await failureOf { () async throws(FetchError) in try await late.items(of: [0x31], as: form) }
+        #expect(
+            look.message.hasPrefix("reading it as ")
+                && look.message.hasSuffix("took more than 60 s of processor time"))
     }
 
     @Test("an endless program is killed when its task is cancelled; another request does not notice")
@@ -153,7 +169,7 @@ struct JQTransformerTests {
     }
 
     @Test("what does not fit the protocol is refused before a helper sees it")
-    func tooLong() async throws {
+    func tooLarge() async throws {
         let program = String(repeating: " ", count: JQRequest.maxProgram)
         #expect(try await transform("1", by: program.dropLast() + ".") == "1\n")
         let failure = try await failureOf { () async throws(FetchError) in try await transform("1", by: program + ".") }
