@@ -109,6 +109,12 @@ extension DefinitionReader {
         switch kind.key {
         case "url":
             if isURLFromData(in: section, among: names) {
+                if let entry = section["unix-socket"] {
+                    error(
+                        entry.location, section.path(entry.key),
+                        "'unix-socket' does not go with a URL that an item names",
+                        remedy: "leave it out, or write the URL down", related: kind.location)
+                }
                 return value("url", in: section, .line).map { url in
                     let source = request(for: (url, ""), headers, in: section)
                     checkPlaces(of: source, in: section, among: names)
