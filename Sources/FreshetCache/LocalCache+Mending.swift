@@ -62,7 +62,7 @@ extension LocalCache {
         try onFiles { (files) throws(SystemCallError) in try self.takeAway(path, files) }
     }
 
-    private func takeAway(_ path: String, _ files: any FileSystem) throws(SystemCallError) {
+    func takeAway(_ path: String, _ files: any FileSystem) throws(SystemCallError) {
         guard let status = try files.status(path) else { return }
         _ = try files.makeDirectory(layout.strays, mode: CacheLayout.generationsMode)
         let name = path.split(separator: "/").last ?? ""

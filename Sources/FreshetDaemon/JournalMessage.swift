@@ -63,6 +63,7 @@ enum JournalMessage: String, CaseIterable {
     case unpinned = "7653177bb97a491e971630c8d14c56ed"
     case heldBack = "b76bdaffc2b44c0481c55e055683b0de"
     case removedForRoom = "d7ab479fa20c4858815d8ae142f4c2f1"
+    case pruned = "7bfb4720a16145b7a2ce7e4401f96365"
     // The machine.
     case resumed = "38988b34e4ce4065b5ede383ced9bfa8"
     case clockStepped = "045ea345332c48c79b66127d5877f2d4"
@@ -92,7 +93,7 @@ enum JournalMessage: String, CaseIterable {
             .proven, .hookDone, .hookSaid:
             .info
         case .raised, .cacheMended, .logLevel, .socketMended, .logindMissing, .busUnheard, .unproven, .rolledBack,
-            .accepted, .pinned, .unpinned, .heldBack, .removedForRoom:
+            .accepted, .pinned, .unpinned, .heldBack, .removedForRoom, .pruned:
             .notice
         case .failed, .truncated, .branchesFailed, .loadMoreFailed, .expired, .notRun, .parametersDropped,
             .indexRebuilt,
@@ -158,6 +159,7 @@ enum JournalMessage: String, CaseIterable {
         case .unpinned: "not pinned any more"
         case .heldBack: "the source has new content, and the copy stays, as it is pinned"
         case .removedForRoom: "older content was removed to make room: {content}"
+        case .pruned: "all that was kept of a pipeline that is not configured was removed"
         case .resumed: "the machine woke up"
         case .clockStepped: "the wall clock was set"
         case .logindMissing: "no logind, watching the clocks alone for sleep: {error}"

@@ -44,15 +44,9 @@ extension Supervisor {
         configurationOnly: Bool, detail: String
     ) async throws(ControlError) -> (ReloadSummary, [ConfigurationDiagnostic]) {
         // The reload under way may have read the files before the edit that this one is about: it does not stand for it.
-        while isReloading {
-            await withCheckedContinuation { waitingReloads.append($0) }
-        }
+        await takeReloadTurn()
+        defer { endReloadTurn() }
         guard !isEnding, let parts else { throw .busy("the daemon is starting or stopping") }
-        isReloading = true
-        defer {
-            isReloading = false
-            if !waitingReloads.isEmpty { waitingReloads.removeFirst().resume() }
-        }
         notifier.reloading(status: "reading the configuration")
         let (new, surroundings) = await checkingSurroundings(of: await refusingProgramFaults(of: wanted(await load())))
         var faults = new.diagnostics.filter { $0.severity == .error }
@@ -82,6 +76,19 @@ extension Supervisor {
             standard.reload.fire(detail)
         }
         return (summary, new.diagnostics.map(ConfigurationDiagnostic.init))
+    }
+
+    /// Waits until no other reload is under way, and keeps others waiting until ``endReloadTurn()``.
+    func takeReloadTurn() async {
+        while isReloading {
+            await withCheckedContinuation { waitingReloads.append($0) }
+        }
+        isReloading = true
+    }
+
+    func endReloadTurn() {
+        isReloading = false
+        if !waitingReloads.isEmpty { waitingReloads.removeFirst().resume() }
     }
 
     /// Applies a sound configuration by its difference: what did not change keeps its state, its run and its back-off.

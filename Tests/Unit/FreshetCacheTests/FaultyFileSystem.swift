@@ -130,6 +130,12 @@ final class FaultyFileSystem: FileSystem {
         try real.unlink(path)
     }
 
+    func removeDirectory(_ path: String) throws(SystemCallError) {
+        try enter("rmdir", path)
+        defer { leave() }
+        try real.removeDirectory(path)
+    }
+
     func list(_ path: String) throws(SystemCallError) -> [DirectoryEntry] {
         try enter("readdir", path)
         return try real.list(path)
