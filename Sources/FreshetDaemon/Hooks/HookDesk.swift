@@ -14,10 +14,9 @@ final class HookDesk: Sendable {
     /// What it works with.
     struct World: Sendable {
         var store: CacheStore
-        var commands: CommandRunner
+        var programs: TrustedPrograms
         var workers: WorkerPool
-        var files: HookFiles
-        var trust: ProgramTrust
+        var files: HandedFiles
         var clock: any EngineClock
         var log: Logger
         var news: NewsDesk
@@ -142,41 +141,12 @@ final class HookDesk: Sendable {
             // It was made before the daemon was started.
             change.causes = await world.store.find(order.generation.mark, of: order.pipeline)?.generation.causes
         }
-        let text = change.text
-        let path = try await world.workers.run("hook") { () throws(FetchError) in
-            do {
-                try world.trust.check(hook.command.first ?? "")
-                return try world.files.write(text, number: number)
-            } catch let fault as ProgramTrust.Fault {
-                let remedy = fault.remedy.map { "; \($0)" } ?? ""
-                throw .failed(
-                    RunFailure(.local, "\(hook.command.first ?? "") is not run: \(fault.message)\(remedy)"))
-            } catch {
-                throw .failed(RunFailure(.local, "\(error)"))
-            }
+        let content = Array(change.text.utf8)
+        try await world.files.hand(content, number: number, on: world.workers) { (path) throws(FetchError) in
+            try await world.programs.perform(
+                hook.command, ["FRESHET_CHANGE": path, "FRESHET_PIPELINE": order.pipeline], timeout: hook.timeout
+            ) { [self] saying in say(saying, of: order) }
         }
-        let output = Mutex(HookOutput())
-        let result: Result<Void, FetchError>
-        do throws(FetchError) {
-            try await world.commands.perform(
-                hook.command, variables: ["FRESHET_CHANGE": path, "FRESHET_PIPELINE": order.pipeline], directory: "/",
-                timeout: hook.timeout
-            ) { [self] bytes in
-                for line in output.withLock({ $0.take(bytes) }) { say(line, of: order) }
-            }
-            result = .success(())
-        } catch {
-            result = .failure(error)
-        }
-        let (last, leftOut) = output.withLock { ($0.finish(), $0.leftOut) }
-        if let last { say(last, of: order) }
-        if leftOut > 0 {
-            world.log.say(
-                .hookSaid, text: "the hook says {count} lines more, which are left out",
-                Self.fields(order).merging([.count: .stringConvertible(leftOut)]) { $1 })
-        }
-        await world.workers.run("hook") { world.files.remove(path) }
-        try result.get()
     }
 
     // MARK: The journal
@@ -188,8 +158,15 @@ final class HookDesk: Sendable {
         ]
     }
 
-    private func say(_ line: String, of order: HookMachine.Order) {
-        world.news.say(.hookSaid, Self.fields(order).merging([.output: .string(line)]) { $1 })
+    private func say(_ saying: TrustedPrograms.Saying, of order: HookMachine.Order) {
+        switch saying {
+        case .line(let line):
+            world.news.say(.hookSaid, Self.fields(order).merging([.output: .string(line)]) { $1 })
+        case .leftOut(let count):
+            world.log.say(
+                .hookSaid, text: "the hook says {count} lines more, which are left out",
+                Self.fields(order).merging([.count: .stringConvertible(count)]) { $1 })
+        }
     }
 
     private func say(_ memory: HookMemory, of order: HookMachine.Order, took duration: Duration) {

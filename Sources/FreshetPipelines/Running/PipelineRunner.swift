@@ -271,6 +271,7 @@ package final class PipelineRunner: Sendable {
     private func result(of body: RunBody) async -> RunResult {
         do throws(FetchError) {
             let success = try await body.run()
+            if let comment = body.progress.signedComment { report(.signed(comment: comment)) }
             let wallNow = world.clock.wallNow
             let now = world.clock.now
             let failures = body.progress.failures.map(redacted)

@@ -138,7 +138,10 @@ struct RunBody: Sendable {
         case .content(let content):
             let expiry = expiry(in: content.freshFor)
             do throws(FetchError) {
-                return try await conclude(try await snapshot(of: content), content.validators, expiry)
+                // Before any program sees it.
+                let doubt = try await doubt(about: content.body)
+                return try await conclude(
+                    try await snapshot(of: content, despite: doubt), content.validators, expiry, despite: doubt)
             } catch {
                 await content.body.discard()
                 throw error
@@ -147,13 +150,16 @@ struct RunBody: Sendable {
     }
 
     /// Checks the snapshot and makes it the copy, or keeps it aside for a look.
+    ///
+    /// - Parameter doubt: why it is refused already.
     private func conclude(
-        _ body: FetchedBody, _ validators: Validators, _ expiry: DataExpiry? = nil
+        _ body: FetchedBody, _ validators: Validators, _ expiry: DataExpiry? = nil, despite doubt: RunFailure? = nil
     ) async throws(FetchError) -> Success {
         let snapshot = Snapshot(
             body, validators: validators, binding: definition.validatorBinding(with: parameters),
             truncated: progress.isTruncated || more?.isTruncated == true, expires: expiry?.wall, isCheck: more == nil)
         do throws(FetchError) {
+            if let doubt { throw .failed(doubt) }
             try await pass(body)
         } catch {
             return Success(try await settle(snapshot, error), expiry)
@@ -206,15 +212,29 @@ struct RunBody: Sendable {
     }
 
     /// The source with the parameters' values.
-    private func filledSource() throws(FetchError) -> SourceDefinition {
+    private func filledSource() throws(FetchError) -> SourceDefinition { try filled(definition.source) }
+
+    /// A source with the parameters' values.
+    func filled(_ source: SourceDefinition) throws(FetchError) -> SourceDefinition {
         do throws(RunFailure) {
-            return try definition.source.filled(parameters.value)
+            return try source.filled(parameters.value)
         } catch {
             throw .failed(error)
         }
     }
 
-    /// The snapshot that the answer becomes.
+    /// The snapshot that the answer becomes. Of one that is refused already nothing else is told.
+    private func snapshot(
+        of content: FetchedContent, despite doubt: RunFailure?
+    ) async throws(FetchError) -> FetchedBody {
+        do throws(FetchError) {
+            return try await snapshot(of: content)
+        } catch {
+            guard let doubt, error != .cancelled else { throw error }
+            throw .failed(doubt)
+        }
+    }
+
     private func snapshot(of content: FetchedContent) async throws(FetchError) -> FetchedBody {
         let rules = definition.check
         if let refusal = rules.refusal(ofType: content.mediaType) ?? rules.refusal(ofAnswer: content.body.size) {
@@ -256,6 +276,13 @@ struct RunBody: Sendable {
         try await SnapshotChecks(
             definition.check, of: definition.cache.format, world.transformer, at: world.clock.wallNow
         ).pass(snapshot, instead: copy)
+        guard let rule = definition.check.exec else { return }
+        guard let inspector = world.helpers.inspector else { throw .failed(.noHelper) }
+        do throws(FetchError) {
+            try await inspector.inspect(snapshot, of: definition, by: rule)
+        } catch {
+            throw error.of("check.exec")
+        }
     }
 }
 

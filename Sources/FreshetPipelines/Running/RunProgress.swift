@@ -11,6 +11,7 @@ final class RunProgress: Sendable {
         var truncated = false
         var publications = 0
         var refused: RefusedSnapshot?
+        var signedComment: String?
     }
 
     private let state = Lock(State())
@@ -74,6 +75,11 @@ final class RunProgress: Sendable {
     var refused: RefusedSnapshot? { state.withLock { $0.refused } }
 
     func noteRefused(_ snapshot: RefusedSnapshot) { state.withLock { $0.refused = snapshot } }
+
+    /// What the publisher says of the content in its signature, which is verified.
+    var signedComment: String? { state.withLock { $0.signedComment } }
+
+    func noteSigned(_ comment: String) { state.withLock { $0.signedComment = comment } }
 
     func noteTruncation() { state.withLock { $0.truncated = true } }
 

@@ -160,6 +160,18 @@ package final class MemoryBody: PendingBody {
 
     package func discard() async { _ = take() }
 
+    package func digest() async throws(RunFailure) -> String { ScriptedProver.sum(of: pending.withLock { $0 ?? [] }) }
+
+    package func reduce<Result: Sendable>(
+        into initial: Result, _ next: @escaping @Sendable (inout Result, UnsafeRawBufferPointer) -> Void
+    ) async throws(RunFailure) -> Result {
+        var result = initial
+        (pending.withLock { $0 } ?? []).withUnsafeBytes { next(&result, $0) }
+        return result
+    }
+
+    package var path: String? { nil }
+
     fileprivate func take() -> [UInt8] {
         pending.withLock { pending in
             defer { pending = nil }
