@@ -55,6 +55,8 @@ package struct CacheExamination: Hashable, Sendable {
     package var bytes: Int64 = 0
     /// What the pipeline offers since something of it was mended; nil: nothing was, or nothing is offered.
     package var offered: Generation?
+    /// Something was mended, and the pipeline offers nothing any more.
+    package var isLost = false
     /// Findings beyond ``CacheLimits/findings``, which are neither named nor mended.
     package var unnamed = 0
 
@@ -64,10 +66,12 @@ package struct CacheExamination: Hashable, Sendable {
 
     /// Notes of each finding whether it is there no more, and what has come of the others.
     mutating func note(left: CacheExamination) {
+        unnamed = 0
         for index in findings.indices where !left.findings.contains(where: findings[index].isSame(as:)) {
             findings[index].isMended = true
         }
         let known = findings
         for finding in left.findings where !known.contains(where: finding.isSame(as:)) { add(finding) }
+        unnamed += left.unnamed
     }
 }

@@ -19,6 +19,7 @@ extension LocalCache {
     ) throws(CacheError) -> CommitOutcome {
         try check(candidate, destination)
         return try entry(destination.pipeline).state.withLock { (state) throws(CacheError) in
+            defer { try? forgetRefusal(of: destination.pipeline, ofContent: candidate.digest) }
             let offer = try offer(for: destination, &state)
             let check = Check(validators: validators, run: run, at: now, expires: expires)
             if let stays = try held(back: candidate, to: destination, offer, &state) {

@@ -48,6 +48,8 @@ extension LocalCache {
         var examination = try strays()
         guard mends, !examination.findings.isEmpty else { return examination }
         examination.mend { (finding) throws(CacheError) in
+            // A pipeline may have taken the name meanwhile.
+            guard try isStray(finding.path) else { return }
             if finding.kind == .unfinished { try remove(finding.path) } else { try discard(finding.path) }
         }
         try onFiles { (files) throws(SystemCallError) in try self.makeDirectories(for: nil, files) }
@@ -84,6 +86,7 @@ extension LocalCache {
             try look(at: pipeline, doubtful, &examination)
             guard mends, !examination.findings.isEmpty else { return }
             examination.offered = try mend(pipeline, &examination, &state)
+            examination.isLost = examination.offered == nil
             var left = CacheExamination()
             try look(at: pipeline, doubtful, &left)
             examination.note(left: left)
@@ -107,6 +110,15 @@ extension LocalCache {
             }
         }
         return examination
+    }
+
+    /// A path that was found to belong to no pipeline still belongs to none.
+    private func isStray(_ path: String) throws(CacheError) -> Bool {
+        for directory in [layout.current, layout.generations] where path.hasPrefix(directory + "/") {
+            return try fault(of: String(path.dropFirst(directory.utf8.count + 1)), in: directory) != nil
+        }
+        // One of the two directories themselves, which is none.
+        return try !isDirectory(path)
     }
 
     /// What a name in one of the two directories is, if it does not belong there.

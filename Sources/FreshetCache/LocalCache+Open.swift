@@ -92,7 +92,7 @@ extension LocalCache {
         let start = StartPicture(
             readers: readers, directories: Set(directories.map(\.name).filter { CacheName.fault(in: $0) == nil }),
             rows: rows, generations: try withIndex { (index) throws(SQLiteError) in try index.generations() },
-            refused: try withIndex { (index) throws(SQLiteError) in try index.refused() })
+            refused: try refusals(of: rows))
         let names = start.directories.union(rows.map(\.name)).filter { !start.isBare($0) }
         for name in names.sorted() {
             do throws(CacheError) {
@@ -106,6 +106,31 @@ extension LocalCache {
             }
         }
         return report
+    }
+
+    /// What is kept aside. What has no file any more is forgotten.
+    private func refusals(
+        of rows: [IndexedPipeline]
+    ) throws(CacheError) -> [(pipeline: Int64, refusal: IndexedRefusal)] {
+        var refusals = try withIndex { (index) throws(SQLiteError) in try index.refused() }
+        guard !refusals.isEmpty else { return [] }
+        let names = Dictionary(rows.map { ($0.id, $0.name) }) { first, _ in first }
+        let gone = try onFiles { (files) throws(SystemCallError) -> Set<Int64> in
+            var gone: Set<Int64> = []
+            for (id, refusal) in refusals {
+                let path = names[id].map { self.layout.refused(refusal.digest, of: $0) }
+                if try path.flatMap({ (path) throws(SystemCallError) in try files.status(path) }) == nil {
+                    gone.insert(id)
+                }
+            }
+            return gone
+        }
+        if gone.isEmpty { return refusals }
+        try transaction { (index) throws(SQLiteError) in
+            for id in gone { try index.setRefused(nil, of: id) }
+        }
+        refusals.removeAll { gone.contains($0.pipeline) }
+        return refusals
     }
 
     /// Makes the directories with their modes, and their names durable.

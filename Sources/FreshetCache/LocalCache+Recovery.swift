@@ -9,14 +9,12 @@ struct StartPicture: Sendable {
     private let generations: [Int64: [IndexedGeneration]]
     /// The digests of what is kept aside.
     private let refused: [Int64: ContentDigest]
-    private let readerInodes: Set<UInt64>
 
     init(
         readers: [DirectoryEntry], directories: Set<String>, rows: [IndexedPipeline],
         generations: [Int64: [IndexedGeneration]], refused: [(pipeline: Int64, refusal: IndexedRefusal)]
     ) {
         self.refused = Dictionary(refused.map { ($0.pipeline, $0.refusal.digest) }) { first, _ in first }
-        readerInodes = Set(readers.map(\.inode))
         self.readers = readers
         readerNames = Set(readers.map(\.name))
         self.directories = directories
@@ -28,11 +26,10 @@ struct StartPicture: Sendable {
     func generations(of pipeline: Int64) -> [IndexedGeneration] { generations[pipeline] ?? [] }
     func hasReader(_ file: String) -> Bool { readerNames.contains(file) }
 
-    /// What was refused, and is not what the index knows to be kept aside; or is what readers see, since it was accepted an
-    /// instant before the end.
+    /// What was refused, and is not what the index knows to be kept aside.
     func isLeftOver(_ entry: DirectoryEntry, of pipeline: String) -> Bool {
         guard let digest = CacheLayout.refusedDigest(entry.name) else { return false }
-        return rows[pipeline].flatMap { refused[$0.id] } != digest || readerInodes.contains(entry.inode)
+        return rows[pipeline].flatMap { refused[$0.id] } != digest
     }
 
     /// Neither the index nor the disk has anything of it: there is nothing to make agree.

@@ -9,6 +9,11 @@ package struct RefusedCandidate: Hashable, Sendable {
     package var refusedAt: WallTime
     /// The check's words.
     package var reason: String
+
+    /// From then on it is not kept.
+    package var keptUntil: WallTime {
+        WallTime(nanoseconds: refusedAt.nanoseconds + CacheLimits.refusedAge.components.seconds * 1_000_000_000)
+    }
 }
 
 /// What became of content that a check refused.
@@ -103,8 +108,13 @@ extension LocalCache {
                 throw .otherCandidate(known.digest)
             }
             if let pin = row.pin { throw .pinned(pin.content.number) }
-            let generation = try publish(known, as: row, destination, &state, at: now)
-            return RollbackOutcome(generation: generation, replaced: offer?.generation.content.number)
+            if let offer, offer.generation.content.digest == known.digest {
+                // A check has let it pass since.
+                try settle(known, of: row)
+                return RollbackOutcome(generation: offer.generation(path: layout.reader(offer.file)), replaced: nil)
+            }
+            return try publish(
+                known, as: row, destination, &state, replacing: offer?.generation.content.number, at: now)
         }
     }
 
@@ -149,57 +159,82 @@ extension LocalCache {
 
     /// Forgets what has been kept aside for long enough.
     func dropOldRefusals(of pipeline: String, at now: WallTime) throws(CacheError) {
-        let old = try withIndex { (index) throws(SQLiteError) -> ContentDigest? in
-            guard let row = try index.pipeline(pipeline), let known = try index.refused(of: row.id),
-                !known.isKept(at: now)
+        try entry(pipeline).state.withLock { _ throws(CacheError) in
+            try forgetRefusal(of: pipeline) { !$0.isKept(at: now) }
+        }
+    }
+
+    /// What the origin has has passed the checks: it is nothing that was refused any more. The caller holds the
+    /// pipeline's lock.
+    func forgetRefusal(of pipeline: String, ofContent digest: ContentDigest) throws(CacheError) {
+        try forgetRefusal(of: pipeline) { $0.digest == digest }
+    }
+
+    private func forgetRefusal(
+        of pipeline: String, if isOver: (IndexedRefusal) -> Bool
+    ) throws(CacheError) {
+        let over = try withIndex { (index) throws(SQLiteError) -> ContentDigest? in
+            guard let row = try index.pipeline(pipeline), let known = try index.refused(of: row.id), isOver(known)
             else { return nil }
             try index.setRefused(nil, of: row.id)
             return known.digest
         }
-        if let old { removeRefused(old, of: pipeline) }
+        if let over { removeRefused(over, of: pipeline) }
+    }
+
+    /// It is accepted, and not kept aside any more.
+    private func settle(_ known: IndexedRefusal, of row: IndexedPipeline) throws(CacheError) {
+        try transaction(isDurable: true) { (index) throws(SQLiteError) in
+            try index.accept(known.digest, of: row.id)
+            try index.setRefused(nil, of: row.id)
+        }
+        removeRefused(known.digest, of: row.name)
     }
 
     private func publish(
         _ known: IndexedRefusal, as row: IndexedPipeline, _ destination: CacheDestination,
-        _ state: inout PipelineEntry.State, at now: WallTime
-    ) throws(CacheError) -> Generation {
-        let path = layout.refused(known.digest, of: destination.pipeline)
-        guard try fileSystem.digest(of: path) == known.digest else { throw .noCandidate }
-        let descriptor: Int32
-        do throws(SystemCallError) {
-            descriptor = try fileSystem.openFile(path)
-        } catch {
-            throw .fileSystem(error)
+        _ state: inout PipelineEntry.State, replacing current: Int64?, at now: WallTime
+    ) throws(CacheError) -> RollbackOutcome {
+        let success = try withIndex { (index) throws(SQLiteError) in
+            try index.refreshState(of: destination.pipeline)?.lastSuccess
         }
-        defer { fileSystem.close(descriptor) }
-        let token = makeToken()
-        defer { release(token) }
-        var candidate = Candidate(
-            descriptor: descriptor, path: path, token: token, digest: known.digest, size: known.size)
-        candidate.truncated = known.truncated
-        try finish(candidate, destination)
-        let validators = [known.validators].compactMap(\.self)
-        // Where they do not count yet: see the commit's step 2.
-        try transaction { (index) throws(SQLiteError) in
-            try index.put(validators, for: known.digest, of: row.id)
-            if row.originDigest != nil { try index.setOriginDigest(nil, of: row.id) }
+        // Nothing was found at the origin since: it is a check that succeeds late. Else it has other content, which is held
+        // back as after a rollback.
+        let isNewest = success.map { $0 <= known.refusedAt } ?? true
+        let origin = isNewest ? nil : row.originDigest ?? row.checkDigest
+        // Before readers see it, so that no crash makes the next check undo it; the validators do not count yet.
+        try transaction(isDurable: true) { (index) throws(SQLiteError) in
+            try index.setOriginDigest(origin, of: row.id)
+            try index.put([known.validators].compactMap(\.self), for: known.digest, of: row.id)
+            try index.accept(known.digest, of: row.id)
         }
         let generation = IndexedGeneration(
             content: StoredContent(number: row.lastNumber + 1, digest: known.digest), committedAt: now, run: nil,
             identity: .none, truncated: known.truncated)
-        return try place(candidate, as: generation, of: row, destination, &state, isDurable: true) {
-            (index) throws(SQLiteError) in
-            try index.accept(known.digest, of: row.id)
-            try index.setRefused(nil, of: row.id)
-            // When it was refused, all of the source was asked for.
-            try index.recordSuccess(of: row.id, known.digest, at: known.refusedAt, expires: known.expires)
+        let path = layout.refused(known.digest, of: destination.pipeline)
+        let outcome: RollbackOutcome
+        do throws(CacheError) {
+            outcome = try self.outcome(of: generation.content, replacing: current, in: destination, &state) {
+                (state) throws(CacheError) in
+                try place(copyOf: path, as: generation, of: row, destination, &state) { (index) throws(SQLiteError) in
+                    try index.setRefused(nil, of: row.id)
+                    // When it was refused, all of the source was asked for.
+                    if isNewest {
+                        try index.recordSuccess(of: row.id, known.digest, at: known.refusedAt, expires: known.expires)
+                    }
+                }
+            }
+        } catch .unreadable {
+            throw .noCandidate
         }
+        if outcome.failure == nil { removeRefused(known.digest, of: destination.pipeline) }
+        return outcome
     }
 }
 
 extension IndexedRefusal {
     /// A clock that was set back makes nothing older.
     func isKept(at now: WallTime) -> Bool {
-        now.nanoseconds - refusedAt.nanoseconds < CacheLimits.refusedAge.components.seconds * 1_000_000_000
+        now < candidate.keptUntil
     }
 }

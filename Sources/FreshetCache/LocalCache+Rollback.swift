@@ -6,6 +6,8 @@ package struct RollbackOutcome: Hashable, Sendable {
     package var generation: Generation
     /// The one that was current before; nil: none was, or it is the same.
     package var replaced: Int64?
+    /// Why it is not known to outlast a power cut, although readers see it.
+    package var failure: CacheError?
 }
 
 /// Which generation is current, by the operator's word.
@@ -49,10 +51,12 @@ extension LocalCache {
             try transaction(isDurable: true) { (index) throws(SQLiteError) in
                 try index.setOriginDigest(origin, of: row.id)
             }
-            let generation = try putBack(target, of: row, destination, &state) { (index) throws(SQLiteError) in
-                try index.setOriginDigest(origin == target.content.digest ? nil : origin, of: row.id)
+            return try outcome(of: target.content, replacing: current, in: destination, &state) {
+                (state) throws(CacheError) in
+                try putBack(target, of: row, destination, &state) { (index) throws(SQLiteError) in
+                    try index.setOriginDigest(origin == target.content.digest ? nil : origin, of: row.id)
+                }
             }
-            return RollbackOutcome(generation: generation, replaced: current)
         }
     }
 
@@ -97,15 +101,29 @@ extension LocalCache {
         }
     }
 
-    /// What the pipeline offers, as the newest that is told of it: for whoever has to know what a failure has left.
-    package func settled(_ pipeline: String) throws(CacheError) -> Generation? {
-        try entry(pipeline).state.withLock { (state) throws(CacheError) in
-            guard let offer = try verifiedOffer(of: pipeline, &state) else { return nil }
-            return offer.generation(path: layout.reader(offer.file), turn: state.takeTurn())
+    // MARK: Inside
+
+    /// What has come of the operator's choice. What failed when readers saw it already is told as done, with its failure:
+    /// nobody else would tell of it before the next check.
+    func outcome(
+        of content: StoredContent, replacing current: Int64?, in destination: CacheDestination,
+        _ state: inout PipelineEntry.State,
+        _ body: (inout PipelineEntry.State) throws(CacheError) -> Generation
+    ) throws(CacheError) -> RollbackOutcome {
+        do throws(CacheError) {
+            return RollbackOutcome(generation: try body(&state), replaced: current)
+        } catch {
+            let offer: IndexedOffer?
+            do throws(CacheError) {
+                offer = try verifiedOffer(of: destination.pipeline, &state)
+            } catch _ {
+                offer = nil
+            }
+            guard let offer, offer.generation.content == content else { throw error }
+            let generation = offer.generation(path: layout.reader(offer.file), turn: state.takeTurn())
+            return RollbackOutcome(generation: generation, replaced: current, failure: error)
         }
     }
-
-    // MARK: Inside
 
     /// What readers are to keep although there is other content, put into place if need be; nil: nothing is.
     ///
@@ -139,23 +157,41 @@ extension LocalCache {
         _ target: IndexedGeneration, of row: IndexedPipeline, _ destination: CacheDestination,
         _ state: inout PipelineEntry.State, _ note: (inout CacheIndex) throws(SQLiteError) -> Void
     ) throws(CacheError) -> Generation {
+        var new = target
+        new.identity = .none
+        do throws(CacheError) {
+            return try place(
+                copyOf: layout.generation(target.content, of: destination.pipeline), as: new, of: row, destination,
+                &state, note)
+        } catch .unreadable {
+            throw .damaged(target.content.number)
+        }
+    }
+
+    /// Puts a copy of content that the cache keeps where readers look, as a generation, once its digest was found right.
+    /// It outlasts a power cut.
+    ///
+    /// - Throws: ``CacheError/unreadable`` if it is not there as it was; and what a commit does.
+    func place(
+        copyOf path: String, as new: IndexedGeneration, of row: IndexedPipeline, _ destination: CacheDestination,
+        _ state: inout PipelineEntry.State, _ note: (inout CacheIndex) throws(SQLiteError) -> Void
+    ) throws(CacheError) -> Generation {
         var whole = destination
         // What was accepted once is not measured again.
         (whole.minimumBytes, whole.maximumBytes) = (0, .max)
         let pending = try begin(whole)
         do throws(CacheError) {
-            let stored = layout.generation(target.content, of: destination.pipeline)
-            let isThere = try fileSystem.readFile(stored) { (bytes) throws(CacheError) in try pending.write(bytes) }
-            guard isThere else { throw .damaged(target.content.number) }
+            let isThere = try fileSystem.readFile(path) { (bytes) throws(CacheError) in try pending.write(bytes) }
+            guard isThere else { throw .unreadable }
         } catch {
             pending.discard()
             throw error
         }
         return try pending.finish { (candidate) throws(CacheError) in
-            guard candidate.digest == target.content.digest else { throw .damaged(target.content.number) }
+            guard candidate.digest == new.content.digest else { throw .unreadable }
             try finish(candidate, destination)
-            var new = target
-            new.identity = .none
+            var candidate = candidate
+            candidate.truncated = new.truncated
             return try place(candidate, as: new, of: row, destination, &state, isDurable: true, note)
         }
     }

@@ -72,13 +72,6 @@ extension CacheStore {
         }
     }
 
-    /// What readers see after something failed; nil if that cannot be had either.
-    func settled(_ pipeline: String) async -> Generation? {
-        await workers.run("rollback") { [self] in
-            attempt(pipeline, else: nil) { () throws(CacheError) in try cache.settled(pipeline) }
-        }
-    }
-
     func pin(_ pipeline: String) async throws(CacheError) -> (generation: Generation, wasPinned: Bool) {
         try await workers.run("index") { [cache] () throws(CacheError) in
             try cache.pin(pipeline, at: WallTime(microseconds: WallClock.now))

@@ -317,7 +317,8 @@ extension RefusedSnapshot {
     init(_ candidate: RefusedCandidate) {
         self.init(
             digest: candidate.digest.description, size: UInt64(clamping: candidate.size),
-            refusedAt: candidate.refusedAt.microseconds, reason: candidate.reason)
+            refusedAt: candidate.refusedAt.microseconds, keptUntil: candidate.keptUntil.microseconds,
+            reason: candidate.reason)
     }
 }
 

@@ -23,26 +23,9 @@ extension Supervisor {
         _ name: String, _ digest: String?, asker: String
     ) async throws(ControlError) -> ControlMessage.RolledBack {
         let store = try cacheStore()
-        let hosted = try hosted(name)
-        let outcome: RollbackOutcome
-        do throws(CacheStore.RollbackError) {
-            outcome = try await store.accept(hosted.definition, digest)
-        } catch {
-            throw ControlError(error, of: name)
+        let definition = try hosted(name).definition
+        return try await choose(name, .accept, asker: asker) { () async throws(CacheStore.RollbackError) in
+            try await store.accept(definition, digest)
         }
-        let generation = OfferedGeneration(outcome.generation)
-        hosted.runner.accepted(generation)
-        let detail = "accepted as generation \(generation.number) what a check had refused"
-        changed(name, generation, detail: detail)
-        log.say(
-            .accepted,
-            [
-                .pipeline: .string(name), .generation: .stringConvertible(generation.number),
-                .replaced: .string(outcome.replaced.map(String.init) ?? "none"), .asker: .string(asker),
-            ])
-        // For those who run after it, its copy is another one.
-        commitNews.raise(name, "\(name) \(detail)")
-        parts?.hooks.offer(name, generation, causes: "accept")
-        return ControlMessage.RolledBack(generation: GenerationStatus(generation), replaced: outcome.replaced)
     }
 }

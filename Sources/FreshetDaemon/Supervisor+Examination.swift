@@ -42,12 +42,28 @@ extension Supervisor {
         log.say(
             .cacheMended,
             [.pipeline: .string(name ?? "none"), .repairs: .string(repairs.joined(separator: "; "))])
-        guard let name, let now = examination.offered.map(OfferedGeneration.init) else { return }
+        guard let name else { return }
+        if mended.contains(where: { $0.kind == .refusedDamaged }) {
+            pipelines[name]?.runner.keepsNothingRefused()
+            faulty[name]?.remembered.refused = nil
+        }
         let before = offered(name)?.number
+        if examination.isLost, before != nil { return lost(name) }
+        guard let now = examination.offered.map(OfferedGeneration.init) else { return }
         changed(name, now, detail: "the cache was mended; generation \(now.number) is current")
         guard now.number != before else { return }
         commitNews.raise(name, "\(name) was mended")
         parts?.hooks.offer(name, now, causes: "fsck")
+    }
+
+    /// Nothing of a pipeline was whole, and readers see nothing any more until it is fetched again.
+    private func lost(_ name: String) {
+        faulty[name]?.remembered.generation = nil
+        let runner = pipelines[name]?.runner
+        runner?.offersNothing()
+        changed(name, nil, detail: "the cache was mended; nothing of it was whole, and it is fetched again")
+        // Refused while it is held, out of budget or without network: then its next check does that.
+        _ = runner?.requestRefresh(force: false)
     }
 }
 

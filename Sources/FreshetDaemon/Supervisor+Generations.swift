@@ -39,36 +39,62 @@ extension Supervisor {
     ) async throws(ControlError) -> ControlMessage.RolledBack {
         let store = try cacheStore()
         let definition = try hosted(name).definition
-        do throws(CacheStore.RollbackError) {
-            let outcome = try await store.rollBack(definition, to: number)
-            let generation = OfferedGeneration(outcome.generation)
-            if outcome.isDone { tellRollback(name, generation, replaced: outcome.replaced, asker: asker) }
-            return ControlMessage.RolledBack(
-                generation: GenerationStatus(generation), replaced: outcome.replaced)
-        } catch {
-            // It may have failed when readers saw it already.
-            let replaced = offered(name)?.number
-            if let now = await store.settled(name).map(OfferedGeneration.init), now.number != replaced {
-                tellRollback(name, now, replaced: replaced.map(Int64.init(clamping:)), asker: asker)
-            }
-            throw ControlError(error, of: name)
+        return try await choose(name, .rollback, asker: asker) { () async throws(CacheStore.RollbackError) in
+            try await store.rollBack(definition, to: number)
         }
     }
 
-    private func tellRollback(
-        _ name: String, _ generation: OfferedGeneration, replaced: Int64?, asker: String
+    /// What the operator may choose to be the copy.
+    enum Choice: String {
+        case rollback, accept
+
+        func detail(_ generation: OfferedGeneration) -> String {
+            switch self {
+            case .rollback: "rolled back to generation \(generation.number)"
+            case .accept: "accepted as generation \(generation.number) what a check had refused"
+            }
+        }
+
+        var message: JournalMessage {
+            switch self {
+            case .rollback: .rolledBack
+            case .accept: .accepted
+            }
+        }
+    }
+
+    /// Has readers see what the operator chose, and tells of it as soon as they do, whatever fails after that.
+    func choose(
+        _ name: String, _ choice: Choice, asker: String,
+        _ body: () async throws(CacheStore.RollbackError) -> RollbackOutcome
+    ) async throws(ControlError) -> ControlMessage.RolledBack {
+        let outcome: RollbackOutcome
+        do throws(CacheStore.RollbackError) {
+            outcome = try await body()
+        } catch {
+            throw ControlError(error, of: name)
+        }
+        let generation = OfferedGeneration(outcome.generation)
+        if choice == .accept { pipelines[name]?.runner.accepted(generation) }
+        if outcome.isDone { tell(choice, name, generation, replaced: outcome.replaced, asker: asker) }
+        if let failure = outcome.failure { throw ControlError(failure, of: name) }
+        return ControlMessage.RolledBack(generation: GenerationStatus(generation), replaced: outcome.replaced)
+    }
+
+    private func tell(
+        _ choice: Choice, _ name: String, _ generation: OfferedGeneration, replaced: Int64?, asker: String
     ) {
-        let detail = "rolled back to generation \(generation.number)"
+        let detail = choice.detail(generation)
         changed(name, generation, detail: detail)
         log.say(
-            .rolledBack,
+            choice.message,
             [
                 .pipeline: .string(name), .generation: .stringConvertible(generation.number),
                 .replaced: .string(replaced.map(String.init) ?? "none"), .asker: .string(asker),
             ])
         // For those who run after it, its copy is another one.
-        commitNews.raise(name, "\(name) was \(detail)")
-        parts?.hooks.offer(name, generation, causes: "rollback")
+        commitNews.raise(name, "\(name) \(choice == .rollback ? "was " : "")\(detail)")
+        parts?.hooks.offer(name, generation, causes: choice.rawValue)
     }
 
     func pin(_ name: String, asker: String) async throws(ControlError) -> ControlMessage.Pinned {

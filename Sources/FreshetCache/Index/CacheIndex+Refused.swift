@@ -30,10 +30,13 @@ extension CacheIndex {
             SQLiteValue(refusal.validators?.lastModified))
     }
 
-    /// Whether the operator accepted this content.
+    /// Whether the operator accepted this content, of which a generation is kept.
     mutating func isAccepted(_ digest: ContentDigest, of pipeline: Int64) throws(SQLiteError) -> Bool {
         try database.row(
-            "SELECT 1 FROM accepted WHERE pipeline = ? AND digest = ?", .integer(pipeline), .blob(digest.bytes)
+            """
+            SELECT 1 FROM accepted a JOIN generations g ON g.pipeline = a.pipeline AND g.digest = a.digest
+            WHERE a.pipeline = ? AND a.digest = ?
+            """, .integer(pipeline), .blob(digest.bytes)
         ) { _ in true } ?? false
     }
 

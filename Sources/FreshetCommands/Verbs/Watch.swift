@@ -98,6 +98,7 @@ private struct Watched {
     private func current(
         _ client: ControlClient
     ) throws(CommandFailure) -> (side: Comparison.Side, content: [UInt8])? {
+        var gone: Int64?
         while true {
             let generation: GenerationStatus
             do throws(ControlClient.Failure) {
@@ -113,7 +114,9 @@ private struct Watched {
             do throws(ControlClient.Failure) {
                 content = try comparison.bytes(of: side, client)
             } catch .refused(.noSuchGeneration) {
-                // Another one has taken its place since.
+                // Another one has taken its place since; or none has, and nothing is kept of it.
+                guard side.number != gone else { return nil }
+                gone = side.number
                 continue
             } catch .refused(.damagedGeneration) {
                 // The daemon finds that too, and then there is another one.

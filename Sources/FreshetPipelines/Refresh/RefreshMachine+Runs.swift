@@ -208,21 +208,21 @@ extension RefreshMachine {
         finish(run, changed ? .changed : .unchanged, generation: generation, now)
     }
 
-    /// What the last run brought is the copy by the operator's word: it has not failed, and nothing is tried again.
-    mutating func accepted(_ now: Instant) {
+    /// What a run brought is the copy by the operator's word. If that was the last one, it has not failed, and nothing is
+    /// tried again.
+    mutating func accepted(_ run: UInt64?) {
         hasGeneration = true
-        guard failing?.failure.kind == .content, failing?.isPartial == false else { return }
-        let success = lastRun?.ended ?? now
-        failing = nil
-        lastSuccess = success
-        confirmed = success
+        guard let failing, failing.run == run, !failing.isPartial else { return }
+        self.failing = nil
+        lastSuccess = failing.ended
+        confirmed = failing.ended
         memory = nil
-        if run == nil, let given = retry {
-            retry = nil
-            // Those who wait for a run get one.
-            if given.wanted.urgency > .none { ready.merge(given.wanted) }
-        }
-        plan = plannedCheck(since: success)
+        // A run under way brings its own plan.
+        guard isBetweenChecks else { return }
+        // Those who wait for a run get one.
+        if let given = retry, !requests.isEmpty { ready.merge(given.wanted) }
+        retry = nil
+        plan = plannedCheck(since: failing.ended)
     }
 
     /// Another run takes this one's place: what it was for is wanted still.
@@ -275,7 +275,8 @@ extension RefreshMachine {
         }
         let attempts = (failing?.attempts ?? 0) + 1
         failing = OngoingFailure(
-            failure: failure, since: failing?.since ?? now, attempts: attempts, isPartial: partial != nil)
+            failure: failure, since: failing?.since ?? now, attempts: attempts, isPartial: partial != nil,
+            run: run.order.run, ended: now)
         var delay = BackOff.delay(after: attempts, failure.kind, policy: settings.policy, jitter: &jitter)
         // What is new of the rest is not missed for the sake of a branch.
         if partial != nil, let every = settings.policy.every { delay = min(delay, every + settings.plannedDelay) }

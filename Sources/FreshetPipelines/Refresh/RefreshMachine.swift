@@ -27,8 +27,10 @@ package struct RefreshMachine: Sendable {
         /// acted on.
         case parameters(ParameterValues, quiet: Duration)
         case held(Bool)
-        /// The operator has accepted the content that a check refused.
-        case accepted
+        /// The operator has accepted the content that a check refused; of this run, if it was one of this life.
+        case accepted(run: UInt64?)
+        /// Nothing is offered any more.
+        case lost
         /// The machine is about to sleep, or is not any more.
         case goesToSleep(Bool)
         /// The machine woke up. It comes before what became due meanwhile, and before the signal `resume`.
@@ -259,7 +261,8 @@ package struct RefreshMachine: Sendable {
             parametersReconfigured(values, sameProduct: sameProduct)
         case .parameters(let values, let quiet): parametersChanged(values, quiet: quiet, now)
         case .held(let held): hold(held)
-        case .accepted: accepted(now)
+        case .accepted(let run): accepted(run)
+        case .lost: hasGeneration = false
         case .goesToSleep(let sleeps): goesToSleep = sleeps
         case .woke: goesToSleep = false  // the rest was done before time was let pass
         case .clockStepped(let memory): clockStepped(memory, now)

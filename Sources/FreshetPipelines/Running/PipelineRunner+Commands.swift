@@ -73,12 +73,28 @@ extension PipelineRunner {
 
     /// Tells that the operator has made what a check refused the copy that readers see.
     package func accepted(_ generation: OfferedGeneration) {
-        state.withLock { state in
+        let run = state.withLock { state -> UInt64? in
+            // Else another one was refused since, and stays that.
+            guard let refused = state.refused, refused.digest == generation.digest else {
+                state.offer(generation)
+                return nil
+            }
             state.offer(generation)
-            state.lastCheck = state.refused?.refusedAt ?? state.lastCheck
-            state.refused = nil
+            state.lastCheck = max(state.lastCheck ?? refused.refusedAt, refused.refusedAt)
+            return state.refusedRun
         }
-        mailbox.post(.accepted)
+        mailbox.post(.accepted(run: run))
+    }
+
+    /// Tells that nothing is offered any more, since nothing of it was whole.
+    package func offersNothing() {
+        state.withLock { $0.generation = nil }
+        mailbox.post(.lost)
+    }
+
+    /// Tells that what a check refused is not kept any more.
+    package func keepsNothingRefused() {
+        state.withLock { $0.refused = nil }
     }
 
     /// Tells that the copy was let go of where readers see none, and so none is to be told of.
@@ -120,7 +136,9 @@ extension PipelineRunner {
                 expires: machine.expires,
                 lastCauses: order?.causes ?? machine.lastRun?.causes ?? [], run: order, lastRun: machine.lastRun,
                 next: machine.nextRun(at: now), budget: machine.budgetUse(at: now),
-                failing: machine.failing, refused: state.refused, branches: state.branches.report,
+                failing: machine.failing,
+                refused: state.refused.flatMap { $0.keptUntil > world.clock.wallNow ? $0 : nil },
+                branches: state.branches.report,
                 more: PagesReport(state.pages))
         }
     }

@@ -35,6 +35,8 @@ package final class PipelineRunner: Sendable {
         var interruption: CurrentValue<Bool>?
         /// What a check refused last.
         var refused: RefusedSnapshot?
+        /// The run that brought it; nil: one of a life before.
+        var refusedRun: UInt64?
         /// How far the run under way has come, or the last one came.
         var progress = RunProgress()
         /// What is the matter with its branches.
@@ -55,6 +57,8 @@ package final class PipelineRunner: Sendable {
         /// Notes what readers see, unless something newer is known already.
         mutating func offer(_ new: OfferedGeneration?) {
             if let new, new.turn >= generation?.turn ?? 0 { generation = new }
+            // By whatever way it became the copy.
+            if let digest = new?.digest, digest == refused?.digest { refused = nil }
         }
     }
 
@@ -252,7 +256,9 @@ package final class PipelineRunner: Sendable {
             progress: progress, seed: seed &+ order.run, more: more,
             publication: more == nil ? publication : nil)
         group.addTask { [self] in
-            let result = await interruptible(by: interruption, otherwise: .cancelled) { await self.result(of: body) }
+            let result = await interruptible(by: interruption, otherwise: .cancelled) {
+                await self.result(of: body, order.run)
+            }
             places.close()
             mailbox.post(.ended(run: order.run, result, requests: progress.requests))
         }
@@ -268,7 +274,7 @@ package final class PipelineRunner: Sendable {
             published: { [self] generation in state.withLock { $0.offer(generation) } })
     }
 
-    private func result(of body: RunBody) async -> RunResult {
+    private func result(of body: RunBody, _ run: UInt64) async -> RunResult {
         do throws(FetchError) {
             let success = try await body.run()
             if let comment = body.progress.signedComment { report(.signed(comment: comment)) }
@@ -288,7 +294,9 @@ package final class PipelineRunner: Sendable {
             return .succeeded(
                 changed: success.changed, generation: generation, at: now, flaw: flaw, expires: success.expiry?.instant)
         } catch {
-            if let refused = body.progress.refused { state.withLock { $0.refused = refused } }
+            if let refused = body.progress.refused {
+                state.withLock { ($0.refused, $0.refusedRun) = (refused, run) }
+            }
             switch error {
             case .cancelled: return .cancelled
             case .failed(var failure):

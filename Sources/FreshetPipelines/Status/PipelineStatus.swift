@@ -147,11 +147,19 @@ package struct OngoingFailure: Hashable, Sendable {
     package var attempts: Int
     /// The last run made a copy, of which only a part is not new.
     package var isPartial: Bool
+    /// The number of the last run that failed, and when it ended.
+    package var run: UInt64
+    package var ended: ContinuousClock.Instant
 
-    package init(failure: RunFailure, since: ContinuousClock.Instant, attempts: Int, isPartial: Bool = false) {
+    package init(
+        failure: RunFailure, since: ContinuousClock.Instant, attempts: Int, isPartial: Bool = false, run: UInt64 = 0,
+        ended: ContinuousClock.Instant? = nil
+    ) {
         self.failure = failure
         self.since = since
         self.attempts = attempts
         self.isPartial = isPartial
+        self.run = run
+        self.ended = ended ?? since
     }
 }

@@ -268,13 +268,16 @@ package struct RefusedSnapshot: Hashable, Sendable {
     package var size: UInt64
     /// When it was refused last: wall-clock microseconds since 1970.
     package var refusedAt: Int64
+    /// From then on it is not kept any more: wall-clock microseconds since 1970.
+    package var keptUntil: Int64
     /// The check's words.
     package var reason: String
 
-    package init(digest: String, size: UInt64, refusedAt: Int64, reason: String) {
+    package init(digest: String, size: UInt64, refusedAt: Int64, keptUntil: Int64, reason: String) {
         self.digest = digest
         self.size = size
         self.refusedAt = refusedAt
+        self.keptUntil = keptUntil
         self.reason = reason
     }
 }

@@ -3,6 +3,9 @@ package import FreshetSignals
 
 /// A store in memory. It outlives runners, as the cache outlives the daemon.
 package final class MemoryStore: SnapshotStore {
+    /// Refused content is kept for so many microseconds.
+    package static let refusedAge: Int64 = 7 * 86_400 * 1_000_000
+
     package struct State {
         package var remembered = RememberedState()
         package var bytes: [UInt8]?
@@ -56,7 +59,9 @@ package final class MemoryStore: SnapshotStore {
             return .committed(result)
         }
         return .kept(
-            RefusedSnapshot(digest: text, size: UInt64(bytes.count), refusedAt: clock.wallNow, reason: reason))
+            RefusedSnapshot(
+                digest: text, size: UInt64(bytes.count), refusedAt: clock.wallNow,
+                keptUntil: clock.wallNow + MemoryStore.refusedAge, reason: reason))
     }
 
     package func commit(_ snapshot: Snapshot, of definition: PipelineDefinition) async throws(RunFailure)

@@ -269,6 +269,10 @@ struct ExaminationTests {
         }
         let examination = try scene.cache.examine("jwks")
         #expect(examination.findings.count == CacheLimits.findings && examination.unnamed == 2)
+        // A repair names those that it has mended; the next one mends the others.
+        let mended = try scene.cache.examine("jwks", mends: true)
+        #expect(mended.findings.count == CacheLimits.findings && mended.unnamed == 2)
+        #expect(try scene.cache.examine("jwks", mends: true).unnamed == 0)
     }
 
     @Test("where the system refuses a repair says why, and goes on")

@@ -123,30 +123,43 @@ struct HeldBackTests {
 
 @Suite("What readers see")
 struct SettledTests {
-    @Test("after a rollback that failed when they saw it is known, and the newest that is told")
-    func failedRollback() throws {
-        var calls = 0
-        var hasSwitched = false
-        // One call after the other fails, up to the one that there is not.
-        while true {
-            calls += 1
-            let files = FaultyFileSystem()
-            let fixture = try CacheFixture(fileSystem: files)
-            let before = [try fixture.commit("one"), try fixture.commit("two")].map(\.generation.turn)
-            files.arm(.fail(at: calls, errno: EIO))
-            do throws(CacheError) {
-                _ = try fixture.cache.rollBack(.jwks, to: nil)
-                if files.calls.count < calls { break }
-            } catch {
-                files.arm(.nothing)
-                let settled = try #require(try fixture.cache.settled("jwks"))
-                #expect(settled.number == (try fixture.reader() == "one" ? 1 : 2))
-                #expect(settled.isBehind == (settled.number == 1))
-                #expect(before.allSatisfy { $0 < settled.turn })
-                if settled.number == 1 { hasSwitched = true }
+    @Test("is told after what the operator chose even if the rest of it failed, and is the newest that is told")
+    func failedLater() throws {
+        for isRollback in [true, false] {
+            var calls = 0
+            var hasSwitched = false
+            // One call after the other fails, up to the one that there is not.
+            while true {
+                calls += 1
+                let files = FaultyFileSystem()
+                let fixture = try CacheFixture(fileSystem: files)
+                let before = [try fixture.commit("one"), try fixture.commit("two")].map(\.generation.turn)
+                try fixture.refuse("three")
+                let chosen = isRollback ? "one" : "three"
+                files.arm(.fail(at: calls, errno: EIO))
+                do {
+                    let outcome =
+                        isRollback
+                        ? try fixture.cache.rollBack(.jwks, to: nil)
+                        : try fixture.cache.accept(.jwks, at: WallTime(seconds: 1002))
+                    if files.calls.count < calls { break }
+                    files.arm(.nothing)
+                    #expect(try fixture.reader() == chosen, "call \(calls)")
+                    #expect(before.allSatisfy { $0 < outcome.generation.turn } && outcome.replaced == 2)
+                    #expect(outcome.generation.isBehind == isRollback)
+                    if outcome.failure != nil { hasSwitched = true }
+                } catch {
+                    files.arm(.nothing)
+                    #expect(try fixture.cache.current("jwks")?.number == 2, "call \(calls)")
+                    #expect(try fixture.reader() == "two")
+                }
+                // Nothing that was kept aside is lost before it is the copy.
+                if !isRollback, try fixture.reader() != chosen {
+                    #expect(try fixture.cache.accept(.jwks, at: WallTime(seconds: 1003)).generation.number == 3)
+                }
             }
+            #expect(hasSwitched)
         }
-        #expect(hasSwitched)
     }
 }
 

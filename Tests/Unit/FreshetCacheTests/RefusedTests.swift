@@ -18,10 +18,7 @@ struct RefusedTests {
     private func refuse(
         _ text: String, because reason: String = "too short", tag: String? = "2", at seconds: Int64 = 10
     ) throws -> RefusalOutcome {
-        let pending = try fixture.cache.begin(.jwks)
-        try pending.write(Array(text.utf8))
-        return try pending.setAside(
-            because: reason, validators: tag.map { [.tag($0)] } ?? [], at: WallTime(seconds: seconds))
+        try fixture.refuse(text, because: reason, tag: tag, at: seconds)
     }
 
     private func refused(at seconds: Int64 = 20) throws -> RefusedCandidate? {
@@ -77,6 +74,47 @@ struct RefusedTests {
         guard case .accepted(.changed(let again)) = try refuse("x", at: 60) else { throw TestFailure() }
         #expect(again.number == 4)
         #expect(try fixture.reader() == "x")
+    }
+
+    @Test(
+        "and is older than the last check, is accepted without a word on when that was, and stays when it comes again")
+    func acceptedLate() throws {
+        try refuse("x", at: 10)
+        try fixture.commit("two", validators: [.tag("3")], at: 20)
+        let outcome = try fixture.cache.accept(.jwks, at: WallTime(seconds: 30))
+        #expect(outcome.generation.number == 3 && outcome.generation.isBehind)
+        #expect(try fixture.cache.refreshState("jwks").lastSuccess == WallTime(seconds: 20))
+        #expect(try fixture.commit("two", validators: [.tag("3")], at: 40).generation.number == 3)
+        #expect(try fixture.reader() == "x")
+        #expect(try fixture.commit("three", at: 50).generation.number == 4)
+    }
+
+    @Test("is nothing to be accepted any more when a check has let it pass since")
+    func passedSince() throws {
+        try refuse("x")
+        try fixture.commit("x", at: 20)
+        #expect(try refused() == nil)
+        #expect(try names() == ["1", "2"])
+        #expect(throws: CacheError.noCandidate) { try fixture.cache.accept(.jwks, at: WallTime(seconds: 30)) }
+    }
+
+    @Test("and was accepted, is refused again when no generation of it is kept any more")
+    func acceptedLongAgo() throws {
+        try refuse("x")
+        _ = try fixture.cache.accept(.jwks, at: WallTime(seconds: 30))
+        for text in ["two", "three", "four"] { try fixture.commit(text, at: 40) }
+        guard case .kept = try refuse("x", at: 60) else { throw TestFailure() }
+        #expect(try fixture.reader() == "four")
+    }
+
+    @Test("is forgotten at a start that does not find its file")
+    func fileGone() throws {
+        try refuse("x")
+        #expect(
+            unlink(fixture.directory.cache + "/generations/jwks/" + (try fixture.names("generations/jwks")[1])) == 0)
+        let restarted = try restarted()
+        #expect(try restarted.cache.refused("jwks", at: WallTime(seconds: 20)) == nil)
+        #expect(try restarted.cache.memory("jwks", key: "k")?.refused == nil)
     }
 
     @Test("is accepted only if it is what was meant; a pin and nothing at all are said")

@@ -117,6 +117,17 @@ struct CacheFixture {
             validators: validators, truncated: truncated, isCheck: isCheck, run: 7, at: WallTime(seconds: seconds))
     }
 
+    /// Has a check refuse content.
+    @discardableResult
+    func refuse(
+        _ text: String, because reason: String = "too short", tag: String? = "2", at seconds: Int64 = 1001
+    ) throws -> RefusalOutcome {
+        let pending = try cache.begin(.jwks)
+        try pending.write(Array(text.utf8))
+        return try pending.setAside(
+            because: reason, validators: tag.map { [.tag($0)] } ?? [], at: WallTime(seconds: seconds))
+    }
+
     func reader(_ file: String = "jwks.json") throws -> String {
         String(decoding: try TemporaryDirectory.read(directory.cache + "/current/" + file), as: UTF8.self)
     }

@@ -67,4 +67,63 @@ struct RefusalTests {
         try stage.executor.runUntilIdle()
         #expect(stage.status.failing?.failure.message == "away")
     }
+
+    @Test("Other content that another check refuses stays a failure when the one before is accepted")
+    func otherRefusal() throws {
+        let stage = try refusing()
+        stage.origin.answers(.content("no"))
+        stage.runner.requestRefresh(force: true)
+        try stage.executor.runUntilIdle()
+        stage.runner.accepted(OfferedGeneration(number: 2, size: 3, digest: "cut", committedAt: 0, path: "data"))
+        try stage.executor.runUntilIdle()
+        #expect(stage.status.failing != nil && stage.status.refused?.digest == "no")
+        #expect(stage.status.next?.reason == .retry)
+    }
+
+    @Test("Accepted after a later check, it is not younger than that")
+    func acceptedLate() throws {
+        let stage = try refusing()
+        stage.origin.answers(.content("whole again"))
+        stage.runner.requestRefresh(force: true)
+        try stage.executor.runUntilIdle()
+        let checked = try #require(stage.status.lastCheck)
+        try stage.advance(5)
+        stage.runner.accepted(OfferedGeneration(number: 3, size: 3, digest: "cut", committedAt: 0, path: "data"))
+        try stage.executor.runUntilIdle()
+        #expect(stage.status.lastCheck == checked && stage.status.refused == nil)
+    }
+
+    @Test("is not told of when its week is over, nor when it has become the copy")
+    func over() throws {
+        let stage = try refusing()
+        stage.origin.answers(.fails(RunFailure(.transient, "away")))
+        try stage.advance(Double(MemoryStore.refusedAge / 1_000_000))
+        #expect(stage.status.refused == nil)
+        let other = try refusing()
+        other.runner.offers(OfferedGeneration(number: 2, size: 3, digest: "cut", committedAt: 0, path: "data"))
+        #expect(other.status.refused == nil)
+    }
+
+    @Test("Readers who wait for a run get one when what was refused is accepted meanwhile")
+    func waiting() throws {
+        let stage = try refusing()
+        let requests = stage.origin.asked.count
+        stage.origin.answers(.content("cut again"))
+        stage.runner.requestRefresh(force: false)
+        stage.runner.accepted(OfferedGeneration(number: 2, size: 3, digest: "cut", committedAt: 0, path: "data"))
+        try stage.executor.runUntilIdle()
+        #expect(stage.origin.asked.count == requests + 1)
+    }
+
+    @Test("A copy of which nothing was whole is offered no more")
+    func lost() throws {
+        let stage = try refusing()
+        stage.runner.offersNothing()
+        try stage.executor.runUntilIdle()
+        #expect(stage.status.generation == nil && stage.status.freshness == nil)
+        stage.origin.answers(.content("whole"))
+        stage.runner.requestRefresh(force: true)
+        try stage.executor.runUntilIdle()
+        #expect(stage.status.generation != nil && stage.status.activity == .loaded)
+    }
 }
