@@ -41,7 +41,9 @@ struct ContentProof: Sendable {
     /// Origins do not replace a file and what lies beside it at one instant.
     private static let race = "if the origin is just replacing its files, that mends itself"
 
-    private func refused(_ key: String, _ why: String) -> RunFailure { RunFailure(.content, "check.\(key): \(why)") }
+    private func refused(_ key: String, _ why: String) -> RunFailure {
+        RunFailure(.content, "check.\(key): \(why)", refusal: .brief)
+    }
 
     // MARK: Sums
 

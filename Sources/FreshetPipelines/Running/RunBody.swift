@@ -14,6 +14,8 @@ struct RunBody: Sendable {
     var more: More?
     /// What is to become of a copy that is not whole yet; nil: nothing is shown before it is.
     var publication: Publication?
+    /// What a check refused in the run before.
+    var refusal: KnownRefusal?
 
     struct Publication: Sendable {
         /// Whether readers may be given something new: not while the operator keeps them at what they have.
@@ -120,8 +122,18 @@ struct RunBody: Sendable {
     private func runOnOneAnswer() async throws(FetchError) -> Success {
         let store = world.store
         let binding = definition.validatorBinding(with: parameters)
-        let validators = await store.validators(definition.name, binding: binding)
+        let refusal = await standingRefusal(of: binding)
+        let validators =
+            if let refusal { refusal.validators } else {
+                await store.validators(definition.name, binding: binding)
+            }
         var result = try await fetch(validators)
+        if case .notModified(let newer, _) = result, var refusal {
+            if let newer { refusal.validators = newer }
+            refusal.snapshot.refusedAt = world.clock.wallNow
+            progress.noteRefused(refusal.snapshot, refusal)
+            throw .failed(refusal.failure)
+        }
         if case .notModified(let newer, let freshFor) = result, let validators {
             let expiry = expiry(in: freshFor)
             if await store.recordUnchanged(
@@ -147,6 +159,14 @@ struct RunBody: Sendable {
                 throw error
             }
         }
+    }
+
+    /// What was refused, if it is asked for with the same words now, and is kept aside still.
+    private func standingRefusal(of binding: String) async -> KnownRefusal? {
+        guard let refusal, refusal.binding == binding,
+            await world.store.keepsRefused(definition.name, refusal.snapshot.digest)
+        else { return nil }
+        return refusal
     }
 
     /// Checks the snapshot and makes it the copy, or keeps it aside for a look.
@@ -175,16 +195,24 @@ struct RunBody: Sendable {
     /// What becomes of a snapshot that was refused: it fails the run, unless the operator has accepted it before.
     private func settle(_ snapshot: Snapshot, _ error: FetchError) async throws(FetchError) -> CommitResult {
         // With one further page it is no state of the source that anybody could accept.
-        guard case .failed(let failure) = error, failure.kind == .content, snapshot.isCheck, !Task.isCancelled else {
+        guard case .failed(var failure) = error, failure.kind == .content, snapshot.isCheck, !Task.isCancelled else {
             throw error
         }
+        failure.refusal = failure.refusal ?? .passing
         let reason = world.redact(failure.message)
         switch await world.store.setAside(snapshot, of: definition, because: reason) {
         case .committed(let result): return result
-        case .kept(let refused): progress.noteRefused(refused)
+        case .kept(let refused):
+            let isKnown = failure.refusal == .lasting && !snapshot.validators.isEmpty
+            progress.noteRefused(
+                refused,
+                isKnown
+                    ? KnownRefusal(
+                        snapshot: refused, failure: failure, validators: snapshot.validators,
+                        binding: snapshot.binding) : nil)
         case .dropped: break
         }
-        throw error
+        throw .failed(failure)
     }
 
     /// When the data stops being fresh by its origin's word, if the configuration listens to that.
