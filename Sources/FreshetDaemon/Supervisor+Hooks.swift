@@ -3,21 +3,32 @@ import FreshetControl
 import FreshetEmitters
 import FreshetEventLoop
 import FreshetPipelines
+import FreshetSystemSignals
 import FreshetSystemd
 import Glibc
 
 /// What is run after changes.
 extension Supervisor {
     /// - Parameter index: how it was found at the start.
-    func makeHookDesk(_ store: CacheStore, _ index: RecoveryReport.Index) async throws -> HookDesk {
+    func makeHookDesk(
+        _ store: CacheStore, _ index: RecoveryReport.Index, _ systemBus: BusConnection
+    ) async throws -> HookDesk {
         switch index {
         case .made, .rebuilt: areHooksForgotten = true
         case .opened, .migrated: break
         }
         let files = HandedFiles(directory: directories.state + "/hooks", prefix: "change-", suffix: ".json")
         try await workers.run { try files.prepare() }
+        let transformer = JQTransformer(loop, workers: workers)
         let world = HookDesk.World(
-            store: store, programs: programs, workers: workers, files: files, clock: clock, log: log,
+            store: store,
+            difference: { [loop] old, new, key in
+                try? await ContentDifference.between(old, and: new, key: key, by: transformer, on: loop)
+            },
+            programs: programs,
+            units: UnitReloader(loop, systemBus, isPersonal: !Self.isSystemService(options), clock: clock),
+            workers: workers, files: files,
+            clock: clock, log: log,
             news: news, redactor: redactor, adopt: { [weak self] job in self?.adopt(job) },
             statusChanged: { [weak self] in self?.statusMayHaveChanged() })
         return HookDesk(world, seed: UInt64.random(in: 0 ... .max))

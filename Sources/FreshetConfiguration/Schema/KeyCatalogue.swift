@@ -119,13 +119,13 @@ package enum KeyCatalogue {
         ],
         .sha256: ["url", "name"],
         .minisign: ["key", "key-file", "url"],
-        .cache: ["file", "format", "mode", "group", "keep", "max-age"],
-        .hook: ["exec", "timeout"],
+        .cache: ["file", "format", "mode", "group", "keep", "max-age", "key"],
+        .hook: ["exec", "reload-unit", "timeout"],
         .daemon: ["format", "splay", "concurrency", "origin-concurrency", "network-target", "network-probe"],
     ]
 
     private static let laterKeys: [Section: [String]] = [
-        .cache: ["key", "files"],
+        .cache: ["files"],
         .daemon: ["cache"],
     ]
 }
