@@ -62,7 +62,8 @@ class Connection:
         self.socket.connect(str(daemon.socket))
 
     def call(self, method, **parameters):
-        self.socket.sendall(json.dumps({"method": f"io.freshet.Control.{method}", "parameters": parameters}).encode() + b"\0")
+        call = {"method": f"io.freshet.Control.{method}", "parameters": parameters}
+        self.socket.sendall(json.dumps(call).encode() + b"\0")
         parts = []
         while not (parts and parts[-1].endswith(b"\0")):
             parts.append(self.socket.recv(1 << 20))
@@ -119,9 +120,10 @@ def table(title, head, rows):
 
 
 def lives(make, rounds, then=None):
-    """What a daemon that `make` makes costs when it starts on nothing, when all have run, and when it starts again. `then`
-    is asked to measure one thing more of that one. A list of a figure for each round, by name."""
-    columns = {name: [] for name in ("first READY, s", "READY, all have copies, s", "own memory, MiB", "after all have run, MiB")}
+    """What a daemon that `make` makes costs when it starts on nothing, when all have run, and when it starts again;
+    `then` may measure one thing more of that one. Lists of a figure for each round, by name, and of what it returned."""
+    columns = {name: [] for name in (
+        "first READY, s", "READY, all have copies, s", "own memory, MiB", "after all have run, MiB")}
     first, again, own, after = columns.values()
     more = []
     for _ in range(rounds):
