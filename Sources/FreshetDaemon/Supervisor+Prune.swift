@@ -59,11 +59,11 @@ extension Supervisor {
 
 extension CacheStore {
     func holdings(besides configured: Set<String>) async throws(CacheError) -> [CacheHolding] {
-        try await examiner.run("index") { [cache] () throws(CacheError) in try cache.holdings(besides: configured) }
+        try await workers.run("index") { [cache] () throws(CacheError) in try cache.holdings(besides: configured) }
     }
 
     func prune(_ pipeline: String) async throws(CacheError) -> CacheHolding? {
-        try await examiner.run("prune") { [cache] () throws(CacheError) in try cache.prune(pipeline) }
+        try await workers.run("prune") { [cache] () throws(CacheError) in try cache.prune(pipeline) }
     }
 }
 

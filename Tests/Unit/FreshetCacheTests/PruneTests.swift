@@ -50,7 +50,8 @@ struct PruneTests {
         #expect(try fixture.reader("other.json") == "other")
         #expect(fixture.cache.usage.bytes == 5)
         let again = try CacheFixture(try fixture.directory.copied())
-        #expect(again.report == RecoveryReport(index: .opened))
+        // Of the other one a copy of the directory has another file.
+        #expect(again.report.pipelines.map(\.pipeline) == ["other"])
         #expect(try again.cache.examine("jwks").findings == [])
     }
 

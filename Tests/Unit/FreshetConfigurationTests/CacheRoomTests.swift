@@ -29,11 +29,11 @@ struct CacheRoomTests {
             ("{max-total: 1GB}", "1:20: error: 'max-total' has the unknown unit of size 'GB'"),
             (
                 "{min-free: 100%}",
-                "1:18: error: 'min-free' has to be a size, or a whole number from 0% to 99%, not '100%'"
+                "1:19: error: 'min-free' has to be a size, or a whole number from 0% to 99%, not '100%'"
             ),
             (
                 "{min-free: 1.5%}",
-                "1:18: error: 'min-free' has to be a size, or a whole number from 0% to 99%, not '1.5%'"
+                "1:19: error: 'min-free' has to be a size, or a whole number from 0% to 99%, not '1.5%'"
             ),
             ("{min-free: infinity}", "1:19: error: 'min-free' "),
             ("{max-totl: 1G}", "1:9: error: unknown key 'max-totl'; did you mean 'max-total'?"),
