@@ -38,6 +38,7 @@ extension LocalCache {
         }
         try onFiles { (files) throws(SystemCallError) in try self.makeDirectories(for: pipeline, files) }
         _ = try reconcile(pipeline)
+        try measure()
         state.isSuspect = false
         guard let offer = try verifiedOffer(of: pipeline, &state) else { return nil }
         return offer.generation(path: layout.reader(offer.file), turn: state.takeTurn())
@@ -61,7 +62,7 @@ extension LocalCache {
         try onFiles { (files) throws(SystemCallError) in try self.takeAway(path, files) }
     }
 
-    private func takeAway(_ path: String, _ files: any FileSystem) throws(SystemCallError) {
+    func takeAway(_ path: String, _ files: any FileSystem) throws(SystemCallError) {
         guard let status = try files.status(path) else { return }
         _ = try files.makeDirectory(layout.strays, mode: CacheLayout.generationsMode)
         let name = path.split(separator: "/").last ?? ""

@@ -127,6 +127,12 @@ struct LinuxFileSystem: FileSystem {
         }
     }
 
+    func removeDirectory(_ path: String) throws(SystemCallError) {
+        guard rmdir(path) == 0 || [ENOENT, ENOTEMPTY, EEXIST].contains(errno) else {
+            throw SystemCallError(call: "rmdir", path: path, errno: errno)
+        }
+    }
+
     func list(_ path: String) throws(SystemCallError) -> [DirectoryEntry] {
         guard let directory = opendir(path) else {
             if errno == ENOENT || errno == ENOTDIR { return [] }

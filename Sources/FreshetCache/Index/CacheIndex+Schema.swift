@@ -175,6 +175,10 @@ extension CacheIndex {
             PRIMARY KEY (pipeline, hook)
         ) STRICT, WITHOUT ROWID;
         """,
+        // 12. What is the oldest content, to go when there is no room.
+        """
+        CREATE INDEX generations_by_age ON generations(committed_at);
+        """,
     ]
 
     /// The newest format that this version knows.
