@@ -49,6 +49,22 @@ struct RefusedTests {
         #expect(try self.refused()?.reason == "worse")
     }
 
+    @Test("is known to be kept by its digest, until its week is over or its file is gone")
+    func keeps() throws {
+        guard case .kept(let first) = try refuse("x"), case .kept(let second) = try refuse("yy") else {
+            throw TestFailure()
+        }
+        func keeps(_ candidate: RefusedCandidate, at now: WallTime = WallTime(seconds: 20)) throws -> Bool {
+            try fixture.cache.keepsRefused("jwks", candidate.digest.description, at: now)
+        }
+        #expect(try keeps(second))
+        #expect(try !keeps(first))
+        #expect(try !keeps(second, at: second.keptUntil))
+        let file = try #require(try fixture.names("generations/jwks").first { $0.hasPrefix("refused-") })
+        try #require(unlink("\(fixture.directory.cache)/generations/jwks/\(file)") == 0)
+        #expect(try !keeps(second))
+    }
+
     @Test("and is the copy, is not kept: the check alone is new")
     func isCopy() throws {
         #expect(try refuse("one") == .isCopy)
