@@ -175,6 +175,11 @@ extension CacheIndex {
             PRIMARY KEY (pipeline, hook)
         ) STRICT, WITHOUT ROWID;
         """,
+        // 12. Pipelines of several files: their file is the stamp. The name of the link that one had before.
+        """
+        ALTER TABLE pipelines ADD COLUMN is_set INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE pipelines ADD COLUMN former_set TEXT;
+        """,
     ]
 
     /// The newest format that this version knows.

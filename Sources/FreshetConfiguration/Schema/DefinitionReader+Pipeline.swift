@@ -14,7 +14,7 @@ extension DefinitionReader {
     ///   stands, if it could be read.
     mutating func pipeline(
         named name: String, from root: Node
-    ) -> (definition: PipelineDefinition?, cacheFile: (name: String, location: Location)?) {
+    ) -> (definition: PipelineDefinition?, cacheFile: CacheFilePlace?) {
         guard let file = self.root(.pipeline, root) else { return (nil, nil) }
         let description = value("description", in: file, .line)
         readParameters(in: file)
@@ -27,7 +27,8 @@ extension DefinitionReader {
         checkHonour(of: refresh, in: file, stage)
         let check = check(in: file, sources: stage?.all.map(\.source), copies: cache?.format)
         let hooks = hooks(in: file)
-        let cacheFile = cache.flatMap { cache in cacheLocation.map { (cache.file, $0) } }
+        let cacheFile = cache.flatMap { cache in cacheLocation.map { CacheFilePlace(of: cache, at: $0) } }
+        if let cache { checkForm(of: check, of: cache, in: file) }
         guard var stage, let cache else { return (nil, cacheFile) }
         // Of one answer there is one transform, wherever it stands.
         if stage.each == nil, file["sources"] == nil { stage.transform = nil }
@@ -266,12 +267,10 @@ extension DefinitionReader {
             return (nil, nil)
         }
         guard let name = value("file", in: section, .fileName) else { return (nil, nil) }
-        return (
-            CacheRules(
-                file: name, format: format, mode: mode, group: group, keep: keep ?? CacheRules.defaultKeep,
-                maxAge: maxAge),
-            entry.value.location
-        )
+        var rules = CacheRules(
+            file: name, format: format, mode: mode, group: group, keep: keep ?? CacheRules.defaultKeep, maxAge: maxAge)
+        rules.files = cachedFiles(in: section, format)
+        return (rules, entry.value.location)
     }
 }
 

@@ -116,13 +116,13 @@ package enum KeyCatalogue {
             "jq", "min-bytes", "max-bytes", "type", "format", "items", "min-items", "shrink", "valid-until", "made-at",
             "made-within",
         ],
-        .cache: ["file", "format", "mode", "group", "keep", "max-age"],
+        .cache: ["file", "files", "format", "mode", "group", "keep", "max-age"],
         .hook: ["exec", "timeout"],
         .daemon: ["format", "splay", "concurrency", "origin-concurrency", "network-target", "network-probe"],
     ]
 
     private static let laterKeys: [Section: [String]] = [
-        .cache: ["key", "files"],
+        .cache: ["key"],
         .daemon: ["cache"],
     ]
 }

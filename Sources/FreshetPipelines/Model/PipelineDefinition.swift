@@ -103,6 +103,8 @@ package struct CacheRules: Hashable, Sendable {
     package var keep: Int
     /// A copy that was last confirmed longer ago has expired; nil: none ever does.
     package var maxAge: Duration?
+    /// The files that the snapshot is split into, at most ``CachedFile/perPipeline``, by name; none: it is one file.
+    package var files: [CachedFile] = []
 
     /// How many generations are kept where nothing is configured.
     package static let defaultKeep = 5

@@ -201,7 +201,9 @@ struct RunBody: Sendable {
     /// Where the answer goes if it is long. It can be there only if nobody has to look at its bytes: the snapshot is the
     /// answer as it is.
     private var keeper: (any BodyKeeping)? {
-        guard definition.transform == nil, !definition.check.readsContent else { return nil }
+        guard definition.transform == nil, definition.cache.files.isEmpty, !definition.check.readsContent else {
+            return nil
+        }
         return world.store.keeper(of: definition)
     }
 
@@ -223,7 +225,7 @@ struct RunBody: Sendable {
         switch content.body {
         case .bytes(let bytes):
             // Without a program nobody reads it, and it stays as it is.
-            let isRead = definition.transform != nil
+            let isRead = definition.transform != nil || !definition.cache.files.isEmpty
             return .bytes(
                 try await transformed(
                     isRead ? try await world.transformer.json(of: bytes, in: definition.stage.format) : bytes))
@@ -240,7 +242,8 @@ struct RunBody: Sendable {
         if let program = definition.transform ?? (isJSON && format == .text ? "." : nil) {
             bytes = try await world.transformer.content(of: bytes, by: program, in: format)
         }
-        return bytes
+        let files = definition.cache.files
+        return files.isEmpty ? bytes : try await world.transformer.split(bytes, into: files)
     }
 
     private func pass(_ snapshot: FetchedBody) async throws(FetchError) {
