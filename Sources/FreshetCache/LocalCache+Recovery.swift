@@ -142,7 +142,7 @@ extension LocalCache {
     }
 
     /// Whether a file is the stamp of several, which the directories or the link tell where there is no index.
-    private func isStamp(_ file: String, of pipeline: String) throws(CacheError) -> Bool {
+    private func isOfSeveral(_ file: String, of pipeline: String) throws(CacheError) -> Bool {
         guard let link = CacheLayout.linkName(ofStamp: file) else { return false }
         if try isDirectory(layout.sets(of: pipeline)) { return true }
         return try onFiles { (_) throws(SystemCallError) in try shownSet(of: pipeline, at: link) != nil }
@@ -173,7 +173,7 @@ extension LocalCache {
                     identity: status.identity))
         }
         let (rows, shown) = (adopted, current)
-        let isStamp = try file.map { (file) throws(CacheError) in try isStamp(file, of: pipeline) } ?? false
+        let isStamp = try file.map { (file) throws(CacheError) in try isOfSeveral(file, of: pipeline) } ?? false
         try transaction { (index) throws(SQLiteError) in
             let row = try index.ensurePipeline(pipeline)
             if let file, row.file == nil { _ = try index.assign(file, isSet: isStamp || row.isSet, to: row) }

@@ -9,8 +9,7 @@ extension ControlDispatcher {
         let request = try call.parameters.decode(as: ControlMessage.History.self)
         _ = try await existing([request.name])
         if let limit = request.limit, limit < 1 { throw ControlError.invalidParameter("limit") }
-        return ControlMessage.PastGenerations(
-            generations: try await service.history(of: request.name, limit: request.limit.map(Int.init(clamping:))))
+        return try await service.history(of: request.name, limit: request.limit.map(Int.init(clamping:)))
     }
 
     func readGeneration(_ call: VarlinkCall) async throws -> ControlMessage.Content {

@@ -403,8 +403,9 @@ package enum ControlInterface {
         # Where the current content of a pipeline is. A client opens the file with its own rights.
         method Get(name: string) -> (generation: Generation)
 
-        # The newest generations of a pipeline, newest first: at most limit of them, or all that are known of.
-        method History(name: string, limit: ?int) -> (generations: []PastGeneration)
+        # The newest generations of a pipeline, newest first: at most limit of them, or all that are known of. Key says where
+        # an item of its content has its key, if that is configured.
+        method History(name: string, limit: ?int) -> (generations: []PastGeneration, key: ?string)
 
         # The content of a generation that is kept, in pieces, each in Base64. To be called with more. It is for whoever may read
         # the pipeline's current copy, by the modes of that file and of the directories above it, and by the mode that this

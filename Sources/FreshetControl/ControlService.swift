@@ -32,7 +32,7 @@ package protocol ControlService: Sendable {
     /// The newest generations of a pipeline, newest first.
     ///
     /// - Parameter limit: how many at most; nil: all that are known of.
-    func history(of name: String, limit: Int?) async throws(ControlError) -> [PastGeneration]
+    func history(of name: String, limit: Int?) async throws(ControlError) -> ControlMessage.PastGenerations
     /// Opens the content of a generation that is kept, or throws ``ControlError/noSuchGeneration(name:number:kept:)``,
     /// ``ControlError/damagedGeneration(name:number:)``, ``ControlError/notReadable(name:number:)`` or
     /// ``ControlError/failed(name:reason:)``.

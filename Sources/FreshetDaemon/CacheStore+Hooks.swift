@@ -1,6 +1,7 @@
 import FreshetCache
 import FreshetEventLoop
 import FreshetPipelines
+import Glibc
 
 /// What is remembered of hooks.
 extension CacheStore {
@@ -28,6 +29,27 @@ extension CacheStore {
                 try cache.record(HookRecord(memory), of: hook, of: pipeline)
             } catch {
                 report(pipeline, error)
+            }
+        }
+    }
+
+    /// The content of a generation; nil: it is not kept any more, is not whole, or is larger than the limit, in bytes.
+    func content(_ mark: GenerationMark, of pipeline: String, limit: Int) async -> [UInt8]? {
+        guard let stored = StoredContent(mark) else { return nil }
+        return await readers.run("generation") { [cache] in
+            do throws(CacheError) {
+                let myself = FreshetCache.FileReader(user: geteuid(), groups: [getegid()])
+                guard try cache.find(stored, of: pipeline)?.path != nil,
+                    let content = try cache.open(stored.number, of: pipeline, for: myself)
+                else { return nil }
+                var bytes: [UInt8] = []
+                while case let piece = try content.read(1 << 16), !piece.isEmpty {
+                    bytes += piece
+                    guard bytes.count <= limit else { return nil }
+                }
+                return bytes
+            } catch {
+                return nil
             }
         }
     }

@@ -19,7 +19,28 @@ struct ContentDifference: Codable, Hashable, Sendable {
         var changed: Int64
     }
 
-    /// Of JSON: the whole, and the members that differ, at most ``memberLimit``. Empty: it is written otherwise, and says
+    /// What became of the items of a list, by their keys.
+    struct Items: Codable, Hashable, Sendable {
+        /// Where an item's key is.
+        var key: String
+        /// How many there were, and are.
+        var before: Int64
+        var after: Int64
+        /// How many are new, are gone, and have another content.
+        var added: Int64
+        var removed: Int64
+        var changed: Int64
+        /// Those that stayed are in another order.
+        var isReordered: Bool?
+        /// The keys of these, in the lists' order, at most ``keyLimit`` of each kind, and ``keyLength`` characters of each.
+        var addedKeys: [String]
+        var removedKeys: [String]
+        var changedKeys: [String]
+    }
+
+    /// Of a JSON list whose items have keys.
+    var items: Items?
+    /// Of other JSON: the whole, and the members that differ, at most ``memberLimit``. Empty: it is written otherwise, and says
     /// the same.
     var changes: [Change]?
     /// Of text: the unified format of diff(1).
@@ -31,14 +52,23 @@ struct ContentDifference: Codable, Hashable, Sendable {
     static let sizeLimit = 16 << 20
     /// So many members are looked into.
     static let memberLimit = 8
+    /// So many keys of each kind are named.
+    static let keyLimit = 1_000
+    /// So much of each, in characters.
+    static let keyLength = 256
 
+    /// - Parameter key: where an item's key is, see ``CacheRules/key``; nil, or if it is not there: items are counted as they
+    ///   are.
     static func between(
-        _ old: [UInt8], and new: [UInt8], by transformer: any Transforming, on loop: EventLoop
+        _ old: [UInt8], and new: [UInt8], key: String? = nil, by transformer: any Transforming, on loop: EventLoop
     ) async throws(FetchError) -> ContentDifference? {
         if old.count <= sizeLimit, new.count <= sizeLimit, let before = try await json(old, transformer),
             let after = try await json(new, transformer)
         {
             let pair = Array("[".utf8) + before + Array(",".utf8) + after + Array("]".utf8)
+            if let key, let items = try await items(pair, key, transformer) {
+                return ContentDifference(items: items)
+            }
             let values = try await transformer.values(of: pair, by: program, variables: [])
             return ContentDifference(changes: changes(values))
         }
@@ -58,6 +88,55 @@ struct ContentDifference: Codable, Hashable, Sendable {
             guard case .failed = error else { throw error }
             return nil
         }
+    }
+
+    /// Nil: the two are no lists whose items have keys, each another one.
+    private static func items(
+        _ pair: [UInt8], _ key: String, _ transformer: any Transforming
+    ) async throws(FetchError) -> Items? {
+        let values: [[UInt8]]
+        do throws(FetchError) {
+            values = try await transformer.values(of: pair, by: program(key: key), variables: [])
+        } catch {
+            guard case .failed = error else { throw error }
+            return nil
+        }
+        let texts = values.map { String(decoding: $0, as: UTF8.self) }
+        guard texts.count >= 6 else { return nil }
+        let counts = texts[..<5].map { Int64($0) ?? 0 }
+        var keys = texts[6...]
+        func named(_ count: Int64) -> [String] {
+            let taken = Array(keys.prefix(Int(min(count, Int64(keyLimit)))))
+            keys = keys.dropFirst(taken.count)
+            return taken
+        }
+        return Items(
+            key: key, before: counts[0], after: counts[1], added: counts[2], removed: counts[3], changed: counts[4],
+            isReordered: texts[5] == "true" ? true : nil, addedKeys: named(counts[2]), removedKeys: named(counts[3]),
+            changedKeys: named(counts[4]))
+    }
+
+    /// For two lists: how many items there were and are, how many were added, removed and changed, whether the others have
+    /// another order, and then the keys.
+    private static func program(key: String) -> String {
+        let path = key == "." ? "." : key.dropFirst().split(separator: ".").map { ".\"\($0)\"" }.joined()
+        return """
+            def name: \(path) | if type == "string" then "s" + . elif type == "number" then "n" + tojson
+              else error("no key") end;
+            def named: reduce .[] as $item ({}; ($item | name) as $name
+              | if has($name) then error("the same key twice") else .[$name] = $item end);
+            def key: .[1:][0:\(keyLength)];
+            if map(type) != ["array", "array"] then error("no lists") else . end
+            | .[0] as $o | .[1] as $n | ($o | named) as $old | ($n | named) as $new
+            | [$n[] | name] as $names | [$o[] | name] as $before
+            | [$names[] | select(. as $name | $old | has($name) | not)] as $added
+            | [$before[] | select(. as $name | $new | has($name) | not)] as $removed
+            | [$names[] | select(. as $name | $old | has($name))] as $stayed
+            | [$stayed[] | select(. as $name | $old[$name] != $new[$name])] as $changed
+            | ($o | length), ($n | length), ($added | length), ($removed | length), ($changed | length),
+              ($stayed != [$before[] | select(. as $name | $new | has($name))]),
+              ($added[0:\(keyLimit)][] | key), ($removed[0:\(keyLimit)][] | key), ($changed[0:\(keyLimit)][] | key)
+            """
     }
 
     private static let width = 7
@@ -95,6 +174,16 @@ struct ContentDifference: Codable, Hashable, Sendable {
                | select(($o | has($key)) and $o[$key] != $n[$key]) | [difference($key; $o[$key]; $n[$key])]) | .[]
            else empty end)
         """
+}
+
+extension ContentDifference.Items {
+    /// For people, one line.
+    var sentence: String {
+        var said = [(added, "added"), (removed, "removed"), (changed, "changed")].filter { $0.0 > 0 }
+            .map { "\($0.0) \($0.1)" }
+        if isReordered == true { said.append("in another order") }
+        return "\(after) items, was \(before): " + (said.isEmpty ? "the same" : said.joined(separator: ", "))
+    }
 }
 
 extension ContentDifference.Change {

@@ -188,7 +188,8 @@ private struct DryRunSession: Sendable {
             let digest = (try? ContentDigest(of: old).description) ?? ""
             report.current = DryRunReport.Copy(path: path, size: Int64(old.count), digest: digest)
             if new != old {
-                report.difference = try await ContentDifference.between(old, and: new, by: transformer, on: loop)
+                report.difference = try await ContentDifference.between(
+                    old, and: new, key: definition.cache.key, by: transformer, on: loop)
             }
         }
         if let output = request.output, !write(new, to: output, mode: definition.cacheMode, besides: path) {

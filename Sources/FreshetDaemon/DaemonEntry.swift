@@ -69,11 +69,21 @@ package enum DaemonEntry {
         if errors == 0 {
             let count = configuration.pipelines.count
             text += "\(count) \(count == 1 ? "pipeline" : "pipelines"), no faults\n"
+            text += polkitRule(for: configuration, options)
         } else {
             text += "\(errors) \(errors == 1 ? "fault" : "faults")\n"
         }
         StandardStream.write(text, to: errors == 0 ? STDOUT_FILENO : STDERR_FILENO)
         return errors == 0 ? .success : .configuration
+    }
+
+    /// What an administrator has to allow, where hooks reload units; empty: nothing.
+    private static func polkitRule(for configuration: Configuration, _ options: DaemonOptions) -> String {
+        let units = Set(configuration.pipelines.flatMap { $0.hooks.compactMap(\.unit) }).sorted()
+        guard !units.isEmpty, Supervisor.isSystemService(options) else { return "" }
+        let rule = Polkit.rule(for: units, user: "freshet")
+        return
+            "hooks reload \(units.joined(separator: ", ")): they may if /etc/polkit-1/rules.d/50-freshet.rules has\n\(rule)\n"
     }
 
     /// The daemon's life on its loop.

@@ -59,6 +59,7 @@ struct DryRunReport: Codable, Hashable, Sendable {
     }
 
     private static func lines(of difference: ContentDifference) -> [String] {
+        if let items = difference.items { return ["  difference: \(items.sentence)"] }
         guard let changes = difference.changes else {
             return (difference.lines ?? []) + (difference.isCut == true ? ["…"] : [])
         }

@@ -8,7 +8,9 @@ import Logging
 
 /// Generations of pipelines, as the operator sees and chooses them.
 extension Supervisor {
-    func history(of name: String, limit: Int?) async throws(ControlError) -> [FreshetControl.PastGeneration] {
+    func history(
+        of name: String, limit: Int?
+    ) async throws(ControlError) -> ControlMessage.PastGenerations {
         let store = try cacheStore()
         let generations: [FreshetCache.PastGeneration]
         do throws(CacheError) {
@@ -17,7 +19,9 @@ extension Supervisor {
             throw ControlError(error, of: name)
         }
         let current = offered(name)?.number
-        return generations.map { FreshetControl.PastGeneration($0, current: current) }
+        return ControlMessage.PastGenerations(
+            generations: generations.map { FreshetControl.PastGeneration($0, current: current) },
+            key: pipelines[name]?.definition.cache.key)
     }
 
     func content(

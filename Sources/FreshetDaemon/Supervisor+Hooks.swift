@@ -3,21 +3,31 @@ import FreshetControl
 import FreshetEmitters
 import FreshetEventLoop
 import FreshetPipelines
+import FreshetSystemSignals
 import FreshetSystemd
 import Glibc
 
 /// What is run after changes.
 extension Supervisor {
     /// - Parameter index: how it was found at the start.
-    func makeHookDesk(_ store: CacheStore, _ index: RecoveryReport.Index) async throws -> HookDesk {
+    func makeHookDesk(
+        _ store: CacheStore, _ index: RecoveryReport.Index, _ systemBus: BusConnection
+    ) async throws -> HookDesk {
         switch index {
         case .made, .rebuilt: areHooksForgotten = true
         case .opened, .migrated: break
         }
         let files = HookFiles(directory: directories.state + "/hooks")
         try await workers.run { try files.prepare() }
+        let transformer = JQTransformer(loop, workers: workers)
         let world = HookDesk.World(
-            store: store, commands: CommandRunner(loop, workers: workers), workers: workers, files: files,
+            store: store,
+            difference: { [loop] old, new, key in
+                try? await ContentDifference.between(old, and: new, key: key, by: transformer, on: loop)
+            },
+            commands: CommandRunner(loop, workers: workers),
+            units: UnitReloader(loop, systemBus, isPersonal: !Self.isSystemService(options), clock: clock),
+            workers: workers, files: files,
             trust: Self.trust(options), clock: clock, log: log,
             news: news, redactor: redactor, adopt: { [weak self] job in self?.adopt(job) },
             statusChanged: { [weak self] in self?.statusMayHaveChanged() })

@@ -268,7 +268,7 @@ actor Supervisor {
             slots: slots, prober: http, redact: { [redactor] in redactor.text($0) })
         let engine = PipelineEngine(world) { [log] in log.say($0) }
         let bus = BusConnection(loop, .system)
-        let hooks = try await makeHookDesk(store, report.index)
+        let hooks = try await makeHookDesk(store, report.index, bus)
         return Parts(
             cache: cache, store: store, http: http, network: network, elsewhere: network.watch(.elsewhere),
             engine: engine, slots: slots, sleep: watchSleep(bus, network, engine), sessions: watchSessions(bus),

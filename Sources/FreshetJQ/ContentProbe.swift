@@ -27,22 +27,30 @@ enum ContentProbe {
         }
     }
 
+    /// So much is handled at once, in bytes: expat copies what it is given.
+    private static let pieceSize = 64 << 10
+
     // MARK: XML
 
     /// Well-formed, by expat. What a document names outside of itself is not read.
     private static func passXML(_ input: [UInt8]) throws(Fault) -> Int? {
         guard let parser = XML_ParserCreate(nil) else { throw Fault("memory has run out") }
         defer { XML_ParserFree(parser) }
-        // An input has 256 MiB at most, which is a number that expat can count to.
-        let status = input.withUnsafeBytes { bytes in
-            XML_Parse(
-                parser, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(clamping: bytes.count), 1)
-        }
-        guard status == XML_STATUS_OK else {
-            let words = XML_ErrorString(XML_GetErrorCode(parser)).map { String(cString: $0) } ?? "unknown error"
-            let (line, column) = (XML_GetCurrentLineNumber(parser), XML_GetCurrentColumnNumber(parser))
-            throw Fault("line \(line), column \(column + 1): \(words)")
-        }
+        var rest = input[...]
+        repeat {
+            let piece = rest.prefix(pieceSize)
+            rest = rest.dropFirst(pieceSize)
+            let status = piece.withUnsafeBytes { bytes in
+                XML_Parse(
+                    parser, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(bytes.count),
+                    rest.isEmpty ? 1 : 0)
+            }
+            guard status == XML_STATUS_OK else {
+                let words = XML_ErrorString(XML_GetErrorCode(parser)).map { String(cString: $0) } ?? "unknown error"
+                let (line, column) = (XML_GetCurrentLineNumber(parser), XML_GetCurrentColumnNumber(parser))
+                throw Fault("line \(line), column \(column + 1): \(words)")
+            }
+        } while !rest.isEmpty
         return nil
     }
 
@@ -50,17 +58,19 @@ enum ContentProbe {
 
     /// All members with their checksums and lengths, by zlib. What comes out is thrown away as it comes.
     private static func passGzip(_ input: [UInt8]) throws(Fault) -> Int? {
-        var stream = z_stream()
+        // zlib's state points back at its stream, which so has to stay where it is.
+        let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
+        defer { stream.deallocate() }
+        stream.initialize(to: z_stream())
         // 15 bits of window, the most there are; 16 more: the gzip format and no other (zlib.h).
-        guard inflateInit2_(&stream, 15 + 16, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK else {
+        guard inflateInit2_(stream, 15 + 16, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK else {
             throw Fault("memory has run out")
         }
-        defer { inflateEnd(&stream) }
-        var input = input
-        var output = [UInt8](repeating: 0, count: 64 << 10)
-        let result = input.withUnsafeMutableBufferPointer { input in
+        defer { inflateEnd(stream) }
+        var output = [UInt8](repeating: 0, count: pieceSize)
+        let result = input.withUnsafeBufferPointer { input in
             output.withUnsafeMutableBufferPointer { output in
-                Result { () throws(Fault) in try inflateAll(&stream, input, output) }
+                Result { () throws(Fault) in try inflateAll(stream, input, output) }
             }
         }
         try result.get()
@@ -68,21 +78,22 @@ enum ContentProbe {
     }
 
     private static func inflateAll(
-        _ stream: inout z_stream, _ input: UnsafeMutableBufferPointer<UInt8>,
+        _ stream: UnsafeMutablePointer<z_stream>, _ input: UnsafeBufferPointer<UInt8>,
         _ output: UnsafeMutableBufferPointer<UInt8>
     ) throws(Fault) {
-        stream.next_in = input.baseAddress
-        stream.avail_in = UInt32(clamping: input.count)
+        // zlib only reads the input (zlib.h, ZLIB_CONST), which is shorter than 4 GiB (JQRequest.maxInput).
+        stream.pointee.next_in = UnsafeMutablePointer(mutating: input.baseAddress)
+        stream.pointee.avail_in = UInt32(clamping: input.count)
         while true {
-            stream.next_out = output.baseAddress
-            stream.avail_out = UInt32(output.count)
-            switch inflate(&stream, Z_NO_FLUSH) {
+            stream.pointee.next_out = output.baseAddress
+            stream.pointee.avail_out = UInt32(output.count)
+            switch inflate(stream, Z_NO_FLUSH) {
             case Z_OK: break
             case Z_STREAM_END:
-                guard stream.avail_in > 0 else { return }
-                inflateReset(&stream)
+                guard stream.pointee.avail_in > 0 else { return }
+                inflateReset(stream)
             case Z_BUF_ERROR: throw Fault("it is cut off")
-            default: throw Fault(stream.msg.map { String(cString: $0) } ?? "the data is damaged")
+            default: throw Fault(stream.pointee.msg.map { String(cString: $0) } ?? "the data is damaged")
             }
         }
     }

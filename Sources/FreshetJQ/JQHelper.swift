@@ -4,7 +4,8 @@ import Glibc
 ///
 /// libjq cannot be interrupted and aborts its process when memory runs out, and a jq program is a program: it loops and
 /// it allocates. So programs and the bodies that they read, which come from anywhere, are handled in a process that has
-/// nothing to lose: no environment, no descriptors but its own two ends, limits on memory and processor time. Whoever
+/// nothing to lose: no environment but UTC as its time zone, no descriptors but its own two ends, limits on memory and
+/// processor time. Whoever
 /// started it kills it when it takes too long, and starts another.
 ///
 /// jq 1.6 keeps numbers as IEEE doubles. An integer beyond 2^53 loses its last digits: 9007199254740993 becomes
@@ -19,8 +20,8 @@ package enum JQHelper {
     /// a helper that lost its parent in the middle of an endless program.
     package static let processorLimit: UInt64 = 60
 
-    /// The environment with which a helper is to be started. It empties it before it does anything else, so that no
-    /// program sees it.
+    /// The environment with which a helper is to be started. Before it does anything else it puts one in its place that
+    /// has nothing but `TZ`, so that no program sees this one.
     package static let environment = ["SWIFT_BACKTRACE": "enable=no"]
 
     /// Is a helper on standard input and output, until the input ends. Call it first thing in a process of its own.
@@ -45,11 +46,11 @@ package enum JQHelper {
     // MARK: Limits
 
     private static func restrict() {
-        // clearenv(3) leaves no list at all, which libjq's `env` does not survive; this leaves an empty one.
         clearenv()
-        setenv("FRESHET", "", 1)
-        unsetenv("FRESHET")
-        // Reads the local time zone while files can still be opened; jq's time functions need no more of it.
+        // Local time is UTC: where the zone has summer time, mktime of jq 1.6 is an hour off while it is in force, and so
+        // are fromdate and whatever else is made of it. Besides, clearenv(3) leaves no list at all, which libjq's `env`
+        // does not survive.
+        setenv("TZ", "UTC0", 1)
         tzset()
         limit(RLIMIT_AS, to: memoryLimit)
         limit(RLIMIT_CORE, to: 0)

@@ -34,7 +34,7 @@ struct PageTransformer: Transforming {
     private let rest = ScriptedTransformer()
 
     func values(
-        of input: [UInt8], by program: String, variables: [JQVariable]
+        of input: [UInt8], in format: ContentFormat, by program: String, variables: [JQVariable]
     ) async throws(FetchError) -> [[UInt8]] {
         // Of nothing a program says nothing.
         guard !input.isEmpty else { return [] }
@@ -43,18 +43,18 @@ struct PageTransformer: Transforming {
     }
 
     func transform(
-        _ input: [UInt8], by program: String, variables: [JQVariable]
+        _ input: [UInt8], in format: ContentFormat, by program: String, variables: [JQVariable]
     ) async throws(FetchError) -> [UInt8] {
-        try await rest.transform(input, by: program, variables: variables)
+        try await rest.transform(input, in: format, by: program, variables: variables)
     }
-
-    func json(ofText text: [UInt8]) async throws(FetchError) -> [UInt8] { try await rest.json(ofText: text) }
 
     func items(of content: [UInt8], as form: BinaryForm) async throws(FetchError) -> Int? {
         try await rest.items(of: content, as: form)
     }
 
-    func holds(_ predicate: String, for input: [UInt8]) async throws(FetchError) -> Bool {
-        try await rest.holds(predicate, for: input)
+    func holds(
+        _ predicate: String, for input: [UInt8], in format: ContentFormat
+    ) async throws(FetchError) -> Bool {
+        try await rest.holds(predicate, for: input, in: format)
     }
 }

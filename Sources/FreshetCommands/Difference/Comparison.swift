@@ -27,11 +27,25 @@ struct Comparison {
         var title: String { number.map(String.init) ?? "candidate \(digest)" }
     }
 
+    /// By what items are told apart.
+    struct Key {
+        let path: KeyPath
+        /// By the configuration: content that is no list of such items is compared line by line.
+        let isConfigured: Bool
+
+        /// Nil: nothing is said of it.
+        init?(asked: String?, configured: String?) {
+            guard let path = (asked ?? configured).flatMap(KeyPath.init) else { return nil }
+            self.path = path
+            isConfigured = asked == nil
+        }
+    }
+
     /// More than this of a content is left to other programs: both are held in memory, and compared there.
     static let mostBytes: Int64 = 64 << 20
 
     private let name: String
-    private let key: KeyPath?
+    private let key: Key?
     private let options: GlobalOptions
     private let session: Session
     /// What stands before each JSON text.
@@ -41,7 +55,7 @@ struct Comparison {
     ///   - key: where an item's key is; nil: line by line.
     ///   - isSequence: each JSON text is one of a sequence (RFC 7464).
     init(
-        of name: String, by key: KeyPath?, _ options: GlobalOptions, _ session: Session, isSequence: Bool = false
+        of name: String, by key: Key?, _ options: GlobalOptions, _ session: Session, isSequence: Bool = false
     ) {
         self.name = name
         self.key = key
@@ -58,7 +72,13 @@ struct Comparison {
 
     func show(_ old: Side, _ before: [UInt8], _ new: Side, _ after: [UInt8]) throws(CommandFailure) {
         guard let key else { return try compareLines(before, after, old, new) }
-        let lists = (try items(before, key, old), try items(after, key, new))
+        let lists: (ItemList, ItemList)
+        do throws(CommandFailure) {
+            lists = (try items(before, key.path, old), try items(after, key.path, new))
+        } catch {
+            guard key.isConfigured else { throw error }
+            return try compareLines(before, after, old, new)
+        }
         let view = ItemDifferenceView(
             difference: ItemDifference(from: lists.0, to: lists.1), old: lists.0, new: lists.1)
         if options.json {

@@ -7,8 +7,9 @@ struct Diff: Verb {
         abstract: "Show how two generations of a pipeline differ.",
         discussion: """
             Without numbers, the current copy and the newest one before it that is kept; with one, that one and the current \
-            copy. Line by line, by diff(1); with --key, item by item of JSON arrays: what was added, removed, changed and \
-            moved; then items that differ in the space between their parts alone are the same. With --candidate what a check \
+            copy. Line by line, by diff(1); with --key, or if 'cache.key' is configured, item by item of JSON arrays: what \
+            was added, removed, changed and moved; then items that differ in the space between their parts alone are the \
+            same. With --candidate what a check \
             refused last is compared with the current copy; 'accept' makes it the copy. The exit status is 0 whether there is \
             a difference or not.
             """)
@@ -21,6 +22,7 @@ struct Diff: Verb {
             "Item by item: where an item's key is, such as .id or .meta.name, or . for the item itself.",
             valueName: "path"))
     var key: String?
+    @Flag(help: "Line by line, whatever 'cache.key' says.") var lines = false
     @Flag(help: "Compare what a check refused last.") var candidate = false
     @OptionGroup var options: GlobalOptions
 
@@ -28,13 +30,15 @@ struct Diff: Verb {
         if candidate, to != nil {
             throw ValidationError("--candidate is what is compared: give one generation to compare it with, or none.")
         }
+        if lines, key != nil { throw ValidationError("Either --lines or --key.") }
         try Comparison.validate(key)
     }
 
     func run(_ session: Session) throws(CommandFailure) {
         let client = try session.connect()
-        let (old, new) = try chosen(session, client)
-        let comparison = Comparison(of: name, by: key.flatMap(KeyPath.init), options, session)
+        let (old, new, configured) = try chosen(session, client)
+        let comparison = Comparison(
+            of: name, by: Comparison.Key(asked: key, configured: lines ? nil : configured), options, session)
         let (before, after) = (try comparison.content(of: old, client), try comparison.content(of: new, client))
         try comparison.show(old, before, new, after)
     }
@@ -43,11 +47,10 @@ struct Diff: Verb {
 
     private func chosen(
         _ session: Session, _ client: ControlClient
-    ) throws(CommandFailure) -> (old: Comparison.Side, new: Comparison.Side) {
+    ) throws(CommandFailure) -> (old: Comparison.Side, new: Comparison.Side, key: String?) {
         let name = name
-        let generations = try session.asking { () throws(ControlClient.Failure) in try client.history(of: name) }
-            .generations
-        let kept = generations.filter(\.kept)
+        let history = try session.asking { () throws(ControlClient.Failure) in try client.history(of: name) }
+        let kept = history.generations.filter(\.kept)
         func missing(_ number: Int64?) -> CommandFailure {
             session.failure(
                 .refused(.noSuchGeneration(name: name, number: number, kept: kept.map(\.number).sorted())))
@@ -58,7 +61,7 @@ struct Diff: Verb {
                 if let from { throw missing(from) }
                 throw session.failure(.refused(.noGeneration(name: name)))
             }
-            return (Comparison.Side(old), Comparison.Side(try candidate(session, client)))
+            return (Comparison.Side(old), Comparison.Side(try candidate(session, client)), history.key)
         }
         let new = to.map { number in kept.first { $0.number == number } } ?? kept.first(where: \.current)
         guard let new else {
@@ -67,7 +70,7 @@ struct Diff: Verb {
         }
         let old = from.map { number in kept.first { $0.number == number } } ?? kept.first { $0.number < new.number }
         guard let old else { throw missing(from) }
-        return (Comparison.Side(old), Comparison.Side(new))
+        return (Comparison.Side(old), Comparison.Side(new), history.key)
     }
 
     private func candidate(_ session: Session, _ client: ControlClient) throws(CommandFailure) -> CandidateStatus {

@@ -17,17 +17,26 @@ struct Watch: Verb {
             "Item by item: where an item's key is, such as .id or .meta.name, or . for the item itself.",
             valueName: "path"))
     var key: String?
+    @Flag(help: "Line by line, whatever 'cache.key' says.") var lines = false
     @OptionGroup var options: GlobalOptions
 
-    func validate() throws { try Comparison.validate(key) }
+    func validate() throws {
+        if lines, key != nil { throw ValidationError("Either --lines or --key.") }
+        try Comparison.validate(key)
+    }
 
     func run(_ session: Session) throws(CommandFailure) {
         // One connection says that something happened, the other one asks what.
         let (news, client) = (try session.connect(), try session.connect())
-        let comparison = Comparison(of: name, by: key.flatMap(KeyPath.init), options, session, isSequence: true)
+        let name = name
+        let configured =
+            key != nil || lines
+            ? nil
+            : try session.asking { () throws(ControlClient.Failure) in try client.history(of: name, limit: 1) }.key
+        let comparison = Comparison(
+            of: name, by: Comparison.Key(asked: key, configured: configured), options, session, isSequence: true)
         var watched = Watched(name: name, comparison: comparison, session: session, options: options)
         var failure: CommandFailure?
-        let name = name
         try session.asking { () throws(ControlClient.Failure) in
             try news.monitor([name], endingWithReaderOf: session.context.outputDescriptor) { event in
                 guard event.map(Watch.mayChangeCopy) ?? true else { return true }

@@ -3,24 +3,54 @@ import FreshetRender
 
 /// A generation as a row of `history`.
 enum HistoryView {
-    static let columns: [Table.Column] = [
-        .init("GENERATION", .right), .init("CONTENT"), .init("COMMITTED"), .init("SIZE", .right), .init("DIGEST"),
-        .init("TOOK", .right), .init("CAUSES", shrinksTo: 8),
-    ]
+    static func columns(withItems: Bool) -> [Table.Column] {
+        [.init("GENERATION", .right), .init("CONTENT"), .init("COMMITTED"), .init("SIZE", .right)]
+            + (withItems ? [.init("ITEMS")] : [])
+            + [.init("DIGEST"), .init("TOOK", .right), .init("CAUSES", shrinksTo: 8)]
+    }
+
+    /// What the interface says, and what became of the items.
+    struct Answer: Encodable {
+        var generations: [Entry]
+        var key: String?
+
+        struct Entry: Encodable {
+            var generation: PastGeneration
+            var items: ItemCounts?
+
+            private enum CodingKeys: String, CodingKey {
+                case items
+            }
+
+            func encode(to encoder: any Encoder) throws {
+                try generation.encode(to: encoder)
+                var container = encoder.container(keyedBy: CodingKeys.self)
+                try container.encodeIfPresent(items, forKey: .items)
+            }
+        }
+
+        init(_ history: ControlMessage.PastGenerations, _ counts: [Int64: ItemCounts]) {
+            generations = history.generations.map { Entry(generation: $0, items: counts[$0.number]) }
+            key = history.key
+        }
+    }
 
     /// As many digits as tell any two apart that somebody will ever see side by side.
     private static let digits = 12
 
-    static func row(_ generation: PastGeneration, _ times: Times) -> [Table.Cell] {
+    /// - Parameter items: what became of them; nil: that is not asked.
+    static func row(_ generation: PastGeneration, _ times: Times, items: String?) -> [Table.Cell] {
         let content: Table.Cell =
             if generation.current { Table.Cell("current", .good) } else if generation.kept { "kept" } else {
                 Table.Cell("removed", .faint)
             }
-        return [
+        let first = [
             Table.Cell("\(generation.number)"),
             content,
             Table.Cell(times.absolute(generation.committedAt)),
             Table.Cell(SizeText.bytes(generation.size) + (generation.truncated == true ? " (truncated)" : "")),
+        ]
+        return first + (items.map { [Table.Cell($0)] } ?? []) + [
             Table.Cell(String(generation.digest.prefix(digits))),
             Table.Cell(generation.durationUSec.map(TimeText.duration) ?? "-"),
             Table.Cell(generation.causes ?? "-"),

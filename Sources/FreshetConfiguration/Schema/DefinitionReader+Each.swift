@@ -64,11 +64,6 @@ extension DefinitionReader {
         of name: String, in stage: StageDefinition, _ sameOrigin: Bool?, in section: Section, of parent: Section
     ) {
         let own = stage.source.requestFromData
-        if own != nil, let entry = section["unix-socket"] {
-            error(
-                entry.location, section.path("unix-socket"), "'unix-socket' does not go with a URL that an item names",
-                remedy: "leave it out, or write the URL down", related: section["url"]?.location)
-        }
         let requests = stage.all.compactMap(\.source.requestFromData).filter { $0.placeOfURL?.name == name }
         guard !requests.isEmpty else {
             if let entry = section["same-origin"] {
@@ -91,10 +86,11 @@ extension DefinitionReader {
                     + (socket == nil ? "no origin" : "a socket, which is no URL's origin"),
                 remedy: "to follow URLs to any origin: same-origin: false", related: socket?.location)
         }
-        if requests.contains(where: { !$0.headers.isEmpty || $0.clientCertificate != nil }) {
+        if requests.contains(where: \.hasOwn) {
             error(
                 location, path,
-                "an item names the URL, and headers and credentials are sent to the list's origin only, which has none",
+                "an item names the URL, and headers and credentials are sent to the list's origin only, which has none; "
+                    + "the same goes for a body and a certificate authority",
                 remedy: "leave them out, or write the URL down")
         }
     }
@@ -146,6 +142,13 @@ extension DefinitionReader {
                 "'\(entry.key)' has a place for '\(place.name)', and nothing is called so", remedy: remedy)
         }
         if template.places.allSatisfy({ names.contains($0.name) }) { checkDefaults(of: url, entry, in: section) }
+    }
+}
+
+extension HTTPSource {
+    /// It has what is meant for one origin.
+    fileprivate var hasOwn: Bool {
+        !headers.isEmpty || clientCertificate != nil || certificateAuthority != nil || method != .get
     }
 }
 

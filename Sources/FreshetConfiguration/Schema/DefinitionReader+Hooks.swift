@@ -26,7 +26,9 @@ extension DefinitionReader {
             else { continue }
             if let first = places.updateValue(element.location, forKey: hook.identity) {
                 error(
-                    element.location, "on-change", "the same command stands twice", remedy: "keep one of them",
+                    element.location, "on-change",
+                    hook.unit == nil ? "the same command stands twice" : "the same unit stands twice",
+                    remedy: "keep one of them",
                     related: first)
             }
             hooks.append(hook)
@@ -35,12 +37,44 @@ extension DefinitionReader {
     }
 
     private mutating func hook(in section: Section) -> HookDefinition? {
+        let timeout = value("timeout", in: section, .duration(HookDefinition.timeouts))
+        if let entry = section["reload-unit"] {
+            if section["exec"] != nil {
+                error(
+                    entry.location, section.path("reload-unit"), "a hook has 'exec' and 'reload-unit'",
+                    remedy: "write two elements of 'on-change': they are done one after the other")
+            }
+            return value("reload-unit", in: section, .unitName).map {
+                HookDefinition(reloading: $0, timeout: timeout ?? HookDefinition.defaultTimeout)
+            }
+        }
         if section["exec"] == nil {
             missing(
                 section.location, section.path("exec"), "a hook has no 'exec'",
                 remedy: "name the command: exec: [/usr/lib/program, argument]")
         }
-        let timeout = value("timeout", in: section, .duration(HookDefinition.timeouts))
         return command(in: section).map { HookDefinition($0, timeout: timeout ?? HookDefinition.defaultTimeout) }
+    }
+}
+
+extension ValueKind where Value == String {
+    /// The name of a unit as systemd.unit(5) has them, with its type.
+    fileprivate static let unitName = ValueKind(name: "the name of a unit such as nginx.service") {
+        scalar throws(ValueFault) in
+        let name = scalar.text
+        let types = ["service", "socket", "mount", "target", "slice", "scope", "timer", "path", "swap", "automount"]
+        guard let dot = name.lastIndex(of: "."), types.contains(String(name[name.index(after: dot)...])) else {
+            throw ValueFault(
+                "has to be the name of a unit with its type, not \(name.quoted)",
+                remedy: "write \((name + ".service").quoted)")
+        }
+        guard name.utf8.count < 256, dot > name.startIndex,
+            name.utf8.allSatisfy({ HTTPText.isLetterOrDigit($0) || ":-_.\\@".utf8.contains($0) })
+        else {
+            throw ValueFault(
+                "is not the name of a unit",
+                remedy: "it has at most 255 letters, digits and :-_.\\@; systemd-escape(1) makes one of anything")
+        }
+        return name
     }
 }

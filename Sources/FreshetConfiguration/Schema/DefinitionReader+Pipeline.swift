@@ -110,6 +110,12 @@ extension DefinitionReader {
         switch kind.key {
         case "url":
             if isURLFromData(in: section, among: names) {
+                if let entry = section["unix-socket"] {
+                    error(
+                        entry.location, section.path(entry.key),
+                        "'unix-socket' does not go with a URL that an item names",
+                        remedy: "leave it out, or write the URL down", related: kind.location)
+                }
                 return value("url", in: section, .line).map { url in
                     let source = request(for: (url, ""), headers, in: section)
                     checkPlaces(of: source, in: section, among: names)
@@ -262,13 +268,15 @@ extension DefinitionReader {
         let group = value("group", in: section, .groupName)
         let keep = value("keep", in: section, .integer(1...Self.maximumGenerations))
         let maxAge = value("max-age", in: section, .durationOrInfinity(Self.leastMaxAge...TimeSpan.longest)) ?? nil
+        let key = value("key", in: section, .itemKey)
         guard let entry = section["file"] else {
             missing(section.location, "cache.file", "'cache' has no 'file'", remedy: remedy)
             return (nil, nil)
         }
         guard let name = value("file", in: section, .fileName) else { return (nil, nil) }
         var rules = CacheRules(
-            file: name, format: format, mode: mode, group: group, keep: keep ?? CacheRules.defaultKeep, maxAge: maxAge)
+            file: name, format: format, mode: mode, group: group, keep: keep ?? CacheRules.defaultKeep, maxAge: maxAge,
+            key: key)
         rules.files = cachedFiles(in: section, format)
         return (rules, entry.value.location)
     }
@@ -293,6 +301,23 @@ extension ValueKind where Value == String {
                     + "the unit names by LoadCredential=")
         }
         return name
+    }
+
+    /// Where an item's key is: what freshetctl takes for `--key`.
+    fileprivate static let itemKey = ValueKind(name: "a path such as .id or .meta.name") { scalar throws(ValueFault) in
+        let path = try ValueKind.text.read(scalar)
+        let names = path.dropFirst().split(separator: ".", omittingEmptySubsequences: false)
+        guard path.hasPrefix("."),
+            path == "."
+                || names.allSatisfy({ name in
+                    !name.isEmpty && name.utf8.allSatisfy { HTTPText.isLetterOrDigit($0) || "-_".utf8.contains($0) }
+                })
+        else {
+            throw ValueFault(
+                "has to say where an item's key is, not \(path.quoted)",
+                remedy: "write a path of names such as .id or .meta.name, or . if the items themselves are the keys")
+        }
+        return path
     }
 
     /// A group by name, as useradd(8) makes them, or by number.

@@ -116,13 +116,12 @@ package enum KeyCatalogue {
             "jq", "min-bytes", "max-bytes", "type", "format", "items", "min-items", "shrink", "valid-until", "made-at",
             "made-within",
         ],
-        .cache: ["file", "files", "format", "mode", "group", "keep", "max-age"],
-        .hook: ["exec", "timeout"],
+        .cache: ["file", "files", "format", "mode", "group", "keep", "max-age", "key"],
+        .hook: ["exec", "reload-unit", "timeout"],
         .daemon: ["format", "splay", "concurrency", "origin-concurrency", "network-target", "network-probe"],
     ]
 
     private static let laterKeys: [Section: [String]] = [
-        .cache: ["key"],
-        .daemon: ["cache"],
+        .daemon: ["cache"]
     ]
 }

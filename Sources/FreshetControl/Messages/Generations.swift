@@ -47,7 +47,13 @@ extension ControlMessage {
     package struct PastGenerations: Codable, Hashable, Sendable {
         /// Newest first.
         package var generations: [PastGeneration]
-        package init(generations: [PastGeneration]) { self.generations = generations }
+        /// Where an item's key is, such as `.id`; nil: nothing is configured.
+        package var key: String?
+
+        package init(generations: [PastGeneration], key: String? = nil) {
+            self.generations = generations
+            self.key = key
+        }
     }
 
     /// Parameters of `ReadGeneration` and `Rollback`, and of the errors `DamagedGeneration`, `NotReadable` and `Pinned`.

@@ -22,6 +22,20 @@ struct HookChange: Codable, Hashable, Sendable {
     struct Difference: Codable, Hashable, Sendable {
         /// How many bytes more there are than before; negative: fewer.
         var bytes: Int64
+        /// Of a JSON list whose items have keys (`cache.key`).
+        var items: ContentDifference.Items?
+        /// Of other JSON: the whole, and the members that differ.
+        var changes: [ContentDifference.Change]?
+        /// Of text: the unified format of diff(1); not all of it if `isCut`.
+        var lines: [String]?
+        var isCut: Bool?
+
+        mutating func take(_ content: ContentDifference) {
+            items = content.items
+            changes = content.changes
+            lines = content.lines
+            isCut = content.isCut
+        }
     }
 
     var pipeline: String
@@ -35,7 +49,8 @@ struct HookChange: Codable, Hashable, Sendable {
     var current: Version
     /// What the hook was told of last; nil: nothing yet.
     var previous: Version?
-    /// Nil if there was nothing before, or its size is not known any more.
+    /// Nil if there was nothing before, or its size is not known any more. Only its bytes if one of the contents is not kept
+    /// any more, or is too large to be compared.
     var difference: Difference?
 
     init(_ order: HookMachine.Order, told: (generation: FreshetCache.PastGeneration, path: String?)?, time: Int64) {

@@ -14,7 +14,10 @@ final class HookDesk: Sendable {
     /// What it works with.
     struct World: Sendable {
         var store: CacheStore
+        /// Says how contents differ, by the key of their items; nil: that cannot be said.
+        var difference: @Sendable (_ old: [UInt8], _ new: [UInt8], _ key: String?) async -> ContentDifference?
         var commands: CommandRunner
+        var units: UnitReloader
         var workers: WorkerPool
         var files: HookFiles
         var trust: ProgramTrust
@@ -35,6 +38,8 @@ final class HookDesk: Sendable {
         /// Of hooks that fail, by their pipelines.
         var failures: [String: [String: FailureNews]] = [:]
         var lastNumber: UInt64 = 0
+        /// Where items of pipelines have their keys.
+        var keys: [String: String] = [:]
     }
 
     private let world: World
@@ -59,12 +64,16 @@ final class HookDesk: Sendable {
         let hooks = definition.hooks.map {
             (definition: $0, memory: memories[$0.identity] ?? HookMemory(told: current?.mark))
         }
+        state.withLock { $0.keys[definition.name] = definition.cache.key }
         apply { $0.configure(definition.name, hooks, current: current, at: $1) }
     }
 
     func dismiss(_ pipeline: String) {
         apply { $0.dismiss(pipeline, at: $1) }
-        state.withLock { $0.failures[pipeline] = nil }
+        state.withLock { state in
+            state.failures[pipeline] = nil
+            state.keys[pipeline] = nil
+        }
     }
 
     /// Readers see another generation of a pipeline.
@@ -131,6 +140,7 @@ final class HookDesk: Sendable {
     }
 
     private func perform(_ order: HookMachine.Order) async throws(FetchError) {
+        if let unit = order.hook.unit { return try await world.units.reload(unit, within: order.hook.timeout) }
         let number = state.withLock { state in
             state.lastNumber += 1
             return state.lastNumber
@@ -142,6 +152,7 @@ final class HookDesk: Sendable {
             // It was made before the daemon was started.
             change.causes = await world.store.find(order.generation.mark, of: order.pipeline)?.generation.causes
         }
+        if let difference = await difference(order) { change.difference?.take(difference) }
         let text = change.text
         let path = try await world.workers.run("hook") { () throws(FetchError) in
             do {
@@ -177,6 +188,16 @@ final class HookDesk: Sendable {
         }
         await world.workers.run("hook") { world.files.remove(path) }
         try result.get()
+    }
+
+    /// What became of the content since the hook was told of it last; nil: that cannot be said.
+    private func difference(_ order: HookMachine.Order) async -> ContentDifference? {
+        let (store, pipeline) = (world.store, order.pipeline)
+        guard let told = order.told, told != order.generation.mark,
+            let old = await store.content(told, of: pipeline, limit: ContentDifference.sizeLimit),
+            let new = await store.content(order.generation.mark, of: pipeline, limit: ContentDifference.sizeLimit)
+        else { return nil }
+        return await world.difference(old, new, state.withLock { $0.keys[pipeline] })
     }
 
     // MARK: The journal
@@ -222,5 +243,5 @@ final class HookDesk: Sendable {
 
 extension HookDefinition {
     /// What people are shown of it.
-    var text: String { Redaction.text(command.joined(separator: " ")) }
+    var text: String { unit.map { "reload \($0)" } ?? Redaction.text(command.joined(separator: " ")) }
 }

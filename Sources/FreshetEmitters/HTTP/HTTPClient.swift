@@ -104,6 +104,8 @@ package actor HTTPClient {
     var poolCount: Int { pools.count }
     /// Requests that have begun and not ended, for tests.
     var openRequests: Int { exchanges.count }
+    /// Hops that libcurl was given, for tests.
+    private(set) var startedHops = 0
 
     // MARK: Requests
 
@@ -198,6 +200,7 @@ package actor HTTPClient {
     /// Whether libcurl takes the request; if not, it has its answer.
     @discardableResult
     func start(_ exchange: HTTPExchange, in pool: ConnectionPool) -> Bool {
+        startedHops += 1
         let code = pool.start(exchange)
         guard code == CURLM_OK else {
             let reason = String(cString: curl_multi_strerror(code))
@@ -221,7 +224,15 @@ package actor HTTPClient {
 
     /// Handles all requests of a pool that have ended.
     private func harvest(_ serial: UInt64, _ pool: ConnectionPool) {
-        while let (exchange, code) = pool.takeEnded() { hopEnded(exchange, code) }
+        while true {
+            // All of them before anything comes of one: that may be that those who wait for a connection are asked anew, and
+            // who has ended waits for none.
+            var ended: [(HTTPExchange, CURLcode)] = []
+            while let next = pool.takeEnded() { ended.append(next) }
+            guard !ended.isEmpty else { break }
+            for (exchange, _) in ended { exchange.waitsForConnection = false }
+            for (exchange, code) in ended { hopEnded(exchange, code) }
+        }
         closeIfIdle(serial)
     }
 

@@ -53,41 +53,33 @@ package actor JQTransformer: Transforming {
     }
 
     package func transform(
-        _ input: [UInt8], by program: String, variables: [JQVariable]
+        _ input: [UInt8], in format: ContentFormat, by program: String, variables: [JQVariable]
     ) async throws(FetchError) -> [UInt8] {
-        try await ask(request(.outputs, program, variables, input)).bytes
+        try await ask(request(.outputs, program, over: input, format, variables)).bytes
     }
 
     package func values(
-        of input: [UInt8], by program: String, variables: [JQVariable]
+        of input: [UInt8], in format: ContentFormat, by program: String, variables: [JQVariable]
     ) async throws(FetchError) -> [[UInt8]] {
-        guard let values = try await ask(request(.values, program, variables, input)).values else {
+        guard let values = try await ask(request(.values, program, over: input, format, variables)).values else {
             throw .failed(RunFailure(.local, "the jq helper's answer cannot be read"))
         }
         return values
     }
 
     private func request(
-        _ purpose: JQRequest.Purpose, _ program: String, _ variables: [JQVariable], _ input: [UInt8]
+        _ purpose: JQRequest.Purpose, _ program: String, over input: [UInt8], _ format: ContentFormat,
+        _ variables: [JQVariable] = []
     ) -> JQRequest {
         JQRequest(
-            purpose, program: program, variables: JQVariable.object(variables), input: input, maxOutput: maxOutput)
+            purpose, program: program, variables: JQVariable.object(variables), input: input,
+            isText: format == .text, maxOutput: maxOutput)
     }
 
-    package func json(ofText text: [UInt8]) async throws(FetchError) -> [UInt8] {
-        let reply = try await exchange(
-            JQRequest(.outputs, program: ".", input: text, isText: true, maxOutput: maxOutput))
-        guard reply.status != .invalidInput else {
-            throw .failed(
-                RunFailure(
-                    .content, "what is to be read as text ('format: text') cannot be: \(Text.escaped(reply.bytes))"))
-        }
-        if let failure = failure(reply) { throw .failed(failure) }
-        return reply.bytes
-    }
-
-    package func holds(_ predicate: String, for input: [UInt8]) async throws(FetchError) -> Bool {
-        try await ask(JQRequest(.verdict, program: predicate, input: input, maxOutput: maxOutput)).verdict
+    package func holds(
+        _ predicate: String, for input: [UInt8], in format: ContentFormat
+    ) async throws(FetchError) -> Bool {
+        try await ask(request(.verdict, predicate, over: input, format)).verdict
     }
 
     package func items(of content: [UInt8], as form: BinaryForm) async throws(FetchError) -> Int? {
@@ -125,7 +117,7 @@ package actor JQTransformer: Transforming {
 
     private func ask(_ request: JQRequest) async throws(FetchError) -> JQReply {
         let reply = try await exchange(request)
-        if let failure = failure(reply) { throw .failed(failure) }
+        if let failure = failure(reply, to: request) { throw .failed(failure) }
         return reply
     }
 
@@ -138,7 +130,7 @@ package actor JQTransformer: Transforming {
             throw .failed(Self.tooLong("the variables of the jq program", JQRequest.maxVariables))
         }
         guard request.input.count <= JQRequest.maxInput else {
-            throw .failed(Self.tooLong("the input of the jq program", JQRequest.maxInput))
+            throw .failed(Self.tooLong(request.nameOfInput, JQRequest.maxInput))
         }
         guard case .proceed(let warm) = await turn() else { throw .cancelled }
         let helper: HelperProcess
@@ -156,7 +148,7 @@ package actor JQTransformer: Transforming {
             let exit = await helper.end()
             leave(nil)
             guard !Task.isCancelled else { throw .cancelled }
-            throw .failed(Self.failure(exit))
+            throw .failed(Self.failure(exit, at: request))
         }
         leave(helper)
         return reply
@@ -234,7 +226,7 @@ package actor JQTransformer: Transforming {
         RunFailure(.content, "\(what) has more than the \(Text.grouped(UInt64(limit))) bytes that are possible")
     }
 
-    private func failure(_ reply: JQReply) -> RunFailure? {
+    private func failure(_ reply: JQReply, to request: JQRequest) -> RunFailure? {
         let words = Text.escaped(reply.bytes)
         switch reply.status {
         case .done:
@@ -243,25 +235,42 @@ package actor JQTransformer: Transforming {
             return RunFailure(.content, "the jq program is not valid: \(words)")
         case .failed:
             return RunFailure(.content, "the jq program failed: \(words)")
+        case .invalidInput where request.isText:
+            return RunFailure(.content, "what is to be read as text ('format: text') cannot be: \(words)")
         case .invalidInput:
             return RunFailure(.content, "the input of the jq program is not JSON: \(words)")
         case .outputTooLarge:
-            return SizeLimit.exceeded(by: "the output of the jq program", limit: maxOutput)
+            return Self.tooLong("the output of the jq program", Int(clamping: request.maxOutput))
         }
     }
 
-    private static func failure(_ exit: ChildProcess.Exit) -> RunFailure {
+    private static func failure(_ exit: ChildProcess.Exit, at request: JQRequest) -> RunFailure {
         switch exit {
         case .signalled(SIGXCPU):
             RunFailure(
-                .content, "the jq program took more than \(JQHelper.processorLimit) s of processor time")
+                .content, "\(request.name) took more than \(JQHelper.processorLimit) s of processor time")
         default:
             // libjq calls abort(3) when memory has run out, and when it finds itself in a state that cannot be.
             RunFailure(
                 .content,
-                "the jq program ran out of memory or crashed (\(JQHelper.memoryLimit >> 20) MiB are allowed): "
+                "\(request.name) ran out of memory or crashed (\(JQHelper.memoryLimit >> 20) MiB are allowed): "
                     + "its helper \(exit)")
         }
+    }
+}
+
+extension JQRequest {
+    /// The form for people that it asks about; nil: it has a jq program.
+    private var form: String? {
+        guard purpose == .form else { return nil }
+        return BinaryForm(rawValue: program)?.name ?? program
+    }
+
+    /// What is done for it.
+    fileprivate var name: String { form.map { "reading it as \($0)" } ?? "the jq program" }
+
+    fileprivate var nameOfInput: String {
+        form.map { "what is to be read as \($0)" } ?? "the input of the jq program"
     }
 }
 

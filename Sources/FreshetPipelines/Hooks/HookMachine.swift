@@ -91,13 +91,14 @@ package struct HookMachine: Sendable {
 
     /// A pipeline has these hooks from now on. Of those that are known already, more is known here than is given.
     ///
-    /// - Parameter current: what readers see.
+    /// - Parameter current: what readers see, or saw when that was looked at: a newer one is known if it came in between.
     package mutating func configure(
         _ name: String, _ hooks: [(definition: HookDefinition, memory: HookMemory)], current: OfferedGeneration?,
         at now: Instant
     ) -> [Action] {
         guard !hooks.isEmpty else { return dismiss(name, at: now) }
         let before = pipelines[name]
+        let current = [current, before?.current].compactMap(\.self).max { $0.turn < $1.turn }
         let known = before?.hooks ?? []
         pipelines[name] = Pipeline(
             hooks: hooks.map { hook in

@@ -51,10 +51,14 @@ extension String {
 
 extension Transforming {
     /// The files that a snapshot is split into, as one JSON object.
-    func split(_ snapshot: [UInt8], into files: [CachedFile]) async throws(FetchError) -> [UInt8] {
+    ///
+    /// - Parameter format: how the snapshot is written.
+    func split(
+        _ snapshot: [UInt8], in format: ContentFormat, into files: [CachedFile]
+    ) async throws(FetchError) -> [UInt8] {
         let objects: [[UInt8]]
         do throws(FetchError) {
-            objects = try await values(of: snapshot, by: files.program, variables: [])
+            objects = try await values(of: snapshot, in: format, by: files.program, variables: [])
         } catch {
             throw error.of("cache.files")
         }

@@ -5,7 +5,8 @@ extension HTTPSource {
 
     /// The request at a URL that an item of a list names. Whoever gives the list chooses whom this machine asks: so the URL
     /// stays within the list's own origin, unless the configuration lets it lead elsewhere, and then what is meant for that
-    /// origin, header fields and client certificate, stays behind.
+    /// origin, header fields, client certificate and certificate authority, stays behind. The body of a POST is meant for
+    /// it too, and without it the question would be another: it is not asked.
     ///
     /// - Parameters:
     ///   - text: what stands at the place.
@@ -40,10 +41,15 @@ extension HTTPSource {
         var source = self
         source.url = there.url
         source.host = there.host
-        if home != there.origin {
-            source.headers = []
-            source.clientCertificate = nil
+        guard home != there.origin else { return source }
+        guard method == .get else {
+            throw refusal(
+                "is at \(there.origin), and the body of a POST goes to the origin of the list only; "
+                    + "ask by GET, or write the URL down")
         }
+        source.headers = []
+        source.clientCertificate = nil
+        source.certificateAuthority = nil
         return source
     }
 

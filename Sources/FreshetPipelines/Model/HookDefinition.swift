@@ -1,7 +1,9 @@
-/// A command that is run after each change of what readers see.
+/// What is done after each change of what readers see: a command, or a unit of the service manager that is reloaded.
 package struct HookDefinition: Hashable, Sendable {
-    /// An absolute path and arguments; there is no shell.
+    /// An absolute path and arguments; there is no shell. Empty: a unit is reloaded.
     package var command: [String]
+    /// The name of a unit that is reloaded; nil: a command is run.
+    package var unit: String?
     /// How long one run may take.
     package var timeout: Duration
 
@@ -17,9 +19,16 @@ package struct HookDefinition: Hashable, Sendable {
         self.timeout = timeout
     }
 
-    /// What it is known by across restarts and reloads: the command, whatever else is said of it. One line of which no
-    /// two commands have the same.
+    package init(reloading unit: String, timeout: Duration = HookDefinition.defaultTimeout) {
+        command = []
+        self.unit = unit
+        self.timeout = timeout
+    }
+
+    /// What it is known by across restarts and reloads: the command or the unit, whatever else is said of it. One line of
+    /// which no two have the same: a command begins with its path.
     package var identity: String {
-        command.map { $0.replacing("\\", with: "\\\\").replacing(" ", with: "\\ ") }.joined(separator: " ")
+        if let unit { return "reload-unit \(unit)" }
+        return command.map { $0.replacing("\\", with: "\\\\").replacing(" ", with: "\\ ") }.joined(separator: " ")
     }
 }

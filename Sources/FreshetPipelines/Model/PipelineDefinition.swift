@@ -103,6 +103,9 @@ package struct CacheRules: Hashable, Sendable {
     package var keep: Int
     /// A copy that was last confirmed longer ago has expired; nil: none ever does.
     package var maxAge: Duration?
+    /// Where an item's key is, as jq writes it: names, each after a dot, or a dot alone for the item itself. Nil: content
+    /// is compared as it is.
+    package var key: String?
     /// The files that the snapshot is split into, at most ``CachedFile/perPipeline``, by name; none: it is one file.
     package var files: [CachedFile] = []
 
@@ -112,7 +115,7 @@ package struct CacheRules: Hashable, Sendable {
     package init(
         file: String, format: ContentFormat = .json, mode: UInt32? = nil, group: String? = nil,
         keep: Int = CacheRules.defaultKeep,
-        maxAge: Duration? = nil
+        maxAge: Duration? = nil, key: String? = nil
     ) {
         self.file = file
         self.format = format
@@ -120,12 +123,15 @@ package struct CacheRules: Hashable, Sendable {
         self.group = group
         self.keep = keep
         self.maxAge = maxAge
+        self.key = key
     }
 
-    /// Whether snapshots are kept in the same place in the same way, whatever is said of their age.
+    /// Whether snapshots are kept in the same place in the same way, whatever is said of their age
+    /// and of how they are compared.
     func keepsTheSame(as other: CacheRules) -> Bool {
         var own = self
         own.maxAge = other.maxAge
+        own.key = other.key
         return own == other
     }
 }

@@ -20,7 +20,8 @@ enum CheckProgram {
     static let countOfLines = #"split("\n") | map(select(. != "" and . != "\r")) | length"#
 
     /// The time that a program finds last, as two outputs: seconds since 1970, and as RFC 3339 has it. It may stand as a
-    /// number of seconds, as RFC 3339 or RFC 9110 (5.6.7) have it, or as a date alone, which begins at midnight UTC.
+    /// number of seconds, as RFC 3339 or RFC 9110 (5.6.7) have it, or as a date alone, which begins at midnight UTC. jq 1.6 aborts
+    /// its process at years that the C library cannot count.
     static func time(of program: String) -> String {
         #"""
         [\#(program)
@@ -38,7 +39,8 @@ enum CheckProgram {
             | if length > 0 then .[0]
             else error("\($found | tojson | .[0:100]) is no time such as 2030-01-31T12:00:00Z") end
         else error("a time is wanted, and it is \(type)") end
-        | ., (floor | todate)
+        | if . >= -62135596800 and . < 253402300800 then ., (floor | todate)
+        else error("\($found | tojson | .[0:100]) is no time between the years 1 and 9999; a number has to be one of seconds, and 1000 milliseconds are one") end
         """#
     }
 }

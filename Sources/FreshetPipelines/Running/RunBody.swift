@@ -14,6 +14,8 @@ struct RunBody: Sendable {
     var more: More?
     /// What is to become of a copy that is not whole yet; nil: nothing is shown before it is.
     var publication: Publication?
+    /// What the snapshot is compared with; nil: the copy as it is then.
+    var before: SnapshotChecks.Before?
 
     struct Publication: Sendable {
         /// Whether readers may be given something new: not while the operator keeps them at what they have.
@@ -63,6 +65,15 @@ struct RunBody: Sendable {
     /// The snapshot is put together from the answers to many requests. Each of them is conditional by itself; what they
     /// come to is compared when it is committed.
     private func runOnTree() async throws(FetchError) -> Success {
+        var run = self
+        // What is shown on the way becomes the copy, and nobody has judged it as a whole.
+        if publication != nil, definition.stage.each?.publish == .progressive {
+            run.before = .measured(try await checks(definition.check).measure(copy))
+        }
+        return try await run.runOnMeasuredTree()
+    }
+
+    private func runOnMeasuredTree() async throws(FetchError) -> Success {
         let stages = stages
         var success = try await conclude(try await transformed(try await stages.value()), of: stages)
         // Nothing may be left to change at the end, and the run has changed what readers see all the same.
@@ -75,7 +86,7 @@ struct RunBody: Sendable {
     /// - Returns: whether they see it.
     private func show(_ value: [UInt8], _ publication: Publication) async -> Bool {
         guard publication.isWanted(), let bytes = try? await transformed(value),
-            (try? await pass(.bytes(bytes))) != nil, !Task.isCancelled
+            (try? await pass(.bytes(bytes), isWhole: false)) != nil, !Task.isCancelled
         else { return false }
         let snapshot = Snapshot(
             .bytes(bytes), validators: Validators(), binding: definition.validatorBinding(with: parameters),
@@ -224,30 +235,39 @@ struct RunBody: Sendable {
         }
         switch content.body {
         case .bytes(let bytes):
-            // Without a program nobody reads it, and it stays as it is.
-            let isRead = definition.transform != nil || !definition.cache.files.isEmpty
-            return .bytes(
-                try await transformed(
-                    isRead ? try await world.transformer.json(of: bytes, in: definition.stage.format) : bytes))
+            return .bytes(try await transformed(bytes, from: definition.stage.format))
         case .kept: return content.body
         }
     }
 
-    /// The snapshot that the data becomes.
-    private func transformed(_ data: [UInt8]) async throws(FetchError) -> [UInt8] {
+    /// The snapshot that the data becomes. Without a program nobody reads it, and it stays as it is.
+    private func transformed(_ data: [UInt8], from form: ContentFormat = .json) async throws(FetchError) -> [UInt8] {
         var bytes = data
         // What was put together is JSON, whatever it is to become.
         let isJSON = !definition.stage.isSingle || definition.stage.pages != nil
         let format = definition.cache.format
         if let program = definition.transform ?? (isJSON && format == .text ? "." : nil) {
-            bytes = try await world.transformer.content(of: bytes, by: program, in: format)
+            bytes = try await world.transformer.content(of: bytes, in: form, by: program, as: format)
         }
         let files = definition.cache.files
-        return files.isEmpty ? bytes : try await world.transformer.split(bytes, into: files)
+        if files.isEmpty { return bytes }
+        return try await world.transformer.split(bytes, in: definition.transform == nil ? form : .json, into: files)
     }
 
-    private func pass(_ snapshot: FetchedBody) async throws(FetchError) {
-        let copy = SnapshotChecks.Copy {
+    /// - Parameter isWhole: not all of it is in if not. Such a list may not be smaller than the copy at all: what the rest of
+    ///   it will be is not known, and what is shown is what the next run is compared with if this one comes to nothing.
+    private func pass(_ snapshot: FetchedBody, isWhole: Bool = true) async throws(FetchError) {
+        var rules = definition.check
+        if !isWhole, rules.shrink != nil { rules.shrink = 0 }
+        try await checks(rules).pass(snapshot, instead: before ?? .copy(copy))
+    }
+
+    private func checks(_ rules: CheckRules) -> SnapshotChecks {
+        SnapshotChecks(rules, of: definition.cache.format, world.transformer, at: world.clock.wallNow)
+    }
+
+    private var copy: SnapshotChecks.Copy {
+        SnapshotChecks.Copy {
             (await world.store.remembered(definition.name).generation?.size).map { Int(clamping: $0) }
         } content: { () async throws(FetchError) in
             do throws(RunFailure) {
@@ -256,9 +276,6 @@ struct RunBody: Sendable {
                 throw .failed(error)
             }
         }
-        try await SnapshotChecks(
-            definition.check, of: definition.cache.format, world.transformer, at: world.clock.wallNow
-        ).pass(snapshot, instead: copy)
     }
 }
 

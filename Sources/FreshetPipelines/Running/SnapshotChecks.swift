@@ -16,43 +16,73 @@ struct SnapshotChecks: Sendable {
         self.now = now
     }
 
-    /// What the snapshot would replace; it is asked for if that matters. Nil: there is no such thing.
-    struct Copy {
+    /// What the snapshot would replace. Nil: there is no such thing.
+    struct Copy: Sendable {
         /// Bytes.
-        var size: () async -> Int?
-        var content: () async throws(FetchError) -> [UInt8]?
+        var size: @Sendable () async -> Int?
+        var content: @Sendable () async throws(FetchError) -> [UInt8]?
+    }
+
+    /// What the snapshot is compared with.
+    enum Before: Sendable {
+        /// It is asked for if that matters.
+        case copy(Copy)
+        /// What ``measure(_:)`` said of a copy.
+        case measured(Int?)
+    }
+
+    /// How many items a copy has, or how many bytes if those are what counts; nil: there is none, or nobody compares.
+    func measure(_ copy: Copy) async throws(FetchError) -> Int? {
+        guard rules.shrink != nil else { return nil }
+        guard rules.countsItems else { return await copy.size() }
+        guard let content = try await copy.content() else { return nil }
+        return await items(ofCopy: content)
+    }
+
+    /// A copy from before the checks were what they are now says nothing.
+    private func items(ofCopy content: [UInt8]) async -> Int? {
+        try? await Contents(content, self).items()
     }
 
     /// Passes, or throws why not.
-    func pass(_ snapshot: FetchedBody, instead copy: Copy) async throws(FetchError) {
+    func pass(_ snapshot: FetchedBody, instead before: Before) async throws(FetchError) {
         if let refusal = rules.refusal(ofSnapshot: snapshot.size) { throw .failed(refusal) }
         if rules.readsContent, let bytes = snapshot.bytes {
             let contents = try await Contents(bytes, self)
-            if let predicate = rules.jq, try await !transformer.holds(predicate, for: contents.json()) {
+            if let predicate = rules.jq, try await !transformer.holds(predicate, for: bytes, in: format) {
                 throw refused("does not satisfy check.jq (\(predicate))")
             }
-            try await passByCount(contents, instead: copy)
+            try await passByCount(contents, instead: before)
             try await passByTime(contents)
         }
-        if let share = rules.shrink, !rules.countsItems, let before = await copy.size() {
-            try pass(shrinking: before, to: snapshot.size, "bytes", share)
-        }
+        guard let share = rules.shrink, !rules.countsItems else { return }
+        let size =
+            switch before {
+            case .copy(let copy): await copy.size()
+            case .measured(let size): size
+            }
+        if let size { try pass(shrinking: size, to: snapshot.size, "bytes", share) }
     }
 
     private func refused(_ why: String) -> FetchError { .failed(RunFailure(.content, "the snapshot \(why)")) }
 
     // MARK: How many
 
-    private func passByCount(_ snapshot: Contents, instead copy: Copy) async throws(FetchError) {
+    private func passByCount(_ snapshot: Contents, instead before: Before) async throws(FetchError) {
         guard rules.countsItems, rules.minItems != nil || rules.shrink != nil else { return }
         guard let count = try await snapshot.items() else { return }
         if let least = rules.minItems, count < least {
             throw refused("has \(count) items, fewer than check.min-items wants (\(least))")
         }
-        guard let share = rules.shrink, let before = try await copy.content(), before != snapshot.bytes else { return }
-        // A copy from before the checks were what they are now says nothing.
-        guard let items = try? await Contents(before, self).items() else { return }
-        try pass(shrinking: items, to: count, "items", share)
+        guard let share = rules.shrink else { return }
+        let items: Int?
+        switch before {
+        case .measured(let count): items = count
+        case .copy(let copy):
+            guard let content = try await copy.content(), content != snapshot.bytes else { return }
+            items = await self.items(ofCopy: content)
+        }
+        if let items { try pass(shrinking: items, to: count, "items", share) }
     }
 
     private func pass(shrinking before: Int, to now: Int, _ unit: String, _ share: Int) throws(FetchError) {
@@ -92,7 +122,7 @@ struct SnapshotChecks: Sendable {
             do throws(FetchError) {
                 let (form, transformer) = (checks.rules.form, checks.transformer)
                 if form == .json { try await transformer.requireJSON(bytes) }
-                if form == .text { _ = try await transformer.json(ofText: bytes) }
+                if form == .text { _ = try await transformer.holds("true", for: bytes, in: .text) }
                 if let foreign = form?.foreign {
                     counted = try await transformer.items(of: bytes, as: foreign)
                 } else {
@@ -103,34 +133,34 @@ struct SnapshotChecks: Sendable {
             }
         }
 
-        /// As programs read it.
-        func json() async throws(FetchError) -> [UInt8] {
-            try await checks.transformer.json(of: bytes, in: checks.format)
-        }
-
         /// How many items it has; nil: there is no such thing as an item of it.
         func items() async throws(FetchError) -> Int? {
             if checks.rules.form?.foreign != nil { return counted }
             let whole = checks.format == .text ? CheckProgram.countOfLines : CheckProgram.countOfList
             let program = checks.rules.items.map(CheckProgram.count) ?? whole
-            return try await outputs(program, "check.items").first.flatMap(Int.init)
+            guard let count = try await outputs(program, "check.items").last.flatMap(Int.init) else {
+                throw checks.refused("has no JSON in which items could be counted; see check.items")
+            }
+            return count
         }
 
         /// The time that a program finds: wall-clock microseconds since 1970, and as people read it.
         func time(_ program: String, _ key: String) async throws(FetchError) -> (Int64, String) {
-            let outputs = try await outputs(CheckProgram.time(of: program), key)
-            guard outputs.count == 2, let seconds = Double(outputs[0]), abs(seconds) < Self.mostSeconds else {
-                throw checks.refused("has no time of this age where \(key) looks for it")
+            let outputs = try await outputs(CheckProgram.time(of: program), key).suffix(2)
+            // The program lets no time pass whose microseconds would be too many.
+            guard outputs.count == 2, let first = outputs.first, let text = outputs.last, let seconds = Double(first),
+                let microseconds = Int64(exactly: (seconds * 1_000_000).rounded())
+            else {
+                throw checks.refused("has no time where \(key) looks for it")
             }
-            return (Int64(seconds * 1_000_000), outputs[1])
+            return (microseconds, text)
         }
 
-        /// So far from 1970 microseconds are still whole numbers in what jq calculates with: to the year 2255.
-        private static let mostSeconds = 0x1p53 / 1_000_000
-
+        /// What a program puts out. Of several JSON texts the last one's is last, and that is what counts, as with
+        /// ``CheckRules/jq``.
         private func outputs(_ program: String, _ key: String) async throws(FetchError) -> [String] {
             do throws(FetchError) {
-                return try await checks.transformer.values(of: json(), by: program, variables: [])
+                return try await checks.transformer.values(of: bytes, in: checks.format, by: program, variables: [])
                     .map { String(decoding: $0, as: UTF8.self) }
             } catch {
                 throw error.prefixed("\(key): ")

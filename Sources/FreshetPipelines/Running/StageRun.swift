@@ -358,16 +358,15 @@ struct StageRun: Sendable {
         if case .http = stage.source, let refusal = rules.refusal(ofType: content.mediaType) { throw .failed(refusal) }
         if let refusal = rules.refusal(ofAnswer: content.body.size) { throw .failed(refusal) }
         return try await evaluate(
-            stage.transform ?? ".", over: try await world.transformer.json(of: try content.bytes, in: stage.format),
-            in: scope)
+            stage.transform ?? ".", over: try content.bytes, written: stage.format, in: scope)
     }
 
     /// The one JSON text that a program makes.
     private func evaluate(
-        _ program: String, over input: [UInt8], in scope: StageScope
+        _ program: String, over input: [UInt8], written format: ContentFormat = .json, in scope: StageScope
     ) async throws(FetchError) -> [UInt8] {
         let values = try await world.transformer.values(
-            of: input, by: "(\(program)\n) | tojson", variables: scope.variables)
+            of: input, in: format, by: "(\(program)\n) | tojson", variables: scope.variables)
         guard let value = values.first, values.count == 1 else {
             throw .failed(
                 RunFailure(.content, "a part needs one JSON text, and there are \(values.count) (\(program))"))

@@ -1,18 +1,21 @@
 /// Runs jq programs over untrusted data, in a process of its own. The daemon itself parses none of it: it asks for what
 /// it wants to know, and handles the answers as bytes.
+///
+/// A program is given each JSON text of its input, one after the other; or a text once, as one string, without the byte
+/// order mark with which it may begin.
 package protocol Transforming: Sendable {
     /// The outputs of a program, one after the other, each as JSON text followed by a newline.
+    ///
+    /// - Parameter format: how the input is written.
     func transform(
-        _ input: [UInt8], by program: String, variables: [JQVariable]
+        _ input: [UInt8], in format: ContentFormat, by program: String, variables: [JQVariable]
     ) async throws(FetchError) -> [UInt8]
     /// The outputs of a program, each by itself: a string as its content, anything else as compact JSON.
     func values(
-        of input: [UInt8], by program: String, variables: [JQVariable]
+        of input: [UInt8], in format: ContentFormat, by program: String, variables: [JQVariable]
     ) async throws(FetchError) -> [[UInt8]]
-    /// A text in UTF-8 as one JSON string, without the byte order mark with which it may begin.
-    func json(ofText text: [UInt8]) async throws(FetchError) -> [UInt8]
     /// Whether the program's last output is neither `false` nor `null`.
-    func holds(_ predicate: String, for input: [UInt8]) async throws(FetchError) -> Bool
+    func holds(_ predicate: String, for input: [UInt8], in format: ContentFormat) async throws(FetchError) -> Bool
     /// Looks whether a content has a form that is none of jq's, and counts its items.
     ///
     /// - Returns: nil if there is no such thing as an item of it.
@@ -26,27 +29,35 @@ package enum BinaryForm: String, CaseIterable, Hashable, Sendable {
 }
 
 extension Transforming {
-    package func transform(_ input: [UInt8], by program: String) async throws(FetchError) -> [UInt8] {
-        try await transform(input, by: program, variables: [])
+    package func transform(
+        _ input: [UInt8], by program: String, variables: [JQVariable] = []
+    ) async throws(FetchError) -> [UInt8] {
+        try await transform(input, in: .json, by: program, variables: variables)
     }
 
-    /// The content as programs read it.
-    func json(of content: [UInt8], in format: ContentFormat) async throws(FetchError) -> [UInt8] {
-        switch format {
-        case .json: content
-        case .text: try await json(ofText: content)
-        }
+    package func values(
+        of input: [UInt8], by program: String, variables: [JQVariable]
+    ) async throws(FetchError) -> [[UInt8]] {
+        try await values(of: input, in: .json, by: program, variables: variables)
+    }
+
+    package func holds(_ predicate: String, for input: [UInt8]) async throws(FetchError) -> Bool {
+        try await holds(predicate, for: input, in: .json)
     }
 
     /// The outputs of a program as a content: JSON texts; or as text strings as they are, and all else as JSON. Each has a
     /// line of its own.
+    ///
+    /// - Parameters:
+    ///   - form: how the input is written.
+    ///   - format: how the content is to be.
     func content(
-        of input: [UInt8], by program: String, in format: ContentFormat
+        of input: [UInt8], in form: ContentFormat, by program: String, as format: ContentFormat
     ) async throws(FetchError) -> [UInt8] {
         switch format {
-        case .json: return try await transform(input, by: program)
+        case .json: return try await transform(input, in: form, by: program, variables: [])
         case .text:
-            let lines = try await values(of: input, by: program, variables: [])
+            let lines = try await values(of: input, in: form, by: program, variables: [])
             var text: [UInt8] = []
             text.reserveCapacity(lines.reduce(0) { $0 + $1.count + 1 })
             for line in lines { text += line + [UInt8(ascii: "\n")] }

@@ -14,6 +14,8 @@ package final class ScriptedService: ControlService {
         package var parameters: Result<ControlMessage.ParametersSet, ControlError> = .success(
             ControlMessage.ParametersSet(changed: [], parameters: []))
         package var history: [PastGeneration] = []
+        /// Where an item's key is.
+        package var key: String?
         /// The content of generations, by number; `readable` by anybody or by nobody.
         package var contents: [Int64: [UInt8]] = [:]
         package var candidate: [UInt8]?
@@ -89,8 +91,12 @@ package final class ScriptedService: ControlService {
         return try result.get()
     }
 
-    package func history(of name: String, limit: Int?) async throws(ControlError) -> [PastGeneration] {
-        script.withLock { Array($0.history.prefix(limit ?? .max)) }
+    package func history(
+        of name: String, limit: Int?
+    ) async throws(ControlError) -> ControlMessage.PastGenerations {
+        script.withLock {
+            ControlMessage.PastGenerations(generations: Array($0.history.prefix(limit ?? .max)), key: $0.key)
+        }
     }
 
     package func content(

@@ -5,25 +5,24 @@ package struct ScriptedTransformer: Transforming {
     package init() {}
 
     package func transform(
-        _ input: [UInt8], by program: String, variables: [JQVariable]
+        _ input: [UInt8], in format: ContentFormat, by program: String, variables: [JQVariable]
     ) async throws(FetchError) -> [UInt8] {
         guard program == "upper" else { throw .failed(RunFailure(.content, "no such program")) }
-        return Array(String(decoding: input, as: UTF8.self).uppercased().utf8)
+        let text = String(decoding: input, as: UTF8.self).uppercased()
+        return Array((format == .text ? "\"\(text)\"" : text).utf8)
     }
 
     package func values(
-        of input: [UInt8], by program: String, variables: [JQVariable]
+        of input: [UInt8], in format: ContentFormat, by program: String, variables: [JQVariable]
     ) async throws(FetchError) -> [[UInt8]] {
         throw .failed(RunFailure(.content, "no such program"))
-    }
-
-    package func json(ofText text: [UInt8]) async throws(FetchError) -> [UInt8] {
-        Array("\"".utf8) + text + Array("\"".utf8)
     }
 
     package func items(of content: [UInt8], as form: BinaryForm) async throws(FetchError) -> Int? {
         throw .failed(RunFailure(.content, "no such form"))
     }
 
-    package func holds(_ predicate: String, for input: [UInt8]) async throws(FetchError) -> Bool { predicate == "true" }
+    package func holds(
+        _ predicate: String, for input: [UInt8], in format: ContentFormat
+    ) async throws(FetchError) -> Bool { predicate == "true" }
 }

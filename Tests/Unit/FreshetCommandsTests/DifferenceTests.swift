@@ -243,6 +243,72 @@ struct LineDifferenceTests {
             "diff jwks 2 2 --key .id --json", contents, output: #"{"by":"item","changes":[],"from":2,"to":2}"# + "\n")
     }
 
+    @Test("goes by the key that is configured, and by line where the content has none or lines are asked for")
+    func configuredKey() async throws {
+        let contents: [Int64: String] = [2: #"[{"id":"a"}]"# + "\n", 3: #"[{"id":"b"}]"# + "\n", 4: "text\n"]
+        func check(
+            _ line: String, status: CommandStatus = .success, output: String = "", talk: String = ""
+        ) async throws {
+            let service = service(contents)
+            service.change { $0.key = ".id" }
+            try await expect(line, of: service, status: status, output: output, talk: talk)
+        }
+        try await check(
+            "diff jwks 2 3",
+            output: """
+                --- jwks 2
+                +++ jwks 3
+                - "a": {"id":"a"}
+                + "b": {"id":"b"}
+
+                1 added, 1 removed, 0 changed, 0 moved.
+
+                """)
+        let lines = "--- jwks 2\n+++ jwks 3\n@@ -1 +1 @@\n-[{\"id\":\"a\"}]\n+[{\"id\":\"b\"}]\n"
+        try await check("diff jwks 2 3 --lines", output: lines)
+        try await check(
+            "diff jwks 3 4", output: "--- jwks 3\n+++ jwks 4\n@@ -1 +1 @@\n-[{\"id\":\"b\"}]\n+text\n")
+        try await check(
+            "diff jwks 2 3 --key .", status: .failure,
+            talk:
+                "freshetctl: the content of generation 2 has an item without a key: number 1 has no text or number at "
+                + ".; without --key it is compared line by line\n")
+    }
+
+    @Test("history counts what became of the items, where two neighbours are kept and have keys")
+    func history() async throws {
+        let contents: [Int64: String] = [
+            2: #"[{"id":"a"},{"id":"b"},{"id":"c"}]"#, 3: #"[{"id":"b"},{"id":"a","x":1},{"id":"d"}]"#, 4: "text\n",
+            5: "[]", 6: "[]",
+        ]
+        let service = service(contents)
+        try await expect(
+            "history jwks --key .id --json", of: service,
+            output: #"{"generations":["#
+                + [Int64](1...6).reversed().map { number in
+                    let items =
+                        switch number {
+                        case 6: #""items":{"added":0,"changed":0,"moved":0,"removed":0},"#
+                        case 3: #""items":{"added":1,"changed":1,"moved":1,"removed":1},"#
+                        default: ""
+                        }
+                    let size = contents[number]?.utf8.count ?? 1
+                    return #"{"committedAt":0,"current":\#(number == 6),"digest":"ab",\#(items)"kept":\#(number > 1),"#
+                        + #""number":\#(number),"size":\#(size)}"#
+                }.joined(separator: ",") + #"],"key":".id"}"# + "\n")
+        service.change { $0.key = ".id" }
+        try await expect(
+            "history jwks --no-legend -n 5", of: service,
+            output: """
+                6 current Thu 1970-01-01 00:00:00 UTC  2 B same        ab - -
+                5 kept    Thu 1970-01-01 00:00:00 UTC  2 B -           ab - -
+                4 kept    Thu 1970-01-01 00:00:00 UTC  5 B -           ab - -
+                3 kept    Thu 1970-01-01 00:00:00 UTC 40 B +1 -1 !1 >1 ab - -
+                2 kept    Thu 1970-01-01 00:00:00 UTC 34 B -           ab - -
+
+                """)
+    }
+
     @Test("of what is no text, or too large, there is none")
     func limits() async throws {
         try await check(

@@ -21,6 +21,17 @@ struct HookTests {
             ])
     }
 
+    @Test("A hook may be a unit that is reloaded")
+    func unit() throws {
+        let text = "on-change: [{reload-unit: 'a-b@c\\x2d.service', timeout: 5s}, {exec: [/x]}]"
+        let hooks = try #require(load(["pipelines/jwks.yaml": pipeline(text)]).pipelines.first).hooks
+        #expect(
+            hooks == [
+                HookDefinition(reloading: #"a-b@c\x2d.service"#, timeout: .seconds(5)), HookDefinition(["/x"]),
+            ])
+        #expect(hooks.map(\.identity) == [#"reload-unit a-b@c\x2d.service"#, "/x"])
+    }
+
     @Test("One hook need not be a list")
     func one() throws {
         let configuration = load(["pipelines/jwks.yaml": pipeline("on-change: {exec: [/x], timeout: 1h}")])
@@ -51,7 +62,23 @@ struct HookTests {
             ),
             (
                 "on-change: [/x]",
-                "3:13: error: a hook of 'on-change' has to hold keys with values, not text; its keys are exec, timeout"
+                "3:13: error: a hook of 'on-change' has to hold keys with values, not text; its keys are exec, reload-unit, timeout"
+            ),
+            (
+                "on-change: {reload-unit: nginx}",
+                "3:26: error: 'reload-unit' has to be the name of a unit with its type, not 'nginx'; write 'nginx.service'"
+            ),
+            (
+                "on-change: {reload-unit: 'a b.service'}",
+                "3:26: error: 'reload-unit' is not the name of a unit; it has at most 255 letters, digits and :-_.\\@; systemd-escape(1) makes one of anything"
+            ),
+            (
+                "on-change: {reload-unit: a.service, exec: [/x]}",
+                "3:13: error: a hook has 'exec' and 'reload-unit'; write two elements of 'on-change': they are done one after the other"
+            ),
+            (
+                "on-change: [{reload-unit: a.service}, {reload-unit: a.service, timeout: 5s}]",
+                "3:39: error: the same unit stands twice; keep one of them (see jwks.yaml:3:13)"
             ),
             ("on-change: {exec: [/x], timeout: 999ms}", "3:34: error: 'timeout' has to be at least 1s"),
             ("on-change: {exec: [/x], timeout: 61min}", "3:34: error: 'timeout' has to be at most 1h"),
@@ -59,7 +86,10 @@ struct HookTests {
                 "on-change: {exec: [/x], timeout: infinity}",
                 "3:34: error: 'timeout' must end some day; 'infinity' is not allowed here; choose a duration"
             ),
-            ("on-change: {exec: [/x], user: root}", "3:25: error: unknown key 'user'; the keys here are exec, timeout"),
+            (
+                "on-change: {exec: [/x], user: root}",
+                "3:25: error: unknown key 'user'; the keys here are exec, reload-unit, timeout"
+            ),
             (
                 "on-change: [{exec: [/x, a]}, {exec: [/x, a], timeout: 5s}]",
                 "3:30: error: the same command stands twice; keep one of them (see jwks.yaml:3:13)"

@@ -92,11 +92,31 @@ struct PlaceTests {
         #expect(diagnostics("{\(each), same-origin: false, credential: t}}").count == 1)
     }
 
+    @Test("whatever is joined: no URL out of data leads to a socket, nor from one elsewhere unless that is allowed")
+    func joinedSockets() {
+        func joined(_ source: String) -> [String] {
+            load(pipeline: "sources: {a: {file: /x}, b: {\(source)}}\ncombine: .\ncache: {file: a}\n").diagnostics
+                .map(\.message)
+        }
+        let list = "url: http://docker/list, unix-socket: /run/docker.sock"
+        #expect(joined("\(list), each: {as: i, url: '{i}'}").first?.contains("the list comes from a socket") == true)
+        #expect(joined("\(list), each: {as: i, url: '{i}', same-origin: false}") == [])
+        #expect(
+            joined("url: https://a.example/, each: {as: i, url: '{i}', unix-socket: /run/x}")
+                == ["'unix-socket' does not go with a URL that an item names"])
+        #expect(
+            joined("file: /x, each: {as: i, file: '/x', each: {as: j, url: '{i}', unix-socket: /run/x}}")
+                .contains("'unix-socket' does not go with a URL that an item names"))
+    }
+
     @Test("of a list from no origin, URLs lead anywhere or nowhere, and nothing goes along")
     func listWithoutOrigin() {
         let each = "file: /list.json, each: {as: item, url: '{item}'"
         #expect(diagnostics("{\(each)}}").first?.contains("the list comes from no origin") == true)
         #expect(diagnostics("{\(each), same-origin: false}}") == [])
+        for what in ["method: POST, body: x", "certificate-authority: /x.pem", "client-certificate: own"] {
+            #expect(diagnostics("{\(each), same-origin: false, \(what)}}").count == 1)
+        }
         #expect(diagnostics("{\(each), same-origin: false, credential: t}}").count == 1)
     }
 }

@@ -69,6 +69,25 @@ struct RelationTests {
         #expect(faults(file("0", "{}")) == ["jwks.yaml:2:27: error: 'max-age' has to be at least 1s"])
     }
 
+    @Test("An item's key is a path of names, or a dot")
+    func itemKey() {
+        func file(_ key: String) -> String {
+            "source: {url: https://id.example.com/jwks}\ncache: {file: f, key: \(key)}\n"
+        }
+        for key in [".id", ".meta.long-name_2", "."] {
+            #expect(load(pipeline: file(key)).pipelines.first?.cache.key == key)
+            #expect(faults(file(key)) == [])
+        }
+        for key in ["id", ".id.", "..", ".a b", "'.[0]'"] {
+            let quoted = key.filter { $0 != "'" }
+            #expect(
+                faults(file(key)) == [
+                    "jwks.yaml:2:23: error: 'key' has to say where an item's key is, not '\(quoted)'; write a path of "
+                        + "names such as .id or .meta.name, or . if the items themselves are the keys"
+                ])
+        }
+    }
+
     @Test("Quiet is at most at-most, and the default of one gives way to the other")
     func storm() {
         #expect(

@@ -61,9 +61,11 @@ struct HookDeskTests {
         try #require(lines.count == 3)
         #expect(lines[0].contains(#""pipeline":"a""#) && lines[0].contains(#""number":1"#))
         #expect(!lines[0].contains("previous"))
-        #expect(lines[1].contains(#""causes":"operator""#) && lines[1].contains(#""difference":{"bytes":1}"#))
+        #expect(
+            lines[1].contains(#""causes":"operator""#)
+                && lines[1].contains(#""difference":{"bytes":1,"lines":["@@ -1 +1 @@""#))
         #expect(lines[1].contains("\(home.path)/cache/below/generations/a/1-"))
-        #expect(lines[2].contains(#""causes":"rollback""#) && lines[2].contains(#""difference":{"bytes":-1}"#))
+        #expect(lines[2].contains(#""causes":"rollback""#) && lines[2].contains(#""difference":{"bytes":-1,"lines""#))
         #expect(home.text("modes") == "600\n600\n600\n")
         #expect(home.text("given") == "1:two words:/\n")
         let names = Set((home.text("env") ?? "").split(separator: "\n").map { $0.prefix { $0 != "=" } })

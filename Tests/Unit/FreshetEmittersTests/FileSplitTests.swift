@@ -17,10 +17,10 @@ struct FileSplitTests {
             running.loop, workers: WorkerPool(), helper: JQTransformer.program("\(try productsDirectory())/freshetd"))
     }
 
-    private func split(_ snapshot: String, _ files: CachedFile...) async -> String {
+    private func split(_ snapshot: String, as format: ContentFormat = .json, _ files: CachedFile...) async -> String {
         do throws(FetchError) {
             return String(
-                decoding: try await transformer.split(Array(snapshot.utf8), into: files), as: UTF8.self)
+                decoding: try await transformer.split(Array(snapshot.utf8), in: format, into: files), as: UTF8.self)
         } catch {
             guard case .failed(let failure) = error, failure.kind == .content else { return "\(error)" }
             return failure.message
@@ -33,6 +33,12 @@ struct FileSplitTests {
             #"{"keys":[1,{"a":"x"}],"issuer":"me"}"#, CachedFile("keys.json", by: "def f: .keys; f # all of them"),
             CachedFile("issuer.txt", by: ".issuer + \"\\n\" | ., empty"), CachedFile("null", by: "null"))
         #expect(text == #"{"keys.json":[1,{"a":"x"}],"issuer.txt":"me\n","null":null}"# + "\n")
+    }
+
+    @Test("Of a text each program is given all of it as one string")
+    func text() async {
+        let lines = CachedFile("lines.json", by: #"split("\n")"#)
+        #expect(await split("a\nb", as: .text, lines) == #"{"lines.json":["a","b"]}"# + "\n")
     }
 
     @Test("Names may have what means something to jq")
@@ -59,7 +65,7 @@ struct FileSplitTests {
         #expect(files.program.utf8.count > CachedFile.programBytes - 2048)
         #expect(files.program.utf8.count <= CachedFile.programBytes)
         do {
-            let text = try await transformer.split(Array("1".utf8), into: files)
+            let text = try await transformer.split(Array("1".utf8), in: .json, into: files)
             #expect(text.count > 100 * 100)
         } catch {
             Issue.record("\(error)")

@@ -1,3 +1,4 @@
+import FreshetEventLoop
 import FreshetPipelines
 import Glibc
 import Synchronization
@@ -51,6 +52,19 @@ struct HTTPSharingTests {
         #expect(await client.sharing.isEmpty)
     }
 
+    @Test("where all who waited have failed at once, none of them is asked again")
+    func refused() async throws {
+        await client.learn(of: try location(), isShared: true)
+        // One that nobody waits for fails before the next is looked at.
+        let source = HTTPSource(url: origin.url, host: "127.0.0.1", unixSocket: "/nonexistent/socket")
+        let errors = await client.errors(of: 8, on: running.loop) { [client] () async throws(FetchError) in
+            _ = try await client.fetch(source, for: FetchRequest(source: .http(source)))
+        }
+        #expect(errors.count == 8 && errors.allSatisfy { $0.failure?.message.contains("/nonexistent/socket") == true })
+        let hops = await client.startedHops
+        #expect(hops == 8)
+    }
+
     @Test("what is known of an origin goes with an answer that says otherwise, or without any")
     func knowledge() async throws {
         let known = try location()
@@ -64,5 +78,26 @@ struct HTTPSharingTests {
             await client.learn(of: Origin(scheme: "https", host: "h", port: "\(port)"), isShared: true)
         }
         #expect(await client.sharing.count == HTTPClient.maxSharing)
+    }
+}
+
+extension HTTPClient {
+    /// Asks so many times at once: all have begun before the loop looks at any socket or timer.
+    fileprivate func errors(
+        of count: Int, on loop: EventLoop, _ fetch: @escaping @Sendable () async throws(FetchError) -> Void
+    ) async -> [FetchError] {
+        await withTaskGroup(of: FetchError?.self) { group in
+            for _ in 0..<count {
+                group.addTask(executorPreference: loop) {
+                    do throws(FetchError) {
+                        try await fetch()
+                        return nil
+                    } catch {
+                        return error
+                    }
+                }
+            }
+            return await group.reduce(into: []) { errors, error in errors += error.map { [$0] } ?? [] }
+        }
     }
 }

@@ -41,6 +41,29 @@ struct JQTransformerTests {
         #expect(await transformer.idleHelpers == 1)
     }
 
+    @Test(
+        "times are UTC, whatever the machine's zone is, in summer too",
+        .enabled(if: SummerTime.isAvailable, "needs root, unshare(1) and the zones of tzdata"))
+    func zone() async throws {
+        let script = #"mount --bind "$1" /etc/localtime && exec "$2" "$3""#
+        let abroad = JQTransformer(
+            running.loop, workers: workers,
+            helper: ChildProcess.Command(
+                path: "/usr/bin/unshare",
+                arguments: ["-m", "/bin/sh", "-c", script, "sh", SummerTime.zone, helper.path] + helper.arguments,
+                environment: JQHelper.environment.merging(["PATH": "/usr/bin:/bin"]) { $1 }))
+        let times = ["2026-01-15T12:00:00Z", "2026-07-15T12:00:00Z"]
+        let program =
+            #"map(fromdate | ., todate, (localtime | .[3])), map(strptime("%Y-%m-%dT%H:%M:%SZ") | mktime)"#
+        let output = try await abroad.transform(Array("\(times)".utf8), by: program)
+        #expect(
+            String(decoding: output, as: UTF8.self) == """
+                [1768478400,"2026-01-15T12:00:00Z",12,1784116800,"2026-07-15T12:00:00Z",12]
+                [1768478400,1784116800]
+
+                """)
+    }
+
     @Test("a large body passes both ways")
     func large() async throws {
         let items = (0..<200_000).map { "{\"number\":\($0)}" }.joined(separator: ",")
@@ -50,7 +73,7 @@ struct JQTransformerTests {
 
     @Test("a helper has no environment, no files and no more than its own input")
     func isolation() async throws {
-        #expect(try await transform("1", by: "[env, $ENV]") == "[{},{}]\n")
+        #expect(try await transform("1", by: "[env, $ENV]") == #"[{"TZ":"UTC0"},{"TZ":"UTC0"}]"# + "\n")
         let failure = try await failureOf { () async throws(FetchError) in
             try await transform("1", by: "import \"passwd\" as $x {search: \"/etc\"}; $x")
         }
@@ -63,7 +86,8 @@ struct JQTransformerTests {
         "what goes wrong is a failure of the content that says what",
         arguments: [
             ("1", ".a |", "the jq program is not valid"), ("1", ".a", "the jq program failed"),
-            ("<html>", ".", "is not JSON"), ("1", "repeat(\"x\" * 1000)", "check.max-bytes"),
+            ("<html>", ".", "is not JSON"),
+            ("1", "repeat(\"x\" * 1000)", "more than the 100,000 bytes that are possible"),
             ("1", "error(\"a\\u001b[2J\")", "\\u{1b}"),
         ])
     func failures(_ input: String, _ program: String, _ words: String) async throws {
@@ -85,6 +109,21 @@ struct JQTransformerTests {
         #expect(failure.kind == .content)
         #expect(failure.message.hasPrefix("the jq program ran out of memory or crashed"))
         #expect(try await transform("1", by: ".") == "1\n")
+    }
+
+    @Test(
+        "a program that took too long is told as a program, and the look at a form as that",
+        arguments: BinaryForm.allCases)
+    func tooLong(_ form: BinaryForm) async throws {
+        // What the kernel does with a helper that has used up its processor time.
+        let helper = ChildProcess.Command(path: "/bin/sh", arguments: ["-c", "kill -XCPU $$"])
+        let late = JQTransformer(running.loop, workers: workers, helper: helper)
+        let program = try await failureOf { () async throws(FetchError) in try await late.transform([0x31], by: ".") }
+        #expect(program.message == "the jq program took more than 60 s of processor time")
+        let look = try await failureOf { () async throws(FetchError) in try await late.items(of: [0x31], as: form) }
+        #expect(
+            look.message.hasPrefix("reading it as ")
+                && look.message.hasSuffix("took more than 60 s of processor time"))
     }
 
     @Test("an endless program is killed when its task is cancelled; another request does not notice")
@@ -130,7 +169,7 @@ struct JQTransformerTests {
     }
 
     @Test("what does not fit the protocol is refused before a helper sees it")
-    func tooLong() async throws {
+    func tooLarge() async throws {
         let program = String(repeating: " ", count: JQRequest.maxProgram)
         #expect(try await transform("1", by: program.dropLast() + ".") == "1\n")
         let failure = try await failureOf { () async throws(FetchError) in try await transform("1", by: program + ".") }
@@ -173,6 +212,15 @@ struct JQTransformerTests {
     func diedUnheard() async throws {
         #expect(try await transform("1", by: ".") == "1\n")
         #expect(try await transformer.afterDeathOfWarm(transforming: "2") == "2\n")
+    }
+}
+
+/// A machine in a zone with summer time, for one process: a file of its own in the place of the machine's.
+private enum SummerTime {
+    static let zone = "/usr/share/zoneinfo/Europe/Berlin"
+
+    static var isAvailable: Bool {
+        geteuid() == 0 && access(zone, R_OK) == 0 && access("/usr/bin/unshare", X_OK) == 0
     }
 }
 

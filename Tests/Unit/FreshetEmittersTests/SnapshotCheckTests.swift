@@ -29,7 +29,7 @@ struct SnapshotCheckTests {
         let copy = copy.map { Array($0.utf8) }
         do throws(FetchError) {
             try await SnapshotChecks(rules, of: format, transformer, at: Self.now).pass(
-                .bytes(snapshot), instead: SnapshotChecks.Copy(size: { copy?.count }, content: { copy }))
+                .bytes(snapshot), instead: .copy(SnapshotChecks.Copy(size: { copy?.count }, content: { copy })))
             return nil
         } catch {
             guard case .failed(let failure) = error, failure.kind == .content else { return "\(error)" }
@@ -67,6 +67,34 @@ struct SnapshotCheckTests {
         #expect(await refusal(of: "a\nb") { ($0.minItems, $0.form) = (2, .text) } == nil)
         let comments = #"split("\n") | map(select(test("^[^#]")))"#
         #expect(await refusal(of: "#\na\n", .text) { ($0.minItems, $0.items) = (2, comments) } != nil)
+    }
+
+    @Test("Of several JSON texts each is looked at, and what is found in the last one counts")
+    func severalTexts() async {
+        #expect(await refusal(of: "[1]\n[1,2]\n") { $0.minItems = 2 } == nil)
+        #expect(await refusal(of: "[1,2]\n[1]\n") { $0.minItems = 2 } != nil)
+        #expect(await refusal(of: "{}\n[1,2]\n") { $0.minItems = 2 }?.contains("it is no list but object") == true)
+        let rules = { (rules: inout CheckRules) in (rules.jq, rules.validUntil) = (".good", ".expires") }
+        let (old, new) = (#"{"good":true,"expires":"2025-01-01"}"#, #"{"good":true,"expires":"2027-01-01"}"#)
+        #expect(await refusal(of: "\(old)\n\(new)\n", edit: rules) == nil)
+        #expect(await refusal(of: "\(new)\n\(old)\n", edit: rules)?.contains("was valid until 2025-01-01") == true)
+    }
+
+    @Test("Where there is no JSON text, there are no items", arguments: ["", " \n"])
+    func noTexts(_ content: String) async {
+        let refusal = await refusal(of: content) { ($0.minItems, $0.minBytes) = (1, 0) }
+        #expect(refusal == "the snapshot has no JSON in which items could be counted; see check.items")
+    }
+
+    @Test("A text is no longer for its checks than it is, however much has to be escaped in JSON")
+    func longText() async throws {
+        let narrow = JQTransformer(
+            running.loop, workers: WorkerPool(), helper: JQTransformer.program("\(try productsDirectory())/freshetd"),
+            maxOutput: 100)
+        var rules = CheckRules(jq: #"split("\n") | length > 100"#)
+        (rules.form, rules.minItems) = (.text, 100)
+        try await SnapshotChecks(rules, of: .text, narrow, at: Self.now).pass(
+            .bytes(Array(String(repeating: "\"\n", count: 100).utf8)), instead: .measured(nil))
     }
 
     // MARK: Shrinking
@@ -118,6 +146,40 @@ struct SnapshotCheckTests {
         }
         bomb += "]><a>&e9;</a>"
         #expect(await refusal(of: bomb) { $0.form = .xml }?.contains("amplification") == true)
+    }
+
+    @Test("What stands in XML may be longer than what is read of it at once, at any place", arguments: 0..<8)
+    func longXML(_ offset: Int) async {
+        let filler = String(repeating: "x", count: (64 << 10) - 8 + offset)
+        #expect(await refusal(of: "<a>\(filler)é€<b c='\(filler)'/>\n</a>") { $0.form = .xml } == nil)
+        #expect(
+            await refusal(of: "<a>\(filler)<b>\n</a>") { $0.form = .xml }
+                == "check.format: it is no well-formed XML: line 2, column 3: mismatched tag")
+        #expect(await refusal(of: "<a>\(filler)") { $0.form = .xml }?.contains("no element found") == true)
+    }
+
+    /// In memory there is one of it, and beside it next to nothing.
+    @Test("XML and gzip may be as long as any input")
+    func longest() async {
+        let length = 250 << 20
+        var text = [UInt8](repeating: UInt8(ascii: "\n"), count: length)
+        text.replaceSubrange(0..<3, with: Array("<a>".utf8))
+        text.replaceSubrange(length - 4..<length, with: Array("</b>".utf8))
+        #expect(
+            await refusal(of: text) { ($0.form, $0.maxBytes) = (.xml, .max) }?.hasSuffix("mismatched tag") == true)
+        // Blocks that are stored as they are (RFC 1951, 3.2.4), and a checksum that is another content's.
+        let size = 1 << 15
+        let lengths = [size & 0xFF, size >> 8, ~size & 0xFF, ~size >> 8 & 0xFF].map { UInt8($0) }
+        var end = 10
+        while end + 5 + size + 5 + 8 <= length {
+            text.replaceSubrange(end..<end + 5, with: [0] + lengths)
+            end += 5 + size
+        }
+        text.replaceSubrange(0..<10, with: Self.hello[..<10])
+        text.replaceSubrange(end..<end + 5, with: [1, 0, 0, 0xFF, 0xFF])
+        #expect(
+            await refusal(of: text) { ($0.form, $0.maxBytes) = (.gzip, .max) }
+                == "check.format: it is no gzip: incorrect data check")
     }
 
     static let hello: [UInt8] = [
@@ -193,6 +255,28 @@ struct SnapshotCheckTests {
     func noTime(_ time: String) async {
         let refusal = await refusal(of: "{\"expires\":\(time)}") { $0.validUntil = ".expires" }
         #expect(refusal?.contains("check.valid-until") == true, "\(refusal ?? "passes")")
+    }
+
+    @Test(
+        "What is too far from now for a time is told as that, and ends no helper",
+        arguments: ["1e300", "-1e300", "1767225600000", "253402300800", "-62135596801"])
+    func farTime(_ time: String) async {
+        let refusal = await refusal(of: "{\"expires\":\(time)}") { $0.validUntil = ".expires" }
+        #expect(refusal?.contains("check.valid-until: ") == true, "\(refusal ?? "passes")")
+        #expect(refusal?.contains("is no time between the years 1 and 9999") == true, "\(refusal ?? "passes")")
+        #expect(await transformer.idleHelpers == 1)
+    }
+
+    @Test(
+        "The years that have four digits are times",
+        arguments: [
+            ("253402300799", true), ("\"9999-12-31T23:59:59Z\"", true), ("\"0001-01-01\"", false),
+            ("-62135596800", false),
+        ])
+    func farthestTimes(_ time: String, _ isValid: Bool) async {
+        let refusal = await refusal(of: "{\"expires\":\(time)}") { $0.validUntil = ".expires" }
+        #expect((refusal == nil) == isValid, "\(refusal ?? "passes")")
+        if !isValid { #expect(refusal?.hasPrefix("the snapshot was valid until ") == true, "\(refusal ?? "")") }
     }
 
     @Test("Data is neither too old nor of the future, beyond what clocks differ by")

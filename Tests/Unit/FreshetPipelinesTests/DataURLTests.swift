@@ -54,6 +54,27 @@ struct DataURLTests {
         #expect(refusal("http://b.example/", from: nil).contains("another origin than that of the list;"))
     }
 
+    @Test("neither the body of a POST goes along to another origin, nor the authority that is for the list's")
+    func bodyAndAuthority() throws {
+        let place = URLTemplate.Place("item", path: ["url"])
+        func following(_ template: HTTPSource, _ text: String) throws(RunFailure) -> HTTPSource {
+            try template.following(
+                text, at: place, from: HTTPSource(url: "https://a.example/list", host: ""), sameOrigin: false,
+                resolve: ScriptedURLs.resolve)
+        }
+        let own = HTTPSource(url: "{item.url}", host: "", certificateAuthority: "/etc/own.pem")
+        #expect(try following(own, "https://a.example/x").certificateAuthority == "/etc/own.pem")
+        #expect(try following(own, "https://b.example/x").certificateAuthority == nil)
+        let post = HTTPSource(url: "{item.url}", host: "", method: .post(body: "secret", contentType: "text/plain"))
+        #expect(try following(post, "https://a.example/x").method == post.method)
+        #expect {
+            try following(post, "https://b.example/x")
+        } throws: { error in
+            guard let failure = error as? RunFailure, failure.kind == .content else { return false }
+            return failure.message.contains("the body of a POST goes to the origin of the list only")
+        }
+    }
+
     @Test("a list that is asked through a socket has no origin that a URL could have, whatever its host is called")
     func socket() throws {
         let list = HTTPSource(url: "https://a.example/list", host: "a.example", unixSocket: "/run/a.sock")

@@ -234,6 +234,21 @@ struct HookMachineTests {
         #expect(desk.started == [] && desk.machine.isSettled && desk.machine.failing == 0)
     }
 
+    @Test("a reload that was told of the copy before the last change does not go back to it")
+    func reconfiguredLate() {
+        var desk = Desk()
+        desk.configure("a", ["x"], current: 1)
+        var second = generation(2)
+        second.turn = 1
+        desk.perform(desk.machine.offer("a", second, causes: "timer", at: desk.now))
+        desk.configure("a", ["x", "y"], current: 1)
+        desk.succeed("a")
+        #expect(desk.started == ["a y 2 after 1, attempt 1"])
+        #expect(desk.orders.last?.causes == "timer")
+        desk.succeed("a")
+        #expect(desk.machine.isSettled && desk.machine.debts(of: "a").isEmpty)
+    }
+
     @Test("what a pipeline without hooks offers is not kept")
     func without() {
         var desk = Desk()

@@ -69,19 +69,23 @@ private final class ScriptedPages: Fetching {
 
 /// A page's outputs are the lines of its body; a merge is shown in front of the items.
 private struct ScriptedProgram: Transforming {
-    func transform(_ input: [UInt8], by program: String, variables: [JQVariable]) async throws(FetchError) -> [UInt8] {
+    func transform(
+        _ input: [UInt8], in format: ContentFormat, by program: String, variables: [JQVariable]
+    ) async throws(FetchError) -> [UInt8] {
         Array("merged:".utf8) + input
     }
 
-    func values(of input: [UInt8], by program: String, variables: [JQVariable]) async throws(FetchError) -> [[UInt8]] {
+    func values(
+        of input: [UInt8], in format: ContentFormat, by program: String, variables: [JQVariable]
+    ) async throws(FetchError) -> [[UInt8]] {
         input.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map(Array.init)
     }
 
-    func json(ofText text: [UInt8]) async throws(FetchError) -> [UInt8] { text }
-
     func items(of content: [UInt8], as form: BinaryForm) async throws(FetchError) -> Int? { nil }
 
-    func holds(_ predicate: String, for input: [UInt8]) async throws(FetchError) -> Bool { true }
+    func holds(
+        _ predicate: String, for input: [UInt8], in format: ContentFormat
+    ) async throws(FetchError) -> Bool { true }
 }
 
 @Suite("Pages: loading a set")

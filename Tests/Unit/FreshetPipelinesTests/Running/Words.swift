@@ -4,11 +4,11 @@
 /// empty.
 struct Words: Transforming {
     func transform(
-        _ input: [UInt8], by program: String, variables: [JQVariable]
+        _ input: [UInt8], in format: ContentFormat, by program: String, variables: [JQVariable]
     ) async throws(FetchError) -> [UInt8] { input }
 
     func values(
-        of input: [UInt8], by program: String, variables: [JQVariable]
+        of input: [UInt8], in format: ContentFormat, by program: String, variables: [JQVariable]
     ) async throws(FetchError) -> [[UInt8]] {
         guard program.contains("'each'") else { return [input] }
         let places = program.ranges(of: #"then "=" + ."#).count
@@ -22,9 +22,9 @@ struct Words: Transforming {
         }
     }
 
-    func json(ofText text: [UInt8]) async throws(FetchError) -> [UInt8] { text }
-
     func items(of content: [UInt8], as form: BinaryForm) async throws(FetchError) -> Int? { nil }
 
-    func holds(_ predicate: String, for input: [UInt8]) async throws(FetchError) -> Bool { true }
+    func holds(
+        _ predicate: String, for input: [UInt8], in format: ContentFormat
+    ) async throws(FetchError) -> Bool { true }
 }

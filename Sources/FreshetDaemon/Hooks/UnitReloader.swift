@@ -1,0 +1,192 @@
+import FreshetEventLoop
+import FreshetPipelines
+import FreshetSystemSignals
+import Glibc
+import Synchronization
+
+/// Has the service manager reload units, by D-Bus (org.freedesktop.systemd1(5)), and awaits what comes of it.
+///
+/// Root may have that done, and a user in the manager of their own. Everybody else needs a rule of polkit's.
+struct UnitReloader: Sendable {
+    private static let name = "org.freedesktop.systemd1"
+    private static let path = "/org/freedesktop/systemd1"
+    private static let interface = "org.freedesktop.systemd1.Manager"
+
+    private let loop: EventLoop
+    private let systemBus: BusConnection
+    private let isPersonal: Bool
+    private let clock: any EngineClock
+
+    /// - Parameter isPersonal: the service is a person's own, and so are the units.
+    init(_ loop: EventLoop, _ systemBus: BusConnection, isPersonal: Bool, clock: any EngineClock) {
+        self.loop = loop
+        self.systemBus = systemBus
+        self.isPersonal = isPersonal
+        self.clock = clock
+    }
+
+    /// Returns when the unit has been reloaded. One that does not run needs nothing: it reads the copy when it starts.
+    func reload(_ unit: String, within timeout: Duration) async throws(FetchError) {
+        let bus = isPersonal ? BusConnection(loop, .session) : systemBus
+        let match: BusMatch
+        do throws(BusMatch.InvalidMatch) {
+            match = try BusMatch(
+                sender: Self.name, path: Self.path, interface: Self.interface, member: "JobRemoved")
+        } catch {
+            throw .failed(RunFailure(.local, error.description))  // safe: the names are those of systemd
+        }
+        let job = ReloadJob()
+        // The job may be over before the answer is read, so that its end is listened for first.
+        let subscription = bus.subscribe(match) { standing in
+            switch standing {
+            case .inForce(sender: .some):
+                guard job.begin() else { return }
+                bus.call(
+                    "ReloadUnit", of: Self.interface, at: Self.path, on: Self.name,
+                    [.string(unit), .string("replace")], timeout: timeout
+                ) { job.answered($0) }
+            case .inForce(sender: nil): job.end(.unreachable("the service manager is not on the bus"))
+            case .refused(let reason), .disconnected(let reason): job.end(.unreachable(reason))
+            case .connecting: break
+            }
+        } _: { message in
+            job.removed(message.arguments)
+        }
+        let timer = clock.makeTimer { job.end(.late) }
+        timer.arm(at: clock.now + timeout)
+        let outcome = await withTaskCancellationHandler {
+            await job.outcome()
+        } onCancel: {
+            job.end(.cancelled)
+        }
+        timer.disarm()
+        subscription.cancel()
+        try judge(outcome, unit, timeout)
+    }
+
+    private func judge(_ outcome: ReloadJob.Outcome, _ unit: String, _ timeout: Duration) throws(FetchError) {
+        let failure: String
+        switch outcome {
+        case .ended("done"), .ended("skipped"): return
+        case .cancelled: throw .cancelled
+        case .ended(let result): failure = "its job ended as '\(result)'; 'systemctl status \(unit)' says more"
+        case .late: failure = "it took longer than \(timeout)"
+        case .unreachable(let reason): failure = reason
+        case .refused(let error) where Self.denials.contains(error.name):
+            let rule = Polkit.rule(for: [unit], user: Polkit.name(of: geteuid()))
+            failure = "the service has no right to; put this into /etc/polkit-1/rules.d/50-freshet.rules: \(rule)"
+        case .refused(let error) where error.name == "org.freedesktop.systemd1.UnitInactive": return
+        case .refused(let error): failure = error.description
+        }
+        throw .failed(RunFailure(.local, "\(unit) was not reloaded: \(failure)"))
+    }
+
+    /// What polkit's answer is called where nobody can be asked, and where there is no polkit.
+    private static let denials = [
+        "org.freedesktop.DBus.Error.AccessDenied", "org.freedesktop.DBus.Error.InteractiveAuthorizationRequired",
+    ]
+}
+
+/// A job of the service manager's that is waited for. Safe to call from any thread.
+private final class ReloadJob: Sendable {
+    enum Outcome: Sendable {
+        /// With the job's result, see `JobRemoved` in org.freedesktop.systemd1(5).
+        case ended(String)
+        case refused(BusError)
+        case unreachable(String)
+        case late
+        case cancelled
+    }
+
+    private struct State {
+        var hasBegun = false
+        /// The job's path.
+        var job: String?
+        /// The results of all jobs that ended before the answer said which one it is.
+        var results: [String: String] = [:]
+        var outcome: Outcome?
+        var waiter: CheckedContinuation<Outcome, Never>?
+    }
+
+    private let state = Mutex(State())
+
+    /// Whether it is the first time: a connection that comes back does not ask again.
+    func begin() -> Bool {
+        state.withLock { state in
+            defer { state.hasBegun = true }
+            return !state.hasBegun && state.outcome == nil
+        }
+    }
+
+    func answered(_ answer: Result<[BusValue], BusError>) {
+        switch answer {
+        case .failure(let error): end(.refused(error))
+        case .success(let values):
+            guard case .objectPath(let job)? = values.first else {
+                return end(.unreachable("the service manager's answer is none"))
+            }
+            let result = state.withLock { state in
+                state.job = job
+                return state.results[job]
+            }
+            if let result { end(.ended(result)) }
+        }
+    }
+
+    /// A job has ended: its number, its path, its unit and its result.
+    func removed(_ arguments: [BusValue]?) {
+        guard let arguments, arguments.count == 4, case .objectPath(let job) = arguments[1],
+            case .string(let result) = arguments[3]
+        else { return }
+        let isOurs = state.withLock { state in
+            if state.job == nil, state.hasBegun { state.results[job] = result }
+            return state.job == job
+        }
+        if isOurs { end(.ended(result)) }
+    }
+
+    func end(_ outcome: Outcome) {
+        let waiter = state.withLock { state in
+            if state.outcome == nil { state.outcome = outcome }
+            return state.waiter.take()
+        }
+        waiter?.resume(returning: state.withLock { $0.outcome } ?? outcome)
+    }
+
+    func outcome() async -> Outcome {
+        await withCheckedContinuation { continuation in
+            let known = state.withLock { state in
+                if state.outcome == nil { state.waiter = continuation }
+                return state.outcome
+            }
+            if let known { continuation.resume(returning: known) }
+        }
+    }
+}
+
+/// Rules of polkit's, polkit(8).
+enum Polkit {
+    /// What lets a user have these units reloaded, and nothing else.
+    static func rule(for units: [String], user: String) -> String {
+        let names = units.map { "\"\($0.replacing("\\", with: "\\\\"))\"" }.joined(separator: ", ")
+        return """
+            polkit.addRule(function(action, subject) { \
+            if (action.id == "org.freedesktop.systemd1.manage-units" && subject.user == "\(user)" && \
+            action.lookup("verb") == "reload" && [\(names)].indexOf(action.lookup("unit")) >= 0) \
+            return polkit.Result.YES; });
+            """
+    }
+
+    /// A user's name; their number if there is none. Blocks where users are asked for over the network.
+    static func name(of user: uid_t) -> String {
+        var entry = passwd()
+        var found: UnsafeMutablePointer<passwd>?
+        return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 16_384) { buffer in
+            guard let text = buffer.baseAddress,
+                getpwuid_r(user, &entry, text, buffer.count, &found) == 0, let found,
+                let name = found.pointee.pw_name
+            else { return "\(user)" }
+            return String(cString: name)
+        }
+    }
+}

@@ -1,0 +1,98 @@
+import FreshetSignals
+import FreshetTestKit
+import Testing
+import WorldTestSupport
+
+@testable import FreshetPipelines
+
+@Suite("Branches that are published as they come, and how much the copy may lose", .timeLimit(.minutes(1)))
+struct ProgressiveShrinkTests {
+    /// Three branches, each with as many letters as the test says, when the test says it.
+    private final class Letters: Fetching {
+        let counts = CurrentValue<[String: Int]>([:])
+
+        func fetch(_ request: FetchRequest) async throws(FetchError) -> FetchResult {
+            guard case .http(let source) = request.source else {
+                return .content(FetchedContent(bytes: Array(#"["a","b","c"]"#.utf8)))
+            }
+            for await counts in counts {
+                guard let count = counts[String(source.url.suffix(1))] else { continue }
+                return .content(FetchedContent(bytes: Array("\"\(String(repeating: "x", count: count))\"".utf8)))
+            }
+            throw .cancelled
+        }
+
+        func resolve(_ reference: String, against base: String) -> WebAddress? { nil }
+    }
+
+    private let clock = ScriptedClock(executor: SerialTestExecutor())
+    private let store: MemoryStore
+    /// The sizes that readers were shown on the way.
+    private let shown = CurrentValue<[UInt64]>([])
+
+    init() { store = MemoryStore(clock: clock) }
+
+    private func body(_ letters: Letters, shrink: Int) -> RunBody {
+        let world = PipelineWorld(
+            fetcher: letters, transformer: Words(), store: store, clock: clock,
+            slots: RequestSlots(RequestSlots.Limits(total: 4, perOrigin: 4)))
+        let branch = StageDefinition(.http(HTTPSource(url: "https://example.com/{word}", host: "example.com")))
+        let each = EachDefinition(as: "word", publish: .progressive, branch)
+        var check = CheckRules()
+        check.shrink = shrink
+        let definition = PipelineDefinition(
+            name: "words", stage: StageDefinition(.copy(of: "list", file: "list"), each: each), check: check,
+            cache: CacheRules(file: "words"))
+        return RunBody(
+            definition: definition, world: world, parameters: ParameterValues(), epoch: 1, progress: RunProgress(),
+            seed: 1,
+            publication: RunBody.Publication(
+                isWanted: { true }, published: { [shown] generation in shown.update { $0.append(generation.size) } }))
+    }
+
+    /// A run whose branches come in one after the other, with time enough between them to be shown.
+    ///
+    /// - Returns: why it failed; nil: it did not.
+    private func run(_ counts: KeyValuePairs<String, Int>, shrink: Int) async throws -> RunFailure? {
+        shown.value = []
+        let letters = Letters()
+        let body = body(letters, shrink: shrink)
+        let task = Task { () async -> RunFailure? in
+            do throws(FetchError) {
+                _ = try await body.run()
+                return nil
+            } catch {
+                guard case .failed(let failure) = error else { return RunFailure(.local, "\(error)") }
+                return failure
+            }
+        }
+        for (index, (name, count)) in counts.enumerated() {
+            letters.counts.update { $0[name] = count }
+            while body.progress.loaded.endedBranches <= index, index < counts.count - 1 { await Task.yield() }
+            for _ in 0..<100 { await Task.yield() }
+            try clock.manual.advance(by: StageRun.publishingPause, draining: clock.executor)
+        }
+        return await task.value
+    }
+
+    /// The bytes of a list of three texts with so many letters.
+    private func size(_ letters: Int...) -> Int { letters.reduce(#"["","",""]"#.utf8.count, +) }
+
+    @Test("step by step it loses no more than at once; what is smaller is not shown before all of it is judged")
+    func shrinks() async throws {
+        #expect(try await run(["a": 10, "b": 10, "c": 10], shrink: 50) == nil)
+        let before = store.text
+        let failure = try await run(["a": 0, "b": 0, "c": 0], shrink: 50)
+        #expect(failure?.message.contains("has 10 bytes after 40: it lost more than check.shrink allows") == true)
+        #expect(store.text == before && shown.value == [])
+    }
+
+    @Test("what grows is shown as it comes, and the whole is compared with what was there before the run")
+    func moves() async throws {
+        #expect(try await run(["a": 10, "b": 10, "c": 10], shrink: 10) == nil)
+        // All of it is in another branch now.
+        #expect(try await run(["a": 30, "b": 0, "c": 0], shrink: 10) == nil)
+        #expect(shown.value.first == UInt64(size(30, 10, 10)))
+        #expect(store.text?.utf8.count == size(30, 0, 0))
+    }
+}
