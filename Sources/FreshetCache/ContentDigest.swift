@@ -105,6 +105,14 @@ struct SHA256Hasher: ~Copyable, @unchecked Sendable {
         if !bytes.isEmpty, EVP_DigestUpdate(context, bytes.baseAddress, bytes.count) != 1 { isGood = false }
     }
 
+    /// That of what it was fed so far; it can be fed on.
+    func digest() throws(CacheError) -> ContentDigest {
+        var copy = try SHA256Hasher()
+        guard isGood, EVP_MD_CTX_copy_ex(copy.context, context) == 1 else { throw .digestUnavailable }
+        copy.isGood = isGood
+        return try copy.finalize()
+    }
+
     consuming func finalize() throws(CacheError) -> ContentDigest {
         var bytes = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
         var count: UInt32 = 0

@@ -66,6 +66,14 @@ extension LocalCache {
         return known.candidate
     }
 
+    /// Whether what was refused last is this, and its file is there still.
+    package func keepsRefused(_ pipeline: String, _ digest: String, at now: WallTime) throws(CacheError) -> Bool {
+        guard let known = try refused(pipeline, at: now), known.digest.description == digest else { return false }
+        return try onFiles { (files) throws(SystemCallError) in
+            try files.status(layout.refused(known.digest, of: pipeline))?.identity.size == known.size
+        }
+    }
+
     /// Opens what was refused last, as ``open(_:of:for:)`` does a generation.
     ///
     /// - Returns: nil if the reader may not have it.

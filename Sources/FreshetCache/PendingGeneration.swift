@@ -62,6 +62,25 @@ package final class PendingGeneration: Sendable {
         }
     }
 
+    /// The digest of what was written so far; nil once it has ended.
+    package func digest() throws(CacheError) -> ContentDigest? {
+        try writer.withLock { (writer) throws(CacheError) in
+            switch writer {
+            case .some(let open): try open.digest()
+            case nil: nil
+            }
+        }
+    }
+
+    /// Where it is written. Others may read it as long as it has not ended.
+    package var file: String { path }
+
+    /// Reads what was written, in pieces.
+    package func read(_ piece: (UnsafeRawBufferPointer) -> Void) throws(CacheError) {
+        let isThere = try cache.fileSystem.readFile(path) { (bytes) throws(CacheError) in piece(bytes) }
+        guard isThere else { throw .finished }
+    }
+
     /// Makes the candidate the current generation, or finds that it is the current one already.
     ///
     /// Whatever happens, the candidate has ended afterwards, and readers see a whole generation: if it throws, the one
@@ -144,6 +163,8 @@ struct CandidateWriter: ~Copyable, Sendable {
         hasher.update(bytes)
         size += Int64(bytes.count)
     }
+
+    func digest() throws(CacheError) -> ContentDigest { try hasher.digest() }
 
     consuming func finalize() throws(CacheError) -> ContentDigest { try hasher.finalize() }
 }

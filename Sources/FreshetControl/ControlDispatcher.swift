@@ -254,11 +254,10 @@ package struct ControlDispatcher: Sendable {
 
     /// The names that were asked for, each once and sorted, or all; throws if one does not exist.
     func existing(_ names: [String]?) async throws(ControlError) -> [String] {
-        let all = await service.pipelineNames()
-        guard let names else { return all }
-        let known = Set(all)
-        if let stray = names.first(where: { !known.contains($0) }) {
-            throw .noSuchPipeline(name: stray, suggestion: NameSuggestion.closest(to: stray, among: all))
+        guard let names else { return await service.pipelineNames() }
+        for name in names where !(await service.hasPipeline(name)) {
+            let suggestion = NameSuggestion.closest(to: name, among: await service.pipelineNames())
+            throw .noSuchPipeline(name: name, suggestion: suggestion)
         }
         return Set(names).sorted()
     }

@@ -8,6 +8,8 @@ package protocol ControlService: Sendable {
     func daemon() async -> DaemonStatus
     /// The names of all pipelines, sorted.
     func pipelineNames() async -> [String]
+    /// Whether there is a pipeline of this name. Costs the same however many others there are.
+    func hasPipeline(_ name: String) async -> Bool
     /// The status of one pipeline; nil if it has gone away.
     func pipeline(_ name: String) async -> PipelineStatus?
     /// Requests a run. With `wait`, returns when the first run that started after the request has ended, or the one

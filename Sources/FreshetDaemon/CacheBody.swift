@@ -47,6 +47,37 @@ final class CacheBody: PendingBody {
         }
     }
 
+    func digest() async throws(RunFailure) -> String {
+        try await read { (generation) throws(CacheError) in
+            guard let digest = try generation.digest() else { throw .finished }
+            return digest.description
+        }
+    }
+
+    func reduce<Result: Sendable>(
+        into initial: Result, _ next: @escaping @Sendable (inout Result, UnsafeRawBufferPointer) -> Void
+    ) async throws(RunFailure) -> Result {
+        try await read { (generation) throws(CacheError) in
+            var result = initial
+            try generation.read { next(&result, $0) }
+            return result
+        }
+    }
+
+    var path: String? { generation.file }
+
+    private func read<Result: Sendable>(
+        _ work: @escaping @Sendable (PendingGeneration) throws(CacheError) -> Result
+    ) async throws(RunFailure) -> Result {
+        try await workers.run("body") { [generation] () throws(RunFailure) in
+            do throws(CacheError) {
+                return try work(generation)
+            } catch {
+                throw RunFailure(error)
+            }
+        }
+    }
+
     func discard() async {
         await workers.run("body") { [generation] in generation.discard() }
     }

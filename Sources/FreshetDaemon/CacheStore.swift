@@ -98,6 +98,14 @@ struct CacheStore: SnapshotStore {
         }
     }
 
+    func keepsRefused(_ pipeline: String, _ digest: String) async -> Bool {
+        await workers.run("index") { [self] in
+            attempt(pipeline, else: false) { () throws(CacheError) in
+                try cache.keepsRefused(pipeline, digest, at: WallTime(microseconds: WallClock.now))
+            }
+        }
+    }
+
     private func result(of outcome: CommitOutcome, _ pipeline: String) -> CommitResult {
         switch outcome {
         case .changed(let generation): .changed(OfferedGeneration(generation))

@@ -92,9 +92,12 @@ private struct DryRunSession: Sendable {
             http: http, commands: CommandRunner(loop, workers: workers), files: FileReader(workers: workers),
             copies: current)
         let transformer = JQTransformer(loop, workers: workers)
+        var files: HandedFiles?
+        defer { files?.removeDirectory() }
         do throws(FetchError) {
+            if definition.check.exec != nil { files = try await temporaryFiles() }
             let outcome = try await DryRun(
-                definition, with: parameters, fetcher: fetcher, transformer: transformer,
+                definition, with: parameters, fetcher: fetcher, transformer: transformer, helpers: helpers(files),
                 clock: LoopEngineClock(loop: loop), limits: configuration.daemon.requestLimits,
                 copy: copy
             ).run()
@@ -106,6 +109,32 @@ private struct DryRunSession: Sendable {
     }
 
     // MARK: What it needs
+
+    /// - Parameter files: for candidates that programs look at.
+    private func helpers(_ files: HandedFiles?) -> CheckHelpers {
+        let programs = TrustedPrograms(
+            commands: CommandRunner(loop, workers: workers), workers: workers, trust: Supervisor.trust(options))
+        let isQuiet = request.isQuiet
+        return CheckHelpers(
+            prover: ContentProver(workers: workers),
+            inspector: files.map { files in
+                CandidateInspector(programs, files) { [redactor] saying, _, _ in
+                    guard case .line(let line) = saying, !isQuiet else { return }
+                    let text = "freshetd: the check says: \(PlainText.escaping(redactor.text(line)))\n"
+                    StandardStream.write(text, to: STDERR_FILENO)
+                }
+            })
+    }
+
+    private func temporaryFiles() async throws(FetchError) -> HandedFiles {
+        try await workers.run("program") { () throws(FetchError) in
+            do throws(HandedFiles.Refusal) {
+                return try .temporary(prefix: "candidate-")
+            } catch {
+                throw .failed(RunFailure(.local, error.description))
+            }
+        }
+    }
 
     /// Of this pipeline only; compiled here, since this process does nothing else.
     private func programFaults(of definition: PipelineDefinition) -> [ProgramFault] {

@@ -32,6 +32,9 @@ enum JournalMessage: String, CaseIterable {
     case hookDone = "f4e8ac8d38dc474dbb733b11467042ab"
     case hookFailed = "1205775a1007429ebb1d1e85186edc09"
     case hookSaid = "7c4713f384504645a00cdec44dd21607"
+    // Checks.
+    case checkSaid = "6dfb3d34acbe466db3518c162f28112a"
+    case signed = "3fb7221534f841018fa1770902731881"
     // Signals.
     case fired = "f1cda6ad33d949f785de07c4dde6752f"
     case firedMore = "d6c48a9dd9f14ab08d3bb2328c8f9b3c"
@@ -88,7 +91,7 @@ enum JournalMessage: String, CaseIterable {
             .debug
         case .ready, .stopping, .terminalClosed, .changed, .recovered, .expiredNoMore, .summary, .reloaded, .network,
             .firedMore, .parametersSet, .noManager, .socketUnwatched, .resumed, .clockStepped, .logindFound,
-            .proven, .hookDone, .hookSaid:
+            .proven, .hookDone, .hookSaid, .checkSaid, .signed:
             .info
         case .raised, .cacheMended, .logLevel, .socketMended, .logindMissing, .busUnheard, .unproven, .rolledBack,
             .accepted, .pinned, .unpinned, .heldBack:
@@ -133,6 +136,8 @@ enum JournalMessage: String, CaseIterable {
         case .hookDone: "the hook has run"
         case .hookFailed: "the hook failed, and is tried again: {error}"
         case .hookSaid: "the hook says: {output}"
+        case .checkSaid: "the check says: {output}"
+        case .signed: "signed by its publisher: {comment}"
         case .heard: "heard a signal"
         case .freshEnough: "the copy is fresh enough, nothing is fetched"
         case .waiting: "waiting"
@@ -190,7 +195,7 @@ enum JournalField: String, CaseIterable {
     case level, socket, slept, detail, match, probe
     case number, source, parameters
     case replaced
-    case hook, output
+    case hook, output, check, comment
 }
 
 extension Logger {

@@ -39,6 +39,8 @@ struct PipelineVoice: Sendable {
         case .runStarted(let order):
             log.say(.runStarted, [.run: .stringConvertible(order.run), .causes: .string(order.causes.summary)])
             events.publish(.runStarted(RunStatus(order), of: name, at: WallClock.now))
+        case .signed(let comment):
+            log.say(.signed, [.comment: .string(comment)])
         case .runEnded(let summary, let next):
             ended(summary, next: next, of: generation)
             events.publish(

@@ -85,8 +85,8 @@ struct CommitWatch: Sendable {
             // Unchanged, it is not new, even if it was not known of.
             guard let generation, generation.number != before, summary.outcome != .unchanged else { return nil }
             return generation
-        case .heard, .suppressed, .waitingBegan, .waitingEnded, .retryPlanned, .stateChanged, .parametersDropped,
-            .expired, .expiredNoMore:
+        case .heard, .suppressed, .waitingBegan, .waitingEnded, .signed, .retryPlanned, .stateChanged,
+            .parametersDropped, .expired, .expiredNoMore:
             return nil
         }
     }

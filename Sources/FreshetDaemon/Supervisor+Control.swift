@@ -23,6 +23,10 @@ extension Supervisor: ControlService {
         (Array(pipelines.keys) + faulty.keys).sorted()
     }
 
+    func hasPipeline(_ name: String) async -> Bool {
+        pipelines[name] != nil || faulty[name] != nil
+    }
+
     func pipeline(_ name: String) async -> FreshetControl.PipelineStatus? {
         if let hosted = pipelines[name] {
             let status = hosted.runner.status

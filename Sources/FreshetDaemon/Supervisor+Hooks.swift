@@ -17,7 +17,7 @@ extension Supervisor {
         case .made, .rebuilt: areHooksForgotten = true
         case .opened, .migrated: break
         }
-        let files = HookFiles(directory: directories.state + "/hooks")
+        let files = HandedFiles(directory: directories.state + "/hooks", prefix: "change-", suffix: ".json")
         try await workers.run { try files.prepare() }
         let transformer = JQTransformer(loop, workers: workers)
         let world = HookDesk.World(
@@ -25,16 +25,33 @@ extension Supervisor {
             difference: { [loop] old, new, key in
                 try? await ContentDifference.between(old, and: new, key: key, by: transformer, on: loop)
             },
-            commands: CommandRunner(loop, workers: workers),
+            programs: programs,
             units: UnitReloader(loop, systemBus, isPersonal: !Self.isSystemService(options), clock: clock),
             workers: workers, files: files,
-            trust: Self.trust(options), clock: clock, log: log,
+            clock: clock, log: log,
             news: news, redactor: redactor, adopt: { [weak self] job in self?.adopt(job) },
             statusChanged: { [weak self] in self?.statusMayHaveChanged() })
         return HookDesk(world, seed: UInt64.random(in: 0 ... .max))
     }
 
-    /// What may be a hook's program, as the service itself sees it.
+    /// Runs hooks and checks.
+    var programs: TrustedPrograms {
+        TrustedPrograms(
+            commands: CommandRunner(loop, workers: workers), workers: workers, trust: Self.trust(options))
+    }
+
+    /// Those who help with checks.
+    func makeCheckHelpers() async throws -> CheckHelpers {
+        let files = HandedFiles(directory: directories.state + "/checks", prefix: "candidate-", suffix: "")
+        try await workers.run { try files.prepare() }
+        return CheckHelpers(
+            prover: ContentProver(workers: workers),
+            inspector: CandidateInspector(programs, files) { [news, log] saying, pipeline, command in
+                saying.tell(of: command, of: pipeline, news, log)
+            })
+    }
+
+    /// What may be run as a hook or a check, as the service itself sees it.
     static func trust(_ options: DaemonOptions) -> ProgramTrust {
         ProgramTrust(user: geteuid(), isPersonal: !isSystemService(options))
     }

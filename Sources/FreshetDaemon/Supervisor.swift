@@ -265,7 +265,8 @@ actor Supervisor {
                 http: http, commands: CommandRunner(loop, workers: workers), files: FileReader(workers: workers),
                 copies: directories.cache + "/current"),
             transformer: JQTransformer(loop, workers: workers), store: store, clock: clock,
-            slots: slots, prober: http, redact: { [redactor] in redactor.text($0) })
+            slots: slots, prober: http, helpers: try await makeCheckHelpers(),
+            redact: { [redactor] in redactor.text($0) })
         let engine = PipelineEngine(world) { [log] in log.say($0) }
         let bus = BusConnection(loop, .system)
         let hooks = try await makeHookDesk(store, report.index, bus)

@@ -36,6 +36,7 @@ struct Surroundings: Sendable {
             }
             noteHidden(definition) { Self.isHidden($0) }
             noteHooks(definition, trust)
+            noteChecks(definition, trust)
             guard let name = definition.cache.group else { continue }
             guard let group = SystemGroup(named: name) else {
                 noteNoGroup(name, definition)
@@ -73,6 +74,7 @@ struct Surroundings: Sendable {
             }
             if isRoot { noteHidden(definition) { _ in true } }
             noteHooks(definition, trust)
+            noteChecks(definition, trust)
             if let name = definition.cache.group, SystemGroup(named: name) == nil { noteNoGroup(name, definition) }
         }
     }
@@ -131,17 +133,39 @@ struct Surroundings: Sendable {
     /// told here.
     private mutating func noteHooks(_ definition: PipelineDefinition, _ trust: ProgramTrust) {
         for (place, hook) in definition.hooks.enumerated() {
-            guard let path = hook.command.first else { continue }
-            do throws(ProgramTrust.Fault) {
-                try trust.check(path)
-            } catch {
-                warnings.append(
-                    SurroundingsFault(
-                        pipeline: definition.name, keys: ["on-change", "\(place)", "exec"],
-                        message: error.isMissing
-                            ? "the hook's program is not there: \(error.message)"
-                            : "the hook would not be run: \(error.message)", remedy: error.remedy))
-            }
+            noteProgram(of: hook.command, "hook", ["on-change", "\(place)", "exec"], definition, trust)
+        }
+    }
+
+    private mutating func noteProgram(
+        of command: [String], _ what: String, _ keys: [String], _ definition: PipelineDefinition, _ trust: ProgramTrust
+    ) {
+        guard let path = command.first else { return }
+        do throws(ProgramTrust.Fault) {
+            try trust.check(path)
+        } catch {
+            warnings.append(
+                SurroundingsFault(
+                    pipeline: definition.name, keys: keys,
+                    message: error.isMissing
+                        ? "the \(what)'s program is not there: \(error.message)"
+                        : "the \(what) would not be run: \(error.message)", remedy: error.remedy))
+        }
+    }
+
+    /// A check that cannot be made now. What it needs is looked at again each time.
+    private mutating func noteChecks(_ definition: PipelineDefinition, _ trust: ProgramTrust) {
+        if let rule = definition.check.exec {
+            noteProgram(of: rule.command, "check", ["check", "exec"], definition, trust)
+        }
+        guard case .file(let path)? = definition.check.minisign?.key else { return }
+        do throws(KeyFileFault) {
+            _ = try MinisignKey(contentsOf: path)
+        } catch {
+            warnings.append(
+                SurroundingsFault(
+                    pipeline: definition.name, keys: ["check", "minisign", "key-file"], message: error.message,
+                    remedy: "put the publisher's key there, as 'minisign -G' writes it, readable by the service"))
         }
     }
 

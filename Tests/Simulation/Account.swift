@@ -90,7 +90,7 @@ struct Account {
     var lastStart: ContinuousClock.Instant?
     var startBefore: ContinuousClock.Instant?
     var lastAttemptAnyway: ContinuousClock.Instant?
-    /// The last success of this life, of what is configured now.
+    /// The last check of this life, of what is configured now, that succeeded or found something that is refused.
     var lastCheck: ContinuousClock.Instant?
     var retryAfter: ContinuousClock.Instant?
     /// The same by the wall clock, as it is remembered: microseconds since 1970.
@@ -286,9 +286,12 @@ struct Account {
             retryAfter = nil
             retryAfterWall = nil
             lastCheck = now
-            carried = Owed()
-            // What the surroundings said meanwhile: what the run brought is as new.
-            heard.removeEnvironment()
+            answered()
+        case .failed where summary.failure?.isAnswer == true && refresh.every != nil:
+            // What the origin has was refused: no other run would bring another.
+            counted += 1
+            lastCheck = now
+            answered()
         case .failed:
             if summary.counts {
                 counted += 1
@@ -304,6 +307,13 @@ struct Account {
         }
         return faults
     }
+
+    private mutating func answered() {
+        carried = Owed()
+        // What the surroundings said meanwhile: what the run brought is as new.
+        heard.removeEnvironment()
+    }
+
     /// The origin wants to be left alone.
     mutating func noteRetryAfter(_ summary: RunSummary, at now: ContinuousClock.Instant, wallNow: Int64) {
         guard let wait = summary.failure?.retryAfter, wait > .zero else { return }
@@ -311,4 +321,9 @@ struct Account {
         retryAfterWall = wallNow + wait.components.seconds * 1_000_000
         isRetryAfterRemembered = false
     }
+}
+
+extension RunFailure {
+    /// A check refused what the origin has, and will do so the next time.
+    fileprivate var isAnswer: Bool { refusal == .lasting || refusal == .passing }
 }

@@ -86,6 +86,8 @@ final class Life: SnapshotStore {
         -> SetAsideResult
     { .dropped }
 
+    func keepsRefused(_ pipeline: String, _ digest: String) async -> Bool { false }
+
     func recordUnchanged(
         _ pipeline: String, binding: String, asked: Validators, validators: Validators?, expires: Int64?
     ) async -> Bool {

@@ -25,7 +25,8 @@ extension DefinitionReader {
         let (cache, cacheLocation) = cache(in: file)
         checkMaxAge(of: cache, refresh, in: file)
         checkHonour(of: refresh, in: file, stage)
-        let check = check(in: file, sources: stage?.all.map(\.source), copies: cache?.format)
+        var check = check(in: file, sources: stage?.all.map(\.source), copies: cache?.format)
+        readProofs(of: &check, of: stage, in: file)
         let hooks = hooks(in: file)
         let cacheFile = cache.flatMap { cache in cacheLocation.map { CacheFilePlace(of: cache, at: $0) } }
         if let cache { checkForm(of: check, of: cache, in: file) }
@@ -336,7 +337,7 @@ extension ValueKind where Value == String {
 }
 
 extension ValueKind where Value == (url: String, host: String) {
-    fileprivate static let url = ValueKind(name: "a URL such as https://example.com/data.json") {
+    static let url = ValueKind(name: "a URL such as https://example.com/data.json") {
         scalar throws(ValueFault) in
         do throws(URLTemplate.Fault) {
             _ = try URLTemplate(scalar.text)

@@ -5,7 +5,7 @@ package enum KeyCatalogue {
         case pipeline, source, pages, next, each, credential, refresh, dbus, retry
         case needsNetwork = "needs-network"
         case syncToken = "sync-token"
-        case check, cache, daemon
+        case check, sha256, minisign, cache, daemon
         /// One parameter.
         case parameter
         /// One hook.
@@ -22,6 +22,7 @@ package enum KeyCatalogue {
             case .next: "source.pages.next"
             case .syncToken: "source.pages.sync-token"
             case .each: "source.each"
+            case .sha256, .minisign: "check.\(rawValue)"
             case .source, .refresh, .check, .cache, .hook: rawValue
             }
         }
@@ -114,8 +115,10 @@ package enum KeyCatalogue {
         .needsNetwork: ["probe", "status"],
         .check: [
             "jq", "min-bytes", "max-bytes", "type", "format", "items", "min-items", "shrink", "valid-until", "made-at",
-            "made-within",
+            "made-within", "sha256", "minisign", "exec", "timeout",
         ],
+        .sha256: ["url", "name"],
+        .minisign: ["key", "key-file", "url"],
         .cache: ["file", "files", "format", "mode", "group", "keep", "max-age", "key"],
         .hook: ["exec", "reload-unit", "timeout"],
         .daemon: ["format", "splay", "concurrency", "origin-concurrency", "network-target", "network-probe"],

@@ -1,7 +1,6 @@
 import FreshetCache
 import FreshetControl
 import FreshetPipelines
-import Glibc
 
 /// What a hook is told, as JSON: docs/hooks.md has it for people. Instants are microseconds since 1970 by the wall clock.
 struct HookChange: Codable, Hashable, Sendable {
@@ -72,49 +71,4 @@ struct HookChange: Codable, Hashable, Sendable {
     }
 
     var text: String { ControlJSON.text(of: self) + "\n" }
-}
-
-/// The files by which hooks are told, each for the time of its run, in a directory that is the daemon's alone.
-struct HookFiles: Sendable {
-    let directory: String
-
-    struct Refusal: Error, CustomStringConvertible {
-        var description: String
-    }
-
-    private static let prefix = "change-"
-
-    /// Makes the directory, and removes what a daemon that was killed has left in it. Blocks.
-    func prepare() throws {
-        try Supervisor.makeDirectory(directory, mode: 0o700)
-        guard let stream = opendir(directory) else { return }
-        defer { closedir(stream) }
-        var names: [String] = []
-        while let entry = readdir(stream) {
-            let name = withUnsafeBytes(of: entry.pointee.d_name) {
-                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            if name.hasPrefix(Self.prefix) { names.append(name) }
-        }
-        for name in names { unlink("\(directory)/\(name)") }
-    }
-
-    /// Writes a file that the daemon's user alone may read, and returns its path. Blocks.
-    func write(_ text: String, number: UInt64) throws(Refusal) -> String {
-        let path = "\(directory)/\(Self.prefix)\(number).json"
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw refusal("made", path) }
-        defer { close(descriptor) }
-        guard StandardStream.write(Array(text.utf8)[...], to: descriptor) else {
-            defer { unlink(path) }
-            throw refusal("written", path)
-        }
-        return path
-    }
-
-    func remove(_ path: String) { unlink(path) }
-
-    private func refusal(_ verb: String, _ path: String) -> Refusal {
-        Refusal(description: "\(path) could not be \(verb): \(String(cString: strerror(errno)))")
-    }
 }

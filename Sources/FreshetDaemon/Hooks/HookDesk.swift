@@ -16,11 +16,10 @@ final class HookDesk: Sendable {
         var store: CacheStore
         /// Says how contents differ, by the key of their items; nil: that cannot be said.
         var difference: @Sendable (_ old: [UInt8], _ new: [UInt8], _ key: String?) async -> ContentDifference?
-        var commands: CommandRunner
+        var programs: TrustedPrograms
         var units: UnitReloader
         var workers: WorkerPool
-        var files: HookFiles
-        var trust: ProgramTrust
+        var files: HandedFiles
         var clock: any EngineClock
         var log: Logger
         var news: NewsDesk
@@ -153,41 +152,12 @@ final class HookDesk: Sendable {
             change.causes = await world.store.find(order.generation.mark, of: order.pipeline)?.generation.causes
         }
         if let difference = await difference(order) { change.difference?.take(difference) }
-        let text = change.text
-        let path = try await world.workers.run("hook") { () throws(FetchError) in
-            do {
-                try world.trust.check(hook.command.first ?? "")
-                return try world.files.write(text, number: number)
-            } catch let fault as ProgramTrust.Fault {
-                let remedy = fault.remedy.map { "; \($0)" } ?? ""
-                throw .failed(
-                    RunFailure(.local, "\(hook.command.first ?? "") is not run: \(fault.message)\(remedy)"))
-            } catch {
-                throw .failed(RunFailure(.local, "\(error)"))
-            }
+        let content = Array(change.text.utf8)
+        try await world.files.hand(content, number: number, on: world.workers) { (path) throws(FetchError) in
+            try await world.programs.perform(
+                hook.command, ["FRESHET_CHANGE": path, "FRESHET_PIPELINE": order.pipeline], timeout: hook.timeout
+            ) { [self] saying in say(saying, of: order) }
         }
-        let output = Mutex(HookOutput())
-        let result: Result<Void, FetchError>
-        do throws(FetchError) {
-            try await world.commands.perform(
-                hook.command, variables: ["FRESHET_CHANGE": path, "FRESHET_PIPELINE": order.pipeline], directory: "/",
-                timeout: hook.timeout
-            ) { [self] bytes in
-                for line in output.withLock({ $0.take(bytes) }) { say(line, of: order) }
-            }
-            result = .success(())
-        } catch {
-            result = .failure(error)
-        }
-        let (last, leftOut) = output.withLock { ($0.finish(), $0.leftOut) }
-        if let last { say(last, of: order) }
-        if leftOut > 0 {
-            world.log.say(
-                .hookSaid, text: "the hook says {count} lines more, which are left out",
-                Self.fields(order).merging([.count: .stringConvertible(leftOut)]) { $1 })
-        }
-        await world.workers.run("hook") { world.files.remove(path) }
-        try result.get()
     }
 
     /// What became of the content since the hook was told of it last; nil: that cannot be said.
@@ -209,8 +179,15 @@ final class HookDesk: Sendable {
         ]
     }
 
-    private func say(_ line: String, of order: HookMachine.Order) {
-        world.news.say(.hookSaid, Self.fields(order).merging([.output: .string(line)]) { $1 })
+    private func say(_ saying: TrustedPrograms.Saying, of order: HookMachine.Order) {
+        switch saying {
+        case .line(let line):
+            world.news.say(.hookSaid, Self.fields(order).merging([.output: .string(line)]) { $1 })
+        case .leftOut(let count):
+            world.log.say(
+                .hookSaid, text: "the hook says {count} lines more, which are left out",
+                Self.fields(order).merging([.count: .stringConvertible(count)]) { $1 })
+        }
     }
 
     private func say(_ memory: HookMemory, of order: HookMachine.Order, took duration: Duration) {

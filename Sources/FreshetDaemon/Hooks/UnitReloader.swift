@@ -67,7 +67,8 @@ struct UnitReloader: Sendable {
     private func judge(_ outcome: ReloadJob.Outcome, _ unit: String, _ timeout: Duration) throws(FetchError) {
         let failure: String
         switch outcome {
-        case .ended("done"), .ended("skipped"): return
+        // invalid: it is not active.
+        case .ended("done"), .ended("skipped"), .ended("invalid"): return
         case .cancelled: throw .cancelled
         case .ended(let result): failure = "its job ended as '\(result)'; 'systemctl status \(unit)' says more"
         case .late: failure = "it took longer than \(timeout)"

@@ -72,14 +72,28 @@ package struct CommandRunner: Sendable {
         _ command: [String], variables: [String: String], directory: String, timeout: Duration,
         output: @escaping @Sendable (UnsafeRawBufferPointer) -> Void
     ) async throws(FetchError) {
+        _ = try await listening(command, variables, directory, timeout, output).run()
+    }
+
+    /// The same for a command whose exit status is its answer: any but 0 is no failure of it.
+    package func ask(
+        _ command: [String], variables: [String: String], directory: String, timeout: Duration,
+        output: @escaping @Sendable (UnsafeRawBufferPointer) -> Void
+    ) async throws(FetchError) -> Int32 {
+        try await listening(command, variables, directory, timeout, output).answer()
+    }
+
+    private func listening(
+        _ command: [String], _ variables: [String: String], _ directory: String, _ timeout: Duration,
+        _ output: @escaping @Sendable (UnsafeRawBufferPointer) -> Void
+    ) throws(FetchError) -> CommandRun {
         guard !Task.isCancelled, let path = command.first else { throw .cancelled }
-        let run = CommandRun(
+        return CommandRun(
             loop, workers,
             ChildProcess.Command(
                 path: path, arguments: Array(command.dropFirst()),
                 environment: environment.merging(variables) { $1 }, directory: directory),
             .listener(output), timeout: timeout)
-        _ = try await run.run()
     }
 }
 
@@ -126,7 +140,27 @@ private actor CommandRun {
         self.timeout = timeout
     }
 
+    /// What it has written, if it succeeds.
     func run() async throws(FetchError) -> [UInt8] {
+        let exit = try await end()
+        guard exit == .exited(status: 0) else { throw fault(exit) }
+        return output
+    }
+
+    /// Its exit status.
+    func answer() async throws(FetchError) -> Int32 {
+        let exit = try await end()
+        guard case .exited(let status) = exit else { throw fault(exit) }
+        return status
+    }
+
+    private func fault(_ exit: ChildProcess.Exit) -> FetchError {
+        let words = errors.lastLine.map { ": \(Text.escaped($0))" } ?? ""
+        return .failed(RunFailure(.local, "\(Text.escaped(command.path)) \(exit)\(words)"))
+    }
+
+    /// Starts it and awaits its end.
+    private func end() async throws(FetchError) -> ChildProcess.Exit {
         let child: ChildProcess
         do {
             child = try await start()
@@ -159,11 +193,7 @@ private actor CommandRun {
                     .deadline,
                     "\(Text.escaped(command.path)) was ended, as it took longer than \(Text.seconds(timeout))"))
         }
-        guard exit == .exited(status: 0) else {
-            let words = errors.lastLine.map { ": \(Text.escaped($0))" } ?? ""
-            throw .failed(RunFailure(.local, "\(Text.escaped(command.path)) \(exit)\(words)"))
-        }
-        return output
+        return exit
     }
 
     private func timeIsOver(_ termination: Termination) {

@@ -56,9 +56,14 @@ extension BindingNumber {
     }
 
     /// A stage with all below it, and of parameters the values that have a place there.
-    mutating func add(_ stage: StageDefinition, with parameters: ParameterValues) {
+    ///
+    /// - Parameter others: what else has places.
+    mutating func add(
+        _ stage: StageDefinition, with parameters: ParameterValues, and others: [SourceDefinition] = []
+    ) {
         add(stage)
-        for place in Set(stage.all.flatMap(\.source.places)).sorted(by: { $0.description < $1.description }) {
+        let places = Set((stage.all.map(\.source) + others).flatMap(\.places))
+        for place in places.sorted(by: { $0.description < $1.description }) {
             guard let value = parameters.value(place) else { continue }
             add("\(place)")
             add(value)

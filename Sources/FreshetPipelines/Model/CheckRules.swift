@@ -25,6 +25,12 @@ package struct CheckRules: Hashable, Sendable {
     package var madeAt: String?
     /// How long ago that may have been; nil: any time, as long as it is not to come.
     package var madeWithin: Duration?
+    /// The list of sums that has that of the answer; nil: none. For one request alone, as the next.
+    package var sha256: ChecksumRule?
+    /// The signature of the answer; nil: none.
+    package var minisign: SignatureRule?
+    /// The program that has to accept the copy; nil: none.
+    package var exec: InspectionRule?
 
     /// The limit on size where none is configured: 64 MiB.
     package static let defaultMaxBytes: UInt64 = 64 << 20
@@ -50,7 +56,7 @@ package struct CheckRules: Hashable, Sendable {
             form.map { "form:\($0)" }, items.map { "items:\($0)" }, minItems.map { "min-items:\($0)" },
             shrink.map { "shrink:\($0)" }, validUntil.map { "valid-until:\($0)" }, madeAt.map { "made-at:\($0)" },
             madeWithin.map { "made-within:\($0)" },
-        ].compactMap(\.self)
+        ].compactMap(\.self) + proofLines
     }
 
     /// Whether something says what the items of a copy are.

@@ -45,7 +45,8 @@ extension PipelineDefinition {
     /// far as their names say so, and defaults of parameters with such names. What an origin sends back of them must not
     /// be shown either.
     package var plainSecrets: [String] {
-        parameters.filter(\.isSecret).map(\.defaultValue) + httpSources.flatMap(\.plainSecrets)
+        parameters.filter(\.isSecret).map(\.defaultValue)
+            + (httpSources + check.proofSources).flatMap(\.plainSecrets)
     }
 }
 

@@ -137,7 +137,7 @@ extension TextTemplate.Fault {
 extension PipelineDefinition {
     /// What is wrong with these values together, in any of its sources.
     package func fault(with values: ParameterValues) -> (parameter: String?, fault: String)? {
-        sources.lazy.compactMap { $0.fault(with: values) }.first
+        (sources + check.proofSources.map(SourceDefinition.http)).lazy.compactMap { $0.fault(with: values) }.first
     }
 }
 

@@ -31,6 +31,7 @@ extension RefreshMachine {
         guard var gate = parameters else { return }
         if gate.isUntried {
             lastSuccess = nil
+            lastRefusal = nil
             memory = nil
             failing = nil
         }

@@ -191,6 +191,7 @@ extension RefreshMachine {
     ) {
         superseded = 0
         lastSuccess = success
+        lastRefusal = nil
         confirmed = success
         memory = nil
         failing = nil
@@ -199,13 +200,42 @@ extension RefreshMachine {
             retryAfter = nil
             actions.append(.rememberRetryAfter(nil))
         }
-        gathered.dropEnvironment(until: success)
-        if gathered.isEmpty { storm.nothingIsHeld() }
-        splayed.dropEnvironment(until: success)
-        if splayed.isEmpty { splayedUntil = nil }
-        ready.dropEnvironment(until: success)
+        answered(until: success)
         plan = plannedCheck(since: success)
         finish(run, changed ? .changed : .unchanged, generation: generation, now)
+    }
+
+    /// What the surroundings had asked for by then is done.
+    private mutating func answered(until check: Instant) {
+        gathered.dropEnvironment(until: check)
+        if gathered.isEmpty { storm.nothingIsHeld() }
+        splayed.dropEnvironment(until: check)
+        if splayed.isEmpty { splayedUntil = nil }
+        ready.dropEnvironment(until: check)
+    }
+
+    /// A check refused what the origin has. That is no failure of the origin, and asking again would not change it: the
+    /// next check comes as after one that succeeded.
+    private mutating func refused(_ run: Run, _ failure: RunFailure, _ now: Instant) {
+        superseded = 0
+        lastRefusal = now
+        noteFailure(run, failure, now)
+        answered(until: now)
+        plan = plannedCheck(since: now)
+        finish(run, .failed, failure: failure, now)
+    }
+
+    /// - Returns: how many of its kind in a row there were: what checks refuse and what fails are counted apart.
+    @discardableResult
+    private mutating func noteFailure(
+        _ run: Run, _ failure: RunFailure, isPartial: Bool = false, _ now: Instant
+    ) -> Int {
+        let isSameKind = failing.map { ($0.failure.refusal == nil) == (failure.refusal == nil) } ?? false
+        let attempts = (isSameKind ? failing?.attempts ?? 0 : 0) + 1
+        failing = OngoingFailure(
+            failure: failure, since: failing?.since ?? now, attempts: attempts, isPartial: isPartial,
+            run: run.order.run, ended: now)
+        return attempts
     }
 
     /// What a run brought is the copy by the operator's word. If that was the last one, it has not failed, and nothing is
@@ -215,6 +245,7 @@ extension RefreshMachine {
         guard let failing, failing.run == run, !failing.isPartial else { return }
         self.failing = nil
         lastSuccess = failing.ended
+        lastRefusal = nil
         confirmed = failing.ended
         memory = nil
         // A run under way brings its own plan.
@@ -254,7 +285,11 @@ extension RefreshMachine {
     private mutating func failed(
         _ run: Run, _ failure: RunFailure, partial: (outcome: RunOutcome, generation: UInt64?)? = nil, _ now: Instant
     ) {
+        if let refusal = failure.refusal, refusal != .brief, settings.policy.every != nil {
+            return refused(run, failure, now)
+        }
         superseded = 0
+        lastRefusal = nil
         if let asked = failure.retryAfter, asked > .zero { leaveAlone(for: asked, now) }
         // No attempt helps before the other pipeline has a copy, and then its signal comes.
         if failure.kind == .absent { return finish(run, .failed, failure: failure, counts: false, now) }
@@ -273,10 +308,7 @@ extension RefreshMachine {
                 return finish(run, .failed, failure: failure, counts: false, now)
             }
         }
-        let attempts = (failing?.attempts ?? 0) + 1
-        failing = OngoingFailure(
-            failure: failure, since: failing?.since ?? now, attempts: attempts, isPartial: partial != nil,
-            run: run.order.run, ended: now)
+        let attempts = noteFailure(run, failure, isPartial: partial != nil, now)
         var delay = BackOff.delay(after: attempts, failure.kind, policy: settings.policy, jitter: &jitter)
         // What is new of the rest is not missed for the sake of a branch.
         if partial != nil, let every = settings.policy.every { delay = min(delay, every + settings.plannedDelay) }

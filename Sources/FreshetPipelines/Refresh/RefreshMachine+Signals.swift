@@ -41,8 +41,8 @@ extension RefreshMachine {
                 wanted.causes.add(cause)
             }
         }
-        if !suppressed.isEmpty, let freshUntil {
-            report(.suppressed(suppressed, freshUntil: freshUntil))
+        if !suppressed.isEmpty, let sparedUntil {
+            report(.suppressed(suppressed, freshUntil: sparedUntil))
         }
         if !late.isEmpty { delay(late, now) }
         if !wanted.isEmpty { admit(wanted, now) }
@@ -51,14 +51,18 @@ extension RefreshMachine {
     /// Whether the copy is young enough for this signal to fetch nothing. Not while a failed run is to be tried again:
     /// then the copy is known to be wanting.
     private func isFresh(for cause: RunCause, at now: Instant) -> Bool {
-        guard cause.kind == .environment, cause.signal != SignalName.timer, retry == nil, let lastSuccess else {
+        guard cause.kind == .environment, cause.signal != SignalName.timer, retry == nil, let lastAnswer else {
             return false
         }
-        // The first: it fired before that success, and is told of after it.
-        return cause.last < lastSuccess || now < freshUntil ?? lastSuccess
+        // The first: it fired before that check, and is told of after it.
+        return cause.last < lastAnswer || now < sparedUntil ?? lastAnswer
     }
 
-    /// Until when signals of the surroundings fetch nothing: for `fresh-for` after the last check, or as long as the
+    /// Until when signals of the surroundings fetch nothing. What was refused is not asked for sooner than what was
+    /// accepted.
+    private var sparedUntil: Instant? { lastRefusal?.advanced(by: settings.policy.freshFor) ?? freshUntil }
+
+    /// Until when the copy is fresh: for `fresh-for` after the last check, or as long as the
     /// origin says if that is longer and is to be heard.
     var freshUntil: Instant? {
         guard let own = lastSuccess?.advanced(by: settings.policy.freshFor) else { return nil }
@@ -168,6 +172,7 @@ extension RefreshMachine {
         if !sameProduct {
             // What was known of the old source says nothing about the new one.
             lastSuccess = nil
+            lastRefusal = nil
             originExpires = nil
             memory = nil
             failing = nil

@@ -162,6 +162,8 @@ package struct RefreshMachine: Sendable {
 
     /// The last successful check of what is configured now.
     var lastSuccess: Instant?
+    /// The last check that refused what it found, since that check; nil: there was none, or another failure came after it.
+    @Apart var lastRefusal: Instant?
     /// When what was checked then stops being fresh by its origin's word; nil: not known.
     @Apart var originExpires: Instant?
     /// When the copy was last confirmed, whatever was configured then: from this its age counts.
@@ -279,6 +281,9 @@ package struct RefreshMachine: Sendable {
     /// - Parameter instant: from when it is due if nothing was ever checked.
     func plannedCheck(since instant: Instant) -> Instant? {
         guard let every = settings.policy.every else { return nil }
-        return lastSuccess?.advanced(by: every + settings.plannedDelay) ?? instant
+        return lastAnswer?.advanced(by: every + settings.plannedDelay) ?? instant
     }
+
+    /// When the origin was last found to have something, whether that was accepted or refused.
+    var lastAnswer: Instant? { lastRefusal ?? lastSuccess }
 }

@@ -34,7 +34,8 @@ extension PipelineDefinition {
     /// Whether a run waits for the network.
     package var needsNetwork: Bool {
         switch refresh.needsNetwork {
-        case .bySource: sources.contains(where: \.needsNetworkByDefault)
+        case .bySource:
+            (sources + check.proofSources.map(SourceDefinition.http)).contains(where: \.needsNetworkByDefault)
         case .no: false
         case .yes, .address, .probe: true
         }
@@ -58,7 +59,7 @@ extension PipelineDefinition {
     /// - Parameter parameters: those that the source is asked with.
     package func validatorBinding(with parameters: ParameterValues = ParameterValues()) -> String {
         var binding = BindingNumber()
-        binding.add(stage, with: parameters)
+        binding.add(stage, with: parameters, and: check.proofSources.map(SourceDefinition.http))
         binding.add("transform:\(transform ?? "")")
         binding.add("jq:\(check.jq ?? "")")
         binding.add("\(check.minBytes)-\(check.maxBytes) \(check.types.joined(separator: " "))")

@@ -22,11 +22,14 @@ extension CheckRules {
         let size = UInt64(size)
         if size < minBytes {
             let what = size == 0 ? "is empty" : "has \(size) bytes"
-            return RunFailure(.content, "the snapshot \(what), less than check.min-bytes wants (\(minBytes))")
+            return RunFailure(
+                .content, "the snapshot \(what), less than check.min-bytes wants (\(minBytes))",
+                refusal: .lasting)
         }
         if size > maxBytes {
             return RunFailure(
-                .content, "the snapshot has \(size) bytes, more than check.max-bytes allows (\(maxBytes))")
+                .content, "the snapshot has \(size) bytes, more than check.max-bytes allows (\(maxBytes))",
+                refusal: .lasting)
         }
         return nil
     }

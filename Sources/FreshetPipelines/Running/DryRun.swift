@@ -22,17 +22,19 @@ package struct DryRun: Sendable {
 
     /// - Parameters:
     ///   - parameters: the values of the pipeline's parameters.
+    ///   - helpers: what checks need of others.
     ///   - limits: how many requests it may make at once.
     ///   - copy: the copy that would be replaced; nil: there is none.
     package init(
         _ definition: PipelineDefinition, with parameters: ParameterValues, fetcher: any Fetching,
-        transformer: any Transforming, clock: any EngineClock, limits: RequestSlots.Limits, copy: [UInt8]? = nil
+        transformer: any Transforming, helpers: CheckHelpers = CheckHelpers(), clock: any EngineClock,
+        limits: RequestSlots.Limits, copy: [UInt8]? = nil
     ) {
         store = CapturingStore(copy: copy)
         witness = WitnessingFetcher(fetcher)
         let world = PipelineWorld(
             fetcher: witness, transformer: transformer, store: store, clock: clock,
-            slots: RequestSlots(limits))
+            slots: RequestSlots(limits), helpers: helpers)
         body = RunBody(
             definition: definition, world: world.with(RequestPlaces(world.slots, for: 0)), parameters: parameters,
             epoch: 0, progress: RunProgress(), seed: .random(in: .min ... .max))
@@ -106,6 +108,7 @@ private final class CapturingStore: SnapshotStore {
     }
     func copy(of definition: PipelineDefinition) async throws(RunFailure) -> [UInt8]? { copy }
     func validators(_ pipeline: String, binding: String) async -> Validators? { nil }
+    func keepsRefused(_ pipeline: String, _ digest: String) async -> Bool { false }
     func recordUnchanged(
         _ pipeline: String, binding: String, asked: Validators, validators: Validators?, expires: Int64?
     ) async -> Bool { false }

@@ -37,6 +37,8 @@ package final class PipelineRunner: Sendable {
         var refused: RefusedSnapshot?
         /// The run that brought it; nil: one of a life before.
         var refusedRun: UInt64?
+        /// What may be asked of it.
+        var refusal: KnownRefusal?
         /// How far the run under way has come, or the last one came.
         var progress = RunProgress()
         /// What is the matter with its branches.
@@ -237,7 +239,7 @@ package final class PipelineRunner: Sendable {
     private func start(_ order: RunOrder, in group: inout DiscardingTaskGroup) {
         let interruption = CurrentValue(false)
         let progress = RunProgress(allowance: order.allowance)
-        let (definition, isTruncated, places) = state.withLock { state in
+        let (definition, isTruncated, places, refusal) = state.withLock { state in
             state.interruption = interruption
             state.progress = progress
             // From now on it is the run's, which may need it no longer than for its first request.
@@ -247,15 +249,16 @@ package final class PipelineRunner: Sendable {
                 world.slots, for: mailbox.key, beginningWith: slot?.ticket, at: slot?.origin,
                 stalls: { [mailbox] in mailbox.post(.stalled(run: order.run, $0)) })
             state.places = places
-            return (state.definition, state.generation?.truncated ?? false, places)
+            return (state.definition, state.generation?.truncated ?? false, places, state.refusal)
         }
         var more: RunBody.More?
         if case .loadMore(let place) = order.reason { more = RunBody.More(place: place, isTruncated: isTruncated) }
-        let body = RunBody(
+        var body = RunBody(
             definition: definition, world: world.with(places), parameters: order.parameters, epoch: order.epoch,
             progress: progress, seed: seed &+ order.run, more: more,
             publication: more == nil ? publication : nil)
-        group.addTask { [self] in
+        body.refusal = refusal
+        group.addTask { [self, body] in
             let result = await interruptible(by: interruption, otherwise: .cancelled) {
                 await self.result(of: body, order.run)
             }
@@ -277,10 +280,13 @@ package final class PipelineRunner: Sendable {
     private func result(of body: RunBody, _ run: UInt64) async -> RunResult {
         do throws(FetchError) {
             let success = try await body.run()
+            if success.changed, let comment = body.progress.signedComment { report(.signed(comment: comment)) }
             let wallNow = world.clock.wallNow
             let now = world.clock.now
             let failures = body.progress.failures.map(redacted)
             let (generation, flaw) = state.withLock { state in
+                // What is there now is other content; a further page says nothing of it.
+                if body.more == nil { state.refusal = nil }
                 state.offer(success.generation)
                 state.pages = success.pages
                 // Nothing else was asked for.
@@ -294,7 +300,10 @@ package final class PipelineRunner: Sendable {
                 changed: success.changed, generation: generation, at: now, flaw: flaw, expires: success.expiry?.instant)
         } catch {
             if let refused = body.progress.refused {
-                state.withLock { ($0.refused, $0.refusedRun) = (refused, run) }
+                state.withLock { state in
+                    (state.refused, state.refusedRun) = (refused, run)
+                    state.refusal = body.progress.refusal
+                }
             }
             switch error {
             case .cancelled: return .cancelled

@@ -7,6 +7,7 @@ package final class PipelineWorld: Sendable {
     package let slots: RequestSlots
     /// Nil: nobody can ask, and a pipeline with a probe waits.
     package let prober: (any Probing)?
+    package let helpers: CheckHelpers
     /// Takes secrets out of a failure's message, before anybody is told of it.
     package let redact: @Sendable (String) -> String
     /// Those of the run whose world it is; nil: its requests are not counted, or it is nobody's own.
@@ -14,8 +15,10 @@ package final class PipelineWorld: Sendable {
 
     package init(
         fetcher: any Fetching, transformer: any Transforming, store: any SnapshotStore, clock: any EngineClock,
-        slots: RequestSlots, prober: (any Probing)? = nil, redact: @escaping @Sendable (String) -> String = { $0 }
+        slots: RequestSlots, prober: (any Probing)? = nil, helpers: CheckHelpers = CheckHelpers(),
+        redact: @escaping @Sendable (String) -> String = { $0 }
     ) {
+        self.helpers = helpers
         self.fetcher = fetcher
         self.transformer = transformer
         self.store = store
@@ -33,6 +36,7 @@ package final class PipelineWorld: Sendable {
         clock = world.clock
         slots = world.slots
         prober = world.prober
+        helpers = world.helpers
         redact = world.redact
         self.places = places
     }

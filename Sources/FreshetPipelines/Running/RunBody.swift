@@ -16,6 +16,8 @@ struct RunBody: Sendable {
     var publication: Publication?
     /// What the snapshot is compared with; nil: the copy as it is then.
     var before: SnapshotChecks.Before?
+    /// What a check refused in the run before.
+    var refusal: KnownRefusal?
 
     struct Publication: Sendable {
         /// Whether readers may be given something new: not while the operator keeps them at what they have.
@@ -131,8 +133,18 @@ struct RunBody: Sendable {
     private func runOnOneAnswer() async throws(FetchError) -> Success {
         let store = world.store
         let binding = definition.validatorBinding(with: parameters)
-        let validators = await store.validators(definition.name, binding: binding)
+        let refusal = await standingRefusal(of: binding)
+        let validators =
+            if let refusal { refusal.validators } else {
+                await store.validators(definition.name, binding: binding)
+            }
         var result = try await fetch(validators)
+        if case .notModified(let newer, _) = result, var refusal {
+            if let newer { refusal.validators = newer }
+            refusal.snapshot.refusedAt = world.clock.wallNow
+            progress.noteRefused(refusal.snapshot, refusal)
+            throw .failed(refusal.failure)
+        }
         if case .notModified(let newer, let freshFor) = result, let validators {
             let expiry = expiry(in: freshFor)
             if await store.recordUnchanged(
@@ -149,7 +161,10 @@ struct RunBody: Sendable {
         case .content(let content):
             let expiry = expiry(in: content.freshFor)
             do throws(FetchError) {
-                return try await conclude(try await snapshot(of: content), content.validators, expiry)
+                // Before any program sees it.
+                let doubt = try await doubt(about: content.body)
+                return try await conclude(
+                    try await snapshot(of: content, despite: doubt), content.validators, expiry, despite: doubt)
             } catch {
                 await content.body.discard()
                 throw error
@@ -157,14 +172,25 @@ struct RunBody: Sendable {
         }
     }
 
+    /// What was refused, if it is asked for with the same words now, and is kept aside still.
+    private func standingRefusal(of binding: String) async -> KnownRefusal? {
+        guard let refusal, refusal.binding == binding,
+            await world.store.keepsRefused(definition.name, refusal.snapshot.digest)
+        else { return nil }
+        return refusal
+    }
+
     /// Checks the snapshot and makes it the copy, or keeps it aside for a look.
+    ///
+    /// - Parameter doubt: why it is refused already.
     private func conclude(
-        _ body: FetchedBody, _ validators: Validators, _ expiry: DataExpiry? = nil
+        _ body: FetchedBody, _ validators: Validators, _ expiry: DataExpiry? = nil, despite doubt: RunFailure? = nil
     ) async throws(FetchError) -> Success {
         let snapshot = Snapshot(
             body, validators: validators, binding: definition.validatorBinding(with: parameters),
             truncated: progress.isTruncated || more?.isTruncated == true, expires: expiry?.wall, isCheck: more == nil)
         do throws(FetchError) {
+            if let doubt { throw .failed(doubt) }
             try await pass(body)
         } catch {
             return Success(try await settle(snapshot, error), expiry)
@@ -180,16 +206,24 @@ struct RunBody: Sendable {
     /// What becomes of a snapshot that was refused: it fails the run, unless the operator has accepted it before.
     private func settle(_ snapshot: Snapshot, _ error: FetchError) async throws(FetchError) -> CommitResult {
         // With one further page it is no state of the source that anybody could accept.
-        guard case .failed(let failure) = error, failure.kind == .content, snapshot.isCheck, !Task.isCancelled else {
+        guard case .failed(var failure) = error, failure.kind == .content, snapshot.isCheck, !Task.isCancelled else {
             throw error
         }
+        failure.refusal = failure.refusal ?? .passing
         let reason = world.redact(failure.message)
         switch await world.store.setAside(snapshot, of: definition, because: reason) {
         case .committed(let result): return result
-        case .kept(let refused): progress.noteRefused(refused)
+        case .kept(let refused):
+            let isKnown = failure.refusal == .lasting && !snapshot.validators.isEmpty
+            progress.noteRefused(
+                refused,
+                isKnown
+                    ? KnownRefusal(
+                        snapshot: refused, failure: failure, validators: snapshot.validators,
+                        binding: snapshot.binding) : nil)
         case .dropped: break
         }
-        throw error
+        throw .failed(failure)
     }
 
     /// When the data stops being fresh by its origin's word, if the configuration listens to that.
@@ -219,15 +253,29 @@ struct RunBody: Sendable {
     }
 
     /// The source with the parameters' values.
-    private func filledSource() throws(FetchError) -> SourceDefinition {
+    private func filledSource() throws(FetchError) -> SourceDefinition { try filled(definition.source) }
+
+    /// A source with the parameters' values.
+    func filled(_ source: SourceDefinition) throws(FetchError) -> SourceDefinition {
         do throws(RunFailure) {
-            return try definition.source.filled(parameters.value)
+            return try source.filled(parameters.value)
         } catch {
             throw .failed(error)
         }
     }
 
-    /// The snapshot that the answer becomes.
+    /// The snapshot that the answer becomes. Of one that is refused already nothing else is told.
+    private func snapshot(
+        of content: FetchedContent, despite doubt: RunFailure?
+    ) async throws(FetchError) -> FetchedBody {
+        do throws(FetchError) {
+            return try await snapshot(of: content)
+        } catch {
+            guard let doubt, error != .cancelled else { throw error }
+            throw .failed(doubt)
+        }
+    }
+
     private func snapshot(of content: FetchedContent) async throws(FetchError) -> FetchedBody {
         let rules = definition.check
         if let refusal = rules.refusal(ofType: content.mediaType) ?? rules.refusal(ofAnswer: content.body.size) {
@@ -260,6 +308,13 @@ struct RunBody: Sendable {
         var rules = definition.check
         if !isWhole, rules.shrink != nil { rules.shrink = 0 }
         try await checks(rules).pass(snapshot, instead: before ?? .copy(copy))
+        guard let rule = rules.exec else { return }
+        guard let inspector = world.helpers.inspector else { throw .failed(.noHelper) }
+        do throws(FetchError) {
+            try await inspector.inspect(snapshot, of: definition, by: rule)
+        } catch {
+            throw error.of("check.exec")
+        }
     }
 
     private func checks(_ rules: CheckRules) -> SnapshotChecks {

@@ -11,6 +11,8 @@ final class RunProgress: Sendable {
         var truncated = false
         var publications = 0
         var refused: RefusedSnapshot?
+        var refusal: KnownRefusal?
+        var signedComment: String?
     }
 
     private let state = Lock(State())
@@ -73,7 +75,18 @@ final class RunProgress: Sendable {
     /// What a check refused and is kept aside.
     var refused: RefusedSnapshot? { state.withLock { $0.refused } }
 
-    func noteRefused(_ snapshot: RefusedSnapshot) { state.withLock { $0.refused = snapshot } }
+    /// What the next run may ask of it.
+    var refusal: KnownRefusal? { state.withLock { $0.refusal } }
+
+    /// - Parameter refusal: nil: nothing.
+    func noteRefused(_ snapshot: RefusedSnapshot, _ refusal: KnownRefusal?) {
+        state.withLock { ($0.refused, $0.refusal) = (snapshot, refusal) }
+    }
+
+    /// What the publisher says of the content in its signature, which is verified.
+    var signedComment: String? { state.withLock { $0.signedComment } }
+
+    func noteSigned(_ comment: String) { state.withLock { $0.signedComment = comment } }
 
     func noteTruncation() { state.withLock { $0.truncated = true } }
 

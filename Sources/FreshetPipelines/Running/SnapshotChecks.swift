@@ -64,7 +64,10 @@ struct SnapshotChecks: Sendable {
         if let size { try pass(shrinking: size, to: snapshot.size, "bytes", share) }
     }
 
-    private func refused(_ why: String) -> FetchError { .failed(RunFailure(.content, "the snapshot \(why)")) }
+    /// - Parameter refusal: most checks look at nothing but the content.
+    private func refused(_ why: String, _ refusal: RunFailure.Refusal = .lasting) -> FetchError {
+        .failed(RunFailure(.content, "the snapshot \(why)", refusal: refusal))
+    }
 
     // MARK: How many
 
@@ -87,7 +90,7 @@ struct SnapshotChecks: Sendable {
 
     private func pass(shrinking before: Int, to now: Int, _ unit: String, _ share: Int) throws(FetchError) {
         guard before > now, Double(before - now) * 100 > Double(before) * Double(share) else { return }
-        throw refused("has \(now) \(unit) after \(before): it lost more than check.shrink allows (\(share)%)")
+        throw refused("has \(now) \(unit) after \(before): it lost more than check.shrink allows (\(share)%)", .passing)
     }
 
     // MARK: How old
@@ -100,7 +103,7 @@ struct SnapshotChecks: Sendable {
         guard let program = rules.madeAt else { return }
         let (time, text) = try await snapshot.time(program, "check.made-at")
         if time - now > Int64(CheckRules.clockTolerance / .microseconds(1)) {
-            throw refused("says that it will be made at \(text); see check.made-at, and this machine's clock")
+            throw refused("says that it will be made at \(text); see check.made-at, and this machine's clock", .passing)
         }
         if let within = rules.madeWithin, now - time > Int64(within / .microseconds(1)) {
             throw refused("was made at \(text), longer ago than check.made-within allows")

@@ -408,7 +408,7 @@ extension RunFailure {
 }
 
 extension FetchError {
-    /// The failure of a part as that of the run. Of parts within each other the innermost is named: its path says all.
+    /// The failure of a part, or of something beside the content, as that of the run. Of parts within each other the innermost is named: its path says all.
     func of(_ part: String) -> FetchError {
         guard case .failed(var failure) = self, !failure.message.hasPrefix("branch '") else { return self }
         failure.message = "\(part): \(failure.message)"

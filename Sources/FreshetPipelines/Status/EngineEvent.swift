@@ -9,6 +9,8 @@ package enum EngineEvent: Hashable, Sendable {
     case runStarted(RunOrder)
     /// - Parameter next: when the next run is planned, if nothing is heard before.
     case runEnded(RunSummary, next: PlannedRun?)
+    /// The content of the run under way has its publisher's signature, with these words in it.
+    case signed(comment: String)
     /// A failed run is tried again.
     case retryPlanned(at: ContinuousClock.Instant, failures: Int, after: RunFailure)
     case stateChanged(PipelineActivity)

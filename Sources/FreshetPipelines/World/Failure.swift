@@ -24,7 +24,19 @@ package struct RunFailure: Error, Hashable, Sendable, CustomStringConvertible {
         case deadline
     }
 
+    /// What a check that refused a content says of the same content at another time.
+    package enum Refusal: Hashable, Sendable {
+        /// It is refused again.
+        case lasting
+        /// It may pass: the check looks at something else too.
+        case passing
+        /// It may pass in a moment: what lies beside it at its origin may be about to be replaced.
+        case brief
+    }
+
     package var kind: Kind
+    /// Set if a check refused the content, which had come whole: its origin has not failed.
+    package var refusal: Refusal?
     /// A sentence for people that names what failed and, where there is one, the remedy. No secrets: no header values,
     /// no user info, no query.
     package var message: String
@@ -33,7 +45,10 @@ package struct RunFailure: Error, Hashable, Sendable, CustomStringConvertible {
     /// The status with which an origin answered over HTTP, if it is one that says that there is no content.
     package var status: Int?
 
-    package init(_ kind: Kind, _ message: String, retryAfter: Duration? = nil, status: Int? = nil) {
+    package init(
+        _ kind: Kind, _ message: String, retryAfter: Duration? = nil, status: Int? = nil, refusal: Refusal? = nil
+    ) {
+        self.refusal = refusal
         self.kind = kind
         self.message = message
         self.retryAfter = retryAfter

@@ -43,6 +43,21 @@ package protocol PendingBody: AnyObject, Sendable {
     func append(_ bytes: [UInt8]) async throws(RunFailure)
     /// Ends it without a trace. Of one that has ended nothing is taken away.
     func discard() async
+    /// The SHA-256 of what was appended, made on the way: lower-case hexadecimal digits.
+    func digest() async throws(RunFailure) -> String
+    /// Reads what was appended, piece by piece. `next` is called on a thread that may be blocked.
+    func reduce<Result: Sendable>(
+        into initial: Result, _ next: @escaping @Sendable (inout Result, UnsafeRawBufferPointer) -> Void
+    ) async throws(RunFailure) -> Result
+    /// The file that has it, for programs that read it; nil: it is in none.
+    var path: String? { get }
+}
+
+extension PendingBody {
+    /// All that was appended.
+    package func content() async throws(RunFailure) -> [UInt8] {
+        try await reduce(into: []) { $0.append(contentsOf: $1) }
+    }
 }
 
 /// Keeps long bodies aside for one pipeline, where a commit finds them.

@@ -342,6 +342,8 @@ package protocol SnapshotStore: Sendable {
     /// - Parameter reason: the check's words, without secrets.
     func setAside(_ snapshot: Snapshot, of definition: PipelineDefinition, because reason: String) async
         -> SetAsideResult
+    /// Whether what was set aside last is this, and is kept still.
+    func keepsRefused(_ pipeline: String, _ digest: String) async -> Bool
     /// Notes a successful check that brought nothing new, and validators, bound as before, if the origin sent newer ones.
     ///
     /// - Parameters:

@@ -30,6 +30,8 @@ package final class ScriptedService: ControlService {
         package var beforeRefresh: (@Sendable (String) async -> Void)?
         /// What was asked for, in words.
         package var asked: [String] = []
+        /// How often the names of all pipelines were asked for.
+        package var allNamesAsked = 0
     }
     let script: Mutex<Script>
     package let events = ControlEvents()
@@ -46,6 +48,7 @@ package final class ScriptedService: ControlService {
     }
 
     package var asked: [String] { script.withLock { $0.asked } }
+    package var allNamesAsked: Int { script.withLock { $0.allNamesAsked } }
 
     package func change(_ body: (inout Script) -> Void) { script.withLock { body(&$0) } }
 
@@ -55,7 +58,14 @@ package final class ScriptedService: ControlService {
             pipelines: PipelineCounts(script.withLock { $0.pipelines.values.map(\.state) }))
     }
 
-    package func pipelineNames() async -> [String] { script.withLock { $0.pipelines.keys.sorted() } }
+    package func pipelineNames() async -> [String] {
+        script.withLock { script in
+            script.allNamesAsked += 1
+            return script.pipelines.keys.sorted()
+        }
+    }
+
+    package func hasPipeline(_ name: String) async -> Bool { script.withLock { $0.pipelines[name] != nil } }
 
     package func pipeline(_ name: String) async -> PipelineStatus? { script.withLock { $0.pipelines[name] } }
 

@@ -19,6 +19,9 @@ package final class MemoryStore: SnapshotStore {
         package var parts: [String: StoredPart] = [:]
         /// Texts that the operator has accepted.
         package var accepted: Set<String> = []
+        /// What was set aside last; how often something was.
+        package var refused: RefusedSnapshot?
+        package var settingsAside = 0
         /// Bodies that were kept aside, in their order.
         package var bodies: [MemoryBody] = []
     }
@@ -58,10 +61,18 @@ package final class MemoryStore: SnapshotStore {
         {
             return .committed(result)
         }
-        return .kept(
-            RefusedSnapshot(
-                digest: text, size: UInt64(bytes.count), refusedAt: clock.wallNow,
-                keptUntil: clock.wallNow + MemoryStore.refusedAge, reason: reason))
+        let refused = RefusedSnapshot(
+            digest: text, size: UInt64(bytes.count), refusedAt: clock.wallNow,
+            keptUntil: clock.wallNow + MemoryStore.refusedAge, reason: reason)
+        state.withLock { state in
+            state.refused = refused
+            state.settingsAside += 1
+        }
+        return .kept(refused)
+    }
+
+    package func keepsRefused(_ pipeline: String, _ digest: String) async -> Bool {
+        state.withLock { $0.refused?.digest == digest }
     }
 
     package func commit(_ snapshot: Snapshot, of definition: PipelineDefinition) async throws(RunFailure)
@@ -165,6 +176,18 @@ package final class MemoryBody: PendingBody {
 
     package func discard() async { _ = take() }
 
+    package func digest() async throws(RunFailure) -> String { ScriptedProver.sum(of: pending.withLock { $0 ?? [] }) }
+
+    package func reduce<Result: Sendable>(
+        into initial: Result, _ next: @escaping @Sendable (inout Result, UnsafeRawBufferPointer) -> Void
+    ) async throws(RunFailure) -> Result {
+        var result = initial
+        (pending.withLock { $0 } ?? []).withUnsafeBytes { next(&result, $0) }
+        return result
+    }
+
+    package var path: String? { nil }
+
     fileprivate func take() -> [UInt8] {
         pending.withLock { pending in
             defer { pending = nil }
@@ -240,6 +263,10 @@ package final class MemoryDisk: SnapshotStore {
         -> SetAsideResult
     {
         await self[definition.name].setAside(snapshot, of: definition, because: reason)
+    }
+
+    package func keepsRefused(_ pipeline: String, _ digest: String) async -> Bool {
+        await self[pipeline].keepsRefused(pipeline, digest)
     }
 
     package func commit(

@@ -52,6 +52,17 @@ package final class ScriptedOrigin: Fetching {
         }
     }
 
+    /// One answer more, after those that were told; the last one is given for ever.
+    ///
+    /// - Parameter first: those from before are forgotten.
+    package func add(_ answer: Answer, first: Bool = false) {
+        state.withLock { state in
+            if first { state.answers = [] }
+            state.answers.append(answer)
+            state.last = answer
+        }
+    }
+
     package var asked: [Asked] { state.withLock { $0.asked } }
     /// When it was asked, in seconds since the beginning.
     package var times: [Double] { asked.map(\.at) }

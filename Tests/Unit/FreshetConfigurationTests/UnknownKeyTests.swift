@@ -23,11 +23,17 @@ struct UnknownKeyTests {
             ("max-age: 1d", "3:1: error: 'max-age' belongs below 'cache'; move it there"),
             ("on-change: {exec: [/x], timout: 1s}", "3:25: error: unknown key 'timout'; did you mean 'timeout'?"),
             ("on_change: []", "3:1: error: unknown key 'on_change'; did you mean 'on-change'?"),
-            ("timeout: 5s", "3:1: error: 'timeout' belongs below 'on-change'; move it there"),
+            (
+                "timeout: 5s", "3:1: error: 'timeout' belongs below 'check' or below 'on-change'; move it there"
+            ),
+            (
+                "check: {sha256: {url: https://a/b, nam: x}}",
+                "3:36: error: unknown key 'nam'; did you mean 'name'?"
+            ),
             (
                 "check: {zebra: 1}",
                 "3:9: error: unknown key 'zebra'; the keys here are jq, min-bytes, max-bytes, type, format, items, "
-                    + "min-items, shrink, valid-until, made-at, made-within"
+                    + "min-items, shrink, valid-until, made-at, made-within, sha256, minisign, exec, timeout"
             ),
         ])
     func unknown(line: String, expected: String) {

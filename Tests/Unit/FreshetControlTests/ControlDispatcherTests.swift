@@ -56,6 +56,20 @@ import Testing
         #expect(service.asked.isEmpty)
     }
 
+    @Test("a call that names pipelines costs the same however many others there are")
+    func namedAlone() async throws {
+        let service = ScriptedService()
+        try await withControlServer(service) { path in
+            let client = try ControlClient(path: path)
+            try client.refresh(.init(names: ["jwks"], wait: true)) { _ in }
+            _ = try client.generation(of: "jwks")
+            _ = try client.pipelines(["jwks", "catalogue"])
+            #expect(service.allNamesAsked == 0)
+            _ = try client.pipelines(nil)
+            #expect(service.allNamesAsked == 1)
+        }
+    }
+
     @Test("refresh starts what was named, each once, or all")
     func refresh() async throws {
         let service = ScriptedService()

@@ -53,6 +53,27 @@ struct CacheBodyTests {
         #expect(directory.text("cache/current/a.bin") == "one")
     }
 
+    @Test("can be read, and have the digest of what was written, before they become anything")
+    func readBefore() async throws {
+        let body = try await body([Array("on".utf8), Array("e".utf8)])
+        guard case .kept(let kept) = body else {
+            Issue.record("not kept")
+            return
+        }
+        let digest = "7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed"
+        #expect(try await kept.pending.digest() == digest)
+        #expect(try await kept.pending.content() == Array("one".utf8))
+        let path = try #require(kept.pending.path)
+        #expect(path.hasPrefix("\(directory.path)/cache/generations/a/.new-"))
+        // More may come after it was asked.
+        try await kept.pending.append(Array("s".utf8))
+        #expect(try await kept.pending.digest() != digest)
+        #expect(try await kept.pending.content() == Array("ones".utf8))
+        await body.discard()
+        await #expect(throws: RunFailure.self) { try await kept.pending.digest() }
+        await #expect(throws: RunFailure.self) { try await kept.pending.content() }
+    }
+
     @Test("of the content that is there make no generation, also if that came in memory")
     func unchanged() async throws {
         guard case .changed(let first) = try await commit(.bytes(Array("one".utf8))) else {

@@ -229,10 +229,10 @@ private func run(_ options: DaemonOptions) async throws -> DaemonExit {
 }
 
 @Suite("What a hook writes")
-struct HookOutputTests {
+struct ProgramOutputTests {
     @Test("is cut into lines, however it comes")
     func lines() {
-        var output = HookOutput()
+        var output = ProgramOutput()
         #expect(output.take("one\r\n\ntw".utf8) == ["one"])
         #expect(output.take("o\nthree".utf8) == ["two"])
         #expect(output.finish() == "three")
@@ -241,11 +241,11 @@ struct HookOutputTests {
 
     @Test("up to so many lines and so long ones; more are counted, and cost nothing")
     func limits() {
-        var output = HookOutput()
-        let longest = String(repeating: "x", count: HookOutput.lineBytes)
+        var output = ProgramOutput()
+        let longest = String(repeating: "x", count: ProgramOutput.lineBytes)
         #expect(output.take("\(longest)\n\(longest)x\n".utf8) == [longest, longest + "…"])
-        let more = output.take(String(repeating: "y\n", count: HookOutput.mostLines + 5).utf8)
-        #expect(more.count == HookOutput.mostLines - 2)
+        let more = output.take(String(repeating: "y\n", count: ProgramOutput.mostLines + 5).utf8)
+        #expect(more.count == ProgramOutput.mostLines - 2)
         #expect(output.take("z".utf8) == [] && output.finish() == nil)
         #expect(output.leftOut == 8)
     }

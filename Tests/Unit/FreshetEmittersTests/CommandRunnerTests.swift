@@ -164,6 +164,19 @@ struct CommandRunnerTests {
         #expect(failure == RunFailure(.local, "/bin/sh exited with status 4: why"))
     }
 
+    @Test("for its answer: any exit status is one, but an end by a signal is none")
+    func asked() async throws {
+        func ask(_ script: String) async throws(FetchError) -> Int32 {
+            try await runner.ask(
+                ["/bin/sh", "-c", script], variables: [:], directory: "/", timeout: .seconds(60)
+            ) { _ in }
+        }
+        #expect(try await ask("exit 0") == 0)
+        #expect(try await ask("echo no; exit 7") == 7)
+        let killed = try await failureOf { () async throws(FetchError) in try await ask("echo why; kill -9 $$") }
+        #expect(killed == RunFailure(.local, "/bin/sh was ended by signal 9: why"))
+    }
+
     @Test("one that takes too long is ended with all that it started, also if that does not mind")
     func timeout() async throws {
         let directory = try TemporaryDirectory()

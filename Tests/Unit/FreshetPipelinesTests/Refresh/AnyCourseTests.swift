@@ -142,7 +142,9 @@ struct AnyCourseTests {
             case 7: end(.succeeded(changed: true, generation: 1))
             case 8: end(.failed(RunFailure(.connection, "no")))
             case 9: end(.failed(RunFailure(.transient, "no", retryAfter: .seconds(5))))
-            case 10: end(.failed(RunFailure(.refused, "no")))
+            case 10:
+                let isCheck = Bool.random(using: &dice)
+                end(.failed(isCheck ? RunFailure(.content, "no", refusal: .lasting) : RunFailure(.refused, "no")))
             case 11: end(.cancelled)
             case 12:
                 held = Bool.random(using: &dice)

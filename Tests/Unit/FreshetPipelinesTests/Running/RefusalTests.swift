@@ -32,7 +32,7 @@ struct RefusalTests {
     func accepted() throws {
         let stage = try refusing()
         let refusedAt = try #require(stage.status.refused).refusedAt
-        #expect(stage.status.next?.reason == .retry)
+        #expect(stage.status.next?.reason == .timer)
         let requests = stage.origin.asked.count
         try stage.advance(0.1)
         stage.runner.accepted(
@@ -77,7 +77,7 @@ struct RefusalTests {
         stage.runner.accepted(OfferedGeneration(number: 2, size: 3, digest: "cut", committedAt: 0, path: "data"))
         try stage.executor.runUntilIdle()
         #expect(stage.status.failing != nil && stage.status.refused?.digest == "no")
-        #expect(stage.status.next?.reason == .retry)
+        #expect(stage.status.next?.reason == .timer)
     }
 
     @Test("Accepted after a later check, it is not younger than that")
@@ -125,5 +125,115 @@ struct RefusalTests {
         stage.runner.requestRefresh(force: true)
         try stage.executor.runUntilIdle()
         #expect(stage.status.generation != nil && stage.status.activity == .loaded)
+    }
+
+    // MARK: The checks after it
+
+    /// The tags of the requests so far.
+    private func tags(_ stage: Stage) -> [String?] { stage.origin.asked.map { $0.validators?.entityTag } }
+
+    /// With a copy that its origin calls v1, and something refused that it calls v2.
+    private func refusingTagged(
+        _ rules: CheckRules = CheckRules(minBytes: 4), inspector: ScriptedInspector? = nil
+    ) throws -> Stage {
+        let stage = try Stage(
+            Stage.definition(RefreshPolicy(every: .seconds(3600), freshFor: .zero), check: rules),
+            helpers: CheckHelpers(inspector: inspector))
+        stage.origin.answers(.version("whole", tag: "v1"))
+        try stage.start()
+        try stage.fire("start")
+        try stage.advance(60)
+        inspector?.state.withLock { $0.failure = RunFailure(.content, "no") }
+        stage.origin.answers(.version("cut", tag: "v2"))
+        try stage.fire("reload")
+        #expect(stage.status.refused?.digest == "cut")
+        return stage
+    }
+
+    @Test(
+        "The next check comes as after a success, and asks whether that is still there: it is refused still, without a body"
+    )
+    func stillThere() throws {
+        let stage = try refusingTagged()
+        let first = try #require(stage.status.refused)
+        #expect(stage.status.next?.reason == .timer)
+        try stage.advance(3599)
+        #expect(tags(stage) == [nil, "v1"])
+        try stage.advance(1)
+        #expect(tags(stage) == [nil, "v1", "v2"])
+        #expect(stage.store.state.withLock { $0.settingsAside } == 1 && stage.store.text == "whole")
+        let status = stage.status
+        #expect(status.failing?.failure.message == first.reason && status.failing?.attempts == 2)
+        #expect(status.refused?.digest == "cut" && status.refused?.refusedAt == first.refusedAt + 3_600_000_000)
+        #expect(status.refused?.keptUntil == first.keptUntil && status.next?.reason == .timer)
+        #expect(stage.outcomes == [.changed, .failed, .failed])
+        // Accepted now, it is as old as the check that found it still there.
+        stage.runner.accepted(OfferedGeneration(number: 2, size: 3, digest: "cut", committedAt: 0, path: "data"))
+        try stage.executor.runUntilIdle()
+        #expect(stage.status.failing == nil && stage.status.lastCheck == status.refused?.refusedAt)
+    }
+
+    @Test("What comes in its place is checked, and what comes after that is asked for by its own name")
+    func replaced() throws {
+        let stage = try refusingTagged()
+        stage.origin.answers(.version("whole again", tag: "v3"))
+        try stage.advance(3600)
+        #expect(stage.store.text == "whole again" && stage.status.failing == nil)
+        try stage.advance(3600)
+        #expect(tags(stage) == [nil, "v1", "v2", "v3"])
+        #expect(stage.outcomes == [.changed, .failed, .changed, .unchanged])
+    }
+
+    @Test("The copy's content again is what it was")
+    func back() throws {
+        let stage = try refusingTagged()
+        stage.origin.answers(.version("whole", tag: "v1"))
+        try stage.advance(3600)
+        #expect(stage.outcomes == [.changed, .failed, .unchanged] && stage.status.failing == nil)
+    }
+
+    @Test(
+        "It is asked for whole where the refusal may not hold: not kept any more, another configuration, another life")
+    func whole() throws {
+        let lost = try refusingTagged()
+        lost.store.state.withLock { $0.refused = nil }
+        try lost.advance(3600)
+        #expect(tags(lost) == [nil, "v1", "v1"] && lost.store.state.withLock { $0.settingsAside } == 2)
+        let other = try refusingTagged()
+        var definition = other.definition
+        definition.check.minBytes = 3
+        other.runner.reconfigure(definition)
+        try other.advance(60)
+        #expect(other.store.text == "cut" && other.status.failing == nil)
+        let restarted = try refusingTagged()
+        try restarted.restart()
+        try restarted.fire("reload")
+        #expect(tags(restarted) == [nil, "v1", "v1"] && restarted.status.refused?.digest == "cut")
+    }
+
+    @Test("What another check may accept another time is asked for whole each time, and accepted then")
+    func passing() throws {
+        let inspector = ScriptedInspector()
+        var rules = CheckRules()
+        rules.exec = InspectionRule(["/check"])
+        let stage = try refusingTagged(rules, inspector: inspector)
+        #expect(stage.status.next?.reason == .timer)
+        try stage.advance(3600)
+        #expect(tags(stage) == [nil, "v1", "v1"] && stage.outcomes == [.changed, .failed, .failed])
+        inspector.state.withLock { $0.failure = nil }
+        try stage.advance(3600)
+        #expect(stage.store.text == "cut" && stage.status.failing == nil)
+    }
+
+    @Test("A failure of the origin in between is one of its own, and changes nothing of that")
+    func between() throws {
+        let stage = try refusingTagged()
+        stage.origin.answers(.fails(RunFailure(.transient, "away")), .version("cut", tag: "v2"))
+        try stage.advance(3600)
+        #expect(stage.status.failing?.failure.message == "away" && stage.status.failing?.attempts == 1)
+        try stage.advance(2)
+        #expect(tags(stage) == [nil, "v1", "v2", "v2"])
+        #expect(stage.status.failing?.failure.refusal == .lasting)
+        #expect(stage.status.next?.reason == .timer)
     }
 }

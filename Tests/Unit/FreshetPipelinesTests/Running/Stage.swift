@@ -45,7 +45,7 @@ final class Stage {
 
     init(
         _ definition: PipelineDefinition, reachable: Bool = true, slots: Int = 10,
-        redact: @escaping @Sendable (String) -> String = { $0 }
+        helpers: CheckHelpers = CheckHelpers(), redact: @escaping @Sendable (String) -> String = { $0 }
     ) throws {
         clock = ScriptedClock(executor: executor)
         origin = ScriptedOrigin(clock: clock)
@@ -60,7 +60,7 @@ final class Stage {
         signal = .merge(sources.values.map(\.signal))
         world = PipelineWorld(
             fetcher: origin, transformer: ScriptedTransformer(), store: store, clock: clock, slots: self.slots,
-            redact: redact)
+            helpers: helpers, redact: redact)
         let since = clock.now.advanced(by: .seconds(-1000))
         network = NetworkState(reachable: reachable, epoch: 1, changedAt: since, path: "a")
         (engine, runner) = try Self.pipeline(definition, signal, network, world, told, executor)

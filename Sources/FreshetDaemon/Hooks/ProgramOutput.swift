@@ -1,5 +1,5 @@
-/// Cuts what a hook writes into lines for the journal, up to a limit.
-struct HookOutput: Sendable {
+/// Cuts what a program of the configuration, a hook or a check, writes into lines for the journal, up to a limit.
+struct ProgramOutput: Sendable {
     /// The lines of one run; more are counted.
     static let mostLines = 100
     /// The bytes of a line; what is beyond is left out.

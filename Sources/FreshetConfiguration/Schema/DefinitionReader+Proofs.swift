@@ -1,0 +1,128 @@
+import FreshetPipelines
+
+/// What lies beside a content and says that it is its publisher's, and the program that looks at it.
+extension DefinitionReader {
+    /// - Parameter stage: what is asked; nil: that is faulty.
+    mutating func readProofs(of rules: inout CheckRules, of stage: StageDefinition?, in file: Section) {
+        guard case .mapping(let entries)? = file["check"]?.value.content else { return }
+        // Its keys were looked at where it was read first.
+        let section = Section(
+            name: .check, location: file["check"]?.value.location ?? file.location, entries: entries, keyPath: "check")
+        rules.sha256 = checksum(in: section)
+        rules.minisign = signature(in: section, of: stage)
+        rules.exec = inspection(in: section)
+        guard let stage, let entry = ["sha256", "minisign"].lazy.compactMap({ section[$0] }).first,
+            let obstacle = obstacle(in: stage)
+        else { return }
+        error(
+            entry.location, section.path(entry.key),
+            "'\(entry.key)' is for the answer of one 'url' that is asked once, and \(obstacle)",
+            remedy: "leave it out; a program of yours can look at any copy: exec: [/usr/lib/program]")
+    }
+
+    /// Why there is no one answer that something could lie beside.
+    private func obstacle(in stage: StageDefinition) -> String? {
+        if stage.each != nil { return "'each' asks several" }
+        if stage.pages != nil { return "'pages' asks for several" }
+        return switch stage.source {
+        case .http: nil
+        case .joined: "there are several sources"
+        case .command: "the source is 'exec'"
+        case .file: "the source is 'file'"
+        case .copy: "the source is 'pipeline'"
+        }
+    }
+
+    // MARK: Sums
+
+    private mutating func checksum(in section: Section) -> ChecksumRule? {
+        guard let entry = section["sha256"] else { return nil }
+        guard case .mapping = entry.value.content else {
+            return proofSource("sha256", in: section).map { ChecksumRule(list: $0) }
+        }
+        guard let own = self.section(.sha256, "sha256", in: section) else { return nil }
+        if own["url"] == nil {
+            missing(
+                own.location, own.path("url"), "'sha256' has no 'url'",
+                remedy: "say where the list of sums is: url: https://…/SHA256SUMS")
+        }
+        let name = value("name", in: own, .listedName)
+        return proofSource("url", in: own).map { ChecksumRule(list: $0, name: name) }
+    }
+
+    // MARK: Signatures
+
+    private mutating func signature(in section: Section, of stage: StageDefinition?) -> SignatureRule? {
+        guard let entry = section["minisign"] else { return nil }
+        guard case .mapping = entry.value.content else {
+            checkFileName(of: stage, entry.location)
+            return value("minisign", in: section, .minisignKey).map { SignatureRule(.key($0)) }
+        }
+        guard let own = self.section(.minisign, "minisign", in: section) else { return nil }
+        let key = value("key", in: own, .minisignKey)
+        let path = value("key-file", in: own, .absolutePath)
+        if let second = own["key-file"], let first = own["key"] {
+            error(
+                second.location, own.path("key-file"), "'key' and 'key-file' exclude each other", remedy: "keep one",
+                related: first.location)
+        }
+        if own["key"] == nil, own["key-file"] == nil {
+            missing(
+                own.location, own.path("key"), "'minisign' has no 'key'",
+                remedy: "write the publisher's public key, the line that begins with RW, or the path of its file as "
+                    + "'key-file'")
+        }
+        if own["url"] == nil { checkFileName(of: stage, entry.location) }
+        let signature = proofSource("url", in: own)
+        return (key.map { .key($0) } ?? path.map { .file($0) }).map { SignatureRule($0, signature: signature) }
+    }
+
+    /// Without a file's name in the source's URL nothing says what its signature is called.
+    private mutating func checkFileName(of stage: StageDefinition?, _ location: Location) {
+        guard let stage, case .http(let source) = stage.source, source.fileName == nil else { return }
+        error(
+            location, "check.minisign",
+            "the URL of the source names no file that '\(SignatureRule.suffix)' could follow",
+            remedy: "say where the signature is: minisign: {key: RW…, url: https://…}")
+    }
+
+    private mutating func proofSource(_ key: String, in section: Section) -> HTTPSource? {
+        guard let entry = section[key], let url = value(key, in: section, .url) else { return nil }
+        checkPlaces(of: url.url, entry, in: section, among: [])
+        return HTTPSource(url: url.url, host: url.host)
+    }
+
+    // MARK: Programs
+
+    private mutating func inspection(in section: Section) -> InspectionRule? {
+        let timeout = value("timeout", in: section, .duration(InspectionRule.timeouts))
+        if section["exec"] == nil, let entry = section["timeout"] {
+            error(
+                entry.location, section.path("timeout"), "'timeout' is for 'exec', and there is none",
+                remedy: "leave it out; how long a run may take says refresh.deadline")
+        }
+        return command(in: section).map { InspectionRule($0, timeout: timeout ?? InspectionRule.defaultTimeout) }
+    }
+}
+
+extension ValueKind where Value == String {
+    /// A file in a list of sums: a name, or a path.
+    fileprivate static let listedName = ValueKind(name: "the name of a file in the list") {
+        scalar throws(ValueFault) in
+        let name = try ValueKind.line.read(scalar)
+        guard !name.isEmpty else { throw ValueFault("is empty", remedy: "write what the list calls the file") }
+        return name.hasPrefix("./") ? String(name.dropFirst(2)) : name
+    }
+}
+
+extension ValueKind where Value == MinisignKey {
+    fileprivate static let minisignKey = ValueKind(name: "a public key of minisign, which begins with RW") {
+        scalar throws(ValueFault) in
+        do throws(MinisignKey.Fault) {
+            return try MinisignKey(scalar.text)
+        } catch {
+            // Not quoted: it may be the secret one.
+            throw ValueFault(error.message, remedy: "write the second line of the publisher's .pub file")
+        }
+    }
+}

@@ -1,0 +1,155 @@
+/// A public key of minisign(1): an Ed25519 key, and a number by which signatures name it.
+///
+/// The forms of keys and signatures are those that https://jedisct1.github.io/minisign/ describes.
+package struct MinisignKey: Hashable, Sendable, CustomStringConvertible {
+    /// Why a text is no key, as the rest of a sentence that begins with it.
+    package struct Fault: Error, Hashable {
+        package var message: String
+    }
+
+    /// 8 bytes, chosen by chance when the key was made.
+    package let number: [UInt8]
+    /// 32 bytes (RFC 8032, 5.1.5).
+    package let ed25519: [UInt8]
+
+    /// From the line that minisign(1) shows and writes, in Base64.
+    package init(_ text: some StringProtocol) throws(Fault) {
+        guard let bytes = Base64Text.bytes(of: Array(text.utf8)) else {
+            throw Fault(message: "is not a line of Base64 such as RWQf6LRC…")
+        }
+        guard bytes.starts(with: MinisignSignature.Kind.whole.rawValue.utf8), bytes.count == 42 else {
+            // The secret key's line begins otherwise, and is longer.
+            throw Fault(
+                message: bytes.count > 100
+                    ? "is a secret key, which belongs nowhere but to who signs"
+                    : "is not a public key of minisign, whose line has 56 characters and begins with RW")
+        }
+        number = Array(bytes[2..<10])
+        ed25519 = Array(bytes[10...])
+    }
+
+    /// From a file as minisign(1) writes it: a line of comment, then the key. The comment may be missing.
+    package init(file bytes: [UInt8]) throws(Fault) {
+        let lines = MinisignSignature.lines(of: bytes)
+        guard let line = lines.first(where: { !$0.isEmpty && !$0.starts(with: MinisignSignature.untrusted.utf8) })
+        else {
+            throw Fault(message: "has no key in it")
+        }
+        try self.init(String(decoding: line, as: UTF8.self))
+    }
+
+    /// The longest file of a key, in bytes.
+    package static let fileLimit = 4096
+
+    /// The line of the key, which is no secret.
+    package var description: String {
+        Base64Text.text(of: Array(MinisignSignature.Kind.whole.rawValue.utf8) + number + ed25519)
+    }
+
+    /// The number as minisign(1) shows it.
+    package var name: String { Self.name(of: number) }
+
+    static func name(of number: [UInt8]) -> String {
+        number.reversed().map { byte in
+            let digits = String(byte, radix: 16, uppercase: true)
+            return digits.count < 2 ? "0\(digits)" : digits
+        }.joined()
+    }
+}
+
+/// A signature of minisign(1), as its file has it. Nothing of it has been verified.
+package struct MinisignSignature: Hashable, Sendable {
+    /// What was signed.
+    package enum Kind: String, Hashable, Sendable {
+        /// The content itself, as old versions do it.
+        case whole = "Ed"
+        /// Its BLAKE2b digest of 64 bytes (RFC 7693).
+        case digest = "ED"
+    }
+
+    /// Why a file is no signature, as the rest of a sentence that begins with it.
+    package struct Fault: Error, Hashable {
+        package var message: String
+    }
+
+    package let kind: Kind
+    /// That of the key.
+    package let number: [UInt8]
+    /// 64 bytes (RFC 8032, 5.1.6), of what the kind says.
+    package let signature: [UInt8]
+    /// One line, which is signed too.
+    package let trustedComment: [UInt8]
+    /// 64 bytes, of the signature with the trusted comment after it.
+    package let globalSignature: [UInt8]
+
+    /// What the last one is made of.
+    package var globalMessage: [UInt8] { signature + trustedComment }
+
+    static let untrusted = "untrusted comment:"
+    private static let trusted = "trusted comment: "
+
+    package init(_ file: [UInt8]) throws(Fault) {
+        let lines = Self.lines(of: file)
+        guard lines.count >= 4, lines[0].starts(with: Self.untrusted.utf8), lines[2].starts(with: Self.trusted.utf8)
+        else {
+            throw Fault(
+                message: "is no signature of minisign, which has four lines, the first and the third with comments")
+        }
+        guard let bytes = Base64Text.bytes(of: Array(lines[1])), bytes.count == 74,
+            let global = Base64Text.bytes(of: Array(lines[3])), global.count == 64
+        else { throw Fault(message: "has a signature that is cut off or damaged") }
+        guard let kind = Kind(rawValue: String(decoding: bytes[..<2], as: UTF8.self)) else {
+            throw Fault(message: "has a signature of a kind that is not known")
+        }
+        self.kind = kind
+        number = Array(bytes[2..<10])
+        signature = Array(bytes[10...])
+        trustedComment = Array(lines[2].dropFirst(Self.trusted.utf8.count))
+        globalSignature = global
+    }
+
+    /// With either end of line.
+    static func lines(of bytes: [UInt8]) -> [ArraySlice<UInt8>] {
+        bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map { line in
+            line.last == UInt8(ascii: "\r") ? line.dropLast() : line
+        }
+    }
+}
+
+/// Base64 with padding, of one spelling for each content (RFC 4648, 3.5 and 4).
+private enum Base64Text {
+    private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+
+    /// Nil: it is none.
+    static func bytes(of text: [UInt8]) -> [UInt8]? {
+        guard text.count.isMultiple(of: 4) else { return nil }
+        let padding = text.reversed().prefix { $0 == UInt8(ascii: "=") }.count
+        guard padding <= 2 else { return nil }
+        var bytes: [UInt8] = []
+        var (bits, count) = (UInt32(0), 0)
+        for character in text.dropLast(padding) {
+            guard let value = alphabet.firstIndex(of: character) else { return nil }
+            bits = bits << 6 | UInt32(value)
+            count += 6
+            guard count >= 8 else { continue }
+            count -= 8
+            bytes.append(UInt8(truncatingIfNeeded: bits >> UInt32(count)))
+            bits &= (1 << UInt32(count)) - 1
+        }
+        // What is left over of the last character is nothing, in the one spelling.
+        return bits == 0 ? bytes : nil
+    }
+
+    static func text(of bytes: [UInt8]) -> String {
+        var text: [UInt8] = []
+        for start in stride(from: 0, to: bytes.count, by: 3) {
+            let group = bytes[start..<min(start + 3, bytes.count)]
+            let bits = group.reduce(UInt32(0)) { $0 << 8 | UInt32($1) } << UInt32(8 * (3 - group.count))
+            for place in 0..<4 {
+                let isPadding = place > group.count
+                text.append(isPadding ? UInt8(ascii: "=") : alphabet[Int(bits >> UInt32(18 - 6 * place) & 63)])
+            }
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+}

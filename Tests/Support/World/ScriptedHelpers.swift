@@ -1,0 +1,92 @@
+package import FreshetPipelines
+package import FreshetSignals
+
+/// Cryptography that a test can do by itself: digests and signatures are numbers, each the same for the same bytes.
+package struct ScriptedProver: Proving {
+    /// By their paths.
+    package var keys: [String: MinisignKey]
+
+    package init(keys: [String: MinisignKey] = [:]) { self.keys = keys }
+
+    /// In place of SHA-256, of the same form.
+    package static func sum(of text: String) -> String { sum(of: Array(text.utf8)) }
+
+    static func sum(of bytes: [UInt8]) -> String {
+        number(bytes, count: 32).map { byte in
+            let digits = String(byte, radix: 16)
+            return digits.count < 2 ? "0\(digits)" : digits
+        }.joined()
+    }
+
+    /// In place of BLAKE2b.
+    package static func digest(of text: String) -> [UInt8] { number(Array(text.utf8), count: 64) }
+
+    package static func signature(of message: [UInt8], by key: [UInt8]) -> [UInt8] { number(message + key, count: 64) }
+
+    private static func number(_ bytes: [UInt8], count: Int) -> [UInt8] {
+        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+        for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
+        return (0..<count).map { UInt8(truncatingIfNeeded: hash >> (8 * UInt64($0 % 8))) }
+    }
+
+    package func sha256(of body: FetchedBody) async throws(FetchError) -> String {
+        switch body {
+        case .bytes(let bytes): return Self.sum(of: bytes)
+        case .kept(let kept):
+            do throws(RunFailure) {
+                return try await kept.pending.digest()
+            } catch {
+                throw .failed(error)
+            }
+        }
+    }
+
+    package func blake2b(of body: FetchedBody) async throws(FetchError) -> [UInt8] {
+        switch body {
+        case .bytes(let bytes): return Self.number(bytes, count: 64)
+        case .kept(let kept):
+            do throws(RunFailure) {
+                return Self.number(try await kept.pending.content(), count: 64)
+            } catch {
+                throw .failed(error)
+            }
+        }
+    }
+
+    package func isSigned(
+        _ message: [UInt8], _ signature: [UInt8], by key: [UInt8]
+    ) async throws(FetchError) -> Bool { signature == Self.signature(of: message, by: key) }
+
+    package func key(in path: String) async throws(FetchError) -> MinisignKey {
+        guard let key = keys[path] else { throw .failed(RunFailure(.local, "the key \(path) cannot be read")) }
+        return key
+    }
+}
+
+/// Looks at candidates as it was told to, and remembers them.
+package final class ScriptedInspector: Inspecting {
+    package struct State {
+        /// Nil: it passes.
+        package var failure: RunFailure?
+        package var looked: [String] = []
+    }
+
+    package let state = Lock(State())
+
+    package init() {}
+
+    package func inspect(
+        _ candidate: FetchedBody, of definition: PipelineDefinition, by rule: InspectionRule
+    ) async throws(FetchError) {
+        let text: String
+        switch candidate {
+        case .bytes(let bytes): text = String(decoding: bytes, as: UTF8.self)
+        case .kept(let kept): text = String(decoding: (try? await kept.pending.content()) ?? [], as: UTF8.self)
+        }
+        let failure = state.withLock { state in
+            state.looked.append("\(definition.name) \(rule.command.joined(separator: " ")): \(text)")
+            return state.failure
+        }
+        if let failure { throw .failed(failure) }
+    }
+}

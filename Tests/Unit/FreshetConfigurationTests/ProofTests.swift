@@ -1,0 +1,178 @@
+import FreshetPipelines
+import Testing
+
+@testable import FreshetConfiguration
+
+@Suite("Sums, signatures and programs in a pipeline's file")
+struct ProofTests {
+    private static let key = "RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3"
+    private static let source = "{url: https://a.example/pool/x.gz}"
+
+    private func load(_ check: String, source: String = ProofTests.source, more: String = "") -> Configuration {
+        FreshetConfigurationTests.load(pipeline: "source: \(source)\ncache: {file: a}\ncheck: \(check)\n\(more)")
+    }
+
+    private func rules(_ check: String) throws -> CheckRules {
+        let configuration = load(check)
+        #expect(configuration.diagnostics == [])
+        return try #require(configuration.pipelines.first).check
+    }
+
+    private func fault(_ check: String, source: String = ProofTests.source, more: String = "") -> String? {
+        let faults = texts(load(check, source: source, more: more).diagnostics)
+        #expect(faults.count == 1, "\(faults)")
+        return faults.first
+    }
+
+    @Test("A list of sums is a URL, or a URL and what the list calls the file")
+    func sums() throws {
+        let list = HTTPSource(url: "https://b.example/SUMS", host: "b.example")
+        #expect(try rules("{sha256: https://b.example/SUMS}").sha256 == ChecksumRule(list: list))
+        #expect(
+            try rules("{sha256: {url: https://b.example/SUMS, name: ./pool/x.gz}}").sha256
+                == ChecksumRule(list: list, name: "pool/x.gz"))
+        #expect(try rules("{}").sha256 == nil)
+    }
+
+    @Test("A signature is that of a key, or of a key's file, beside the data or where it is said to be")
+    func signatures() throws {
+        let key = try MinisignKey(Self.key)
+        #expect(try rules("{minisign: \(Self.key)}").minisign == SignatureRule(.key(key)))
+        #expect(try rules("{minisign: {key: \(Self.key)}}").minisign == SignatureRule(.key(key)))
+        #expect(
+            try rules("{minisign: {key-file: /etc/k.pub, url: https://b.example/s}}").minisign
+                == SignatureRule(
+                    .file("/etc/k.pub"), signature: HTTPSource(url: "https://b.example/s", host: "b.example")))
+    }
+
+    @Test("A program is a command with its arguments, literally, and a time limit")
+    func programs() throws {
+        #expect(
+            try rules("{exec: [/usr/lib/check, '{id}'], timeout: 2min}").exec
+                == InspectionRule(["/usr/lib/check", "{id}"], timeout: .seconds(120)))
+        #expect(try rules("{exec: [/x]}").exec?.timeout == .seconds(30))
+        #expect(try !rules("{exec: [/x]}").readsContent)
+    }
+
+    @Test("Each of them makes another copy: what was known of the one before is not asked for conditionally")
+    func binding() throws {
+        let checks = [
+            "{}", "{sha256: https://b/c}", "{sha256: https://b/d}", "{sha256: {url: https://b/d, name: e}}",
+            "{minisign: \(Self.key)}", "{minisign: {key: \(Self.key), url: https://b/c}}",
+            "{minisign: {key-file: /k}}", "{exec: [/x]}", "{exec: [/x, y]}",
+        ]
+        let bindings = try checks.map { try #require(load($0).pipelines.first).validatorBinding() }
+        #expect(Set(bindings).count == checks.count)
+        // How long a program may take does not matter for what it says.
+        let slow = try #require(load("{exec: [/x], timeout: 1h}").pipelines.first).validatorBinding()
+        #expect(slow == bindings[7])
+    }
+
+    @Test(
+        "A fault names the place and the remedy",
+        arguments: [
+            (
+                "{sha256: SHA256SUMS}",
+                "3:17: error: 'sha256' has to be an absolute URL; begin it with https:// or http://"
+            ),
+            (
+                "{sha256: {name: x}}",
+                "3:17: error: 'sha256' has no 'url'; say where the list of sums is: url: https://…/SHA256SUMS"
+            ),
+            (
+                "{sha256: {url: https://b/c, name: ''}}",
+                "3:42: error: 'name' is empty; write what the list calls the file"
+            ),
+            (
+                "{sha256: 'https://b/{version}'}",
+                "3:17: error: 'sha256' has a place for 'version', and nothing is called so; declare 'version' below "
+                    + "'parameters'; a literal brace is %7B or %7D"
+            ),
+            (
+                "{minisign: RWQf}",
+                "3:19: error: 'minisign' is not a public key of minisign, whose line has 56 characters and begins with "
+                    + "RW; write the second line of the publisher's .pub file"
+            ),
+            (
+                "{minisign: {url: https://b/c}}",
+                "3:19: error: 'minisign' has no 'key'; write the publisher's public key, the line that begins with RW, "
+                    + "or the path of its file as 'key-file'"
+            ),
+            (
+                "{minisign: {key: \(key), key-file: /k}}",
+                "3:83: error: 'key' and 'key-file' exclude each other; keep one"
+            ),
+            (
+                "{exec: bin/x}",
+                "3:15: error: 'exec' has to be a list, not text; write [/usr/bin/program, argument]; there is no shell "
+                    + "that would divide a line into words"
+            ),
+            (
+                "{timeout: 3s}",
+                "3:9: error: 'timeout' is for 'exec', and there is none; leave it out; how long a run may take says "
+                    + "refresh.deadline"
+            ),
+            ("{exec: [/x], timeout: 2h}", "3:30: error: 'timeout' has to be at most 1h"),
+        ])
+    func faults(_ check: String, _ text: String) throws {
+        let found = try #require(fault(check))
+        #expect(found.hasPrefix("jwks.yaml:\(text)"), "\(found)")
+    }
+
+    @Test(
+        "What is no answer of one request has no sum and no signature",
+        arguments: [
+            ("{file: /a}", "the source is 'file'"), ("{exec: [/a]}", "the source is 'exec'"),
+            ("{url: https://a/b, pages: {next: link}}", "'pages' asks for several"),
+            ("{url: https://a/b, each: {as: x, url: 'https://a/{x.id}'}}", "'each' asks several"),
+        ])
+    func shapes(_ source: String, _ obstacle: String) throws {
+        for check in ["{sha256: https://b/c}", "{minisign: \(Self.key)}"] {
+            let key = check.dropFirst().prefix { $0 != ":" }
+            let found = try #require(fault(check, source: source))
+            #expect(
+                found
+                    == "jwks.yaml:3:9: error: '\(key)' is for the answer of one 'url' that is asked once, and \(obstacle); "
+                    + "leave it out; a program of yours can look at any copy: exec: [/usr/lib/program]")
+        }
+        #expect(load("{exec: [/x]}", source: source).diagnostics == [])
+    }
+
+    @Test("A URL without a file's name says nothing of where its signature is")
+    func noFileName() throws {
+        let bare = "{url: https://a.example/}"
+        let found = try #require(fault("{minisign: \(Self.key)}", source: bare))
+        #expect(
+            found
+                == "jwks.yaml:3:9: error: the URL of the source names no file that '.minisig' could follow; say where the "
+                + "signature is: minisign: {key: RW…, url: https://…}")
+        #expect(load("{minisign: {key: \(Self.key), url: https://b/c}}", source: bare).diagnostics == [])
+        #expect(load("{sha256: https://b/c}", source: bare).diagnostics == [])
+    }
+
+    @Test("A place for a parameter stands in it as in the source; a default that spoils it is a fault")
+    func places() throws {
+        let parameters = "parameters: {version: {default: '1'}}\n"
+        let configuration = load("{sha256: 'https://b/{version}/SUMS'}", more: parameters)
+        #expect(configuration.diagnostics == [])
+        let definition = try #require(configuration.pipelines.first)
+        #expect(
+            definition.validatorBinding(with: ParameterValues(["version": "1"]))
+                != definition.validatorBinding(with: ParameterValues(["version": "2"])))
+        #expect(definition.fault(with: ParameterValues(["version": ".."]))?.parameter == "version")
+        #expect(
+            try #require(fault("{sha256: 'https://b/{version}/SUMS'}", more: "parameters: {version: {default: ''}}\n"))
+                .contains("the default of 'version' would make a part of the URL's path empty"))
+    }
+
+    @Test("A secret in its URL is one of the pipeline's, and what is asked elsewhere needs the network")
+    func secrets() throws {
+        let definition = try #require(
+            load("{sha256: 'https://b/SUMS?token=s3cret'}", source: "{url: http://127.0.0.1/x}").pipelines.first)
+        #expect(definition.plainSecrets == ["s3cret"])
+        #expect(definition.needsNetwork)
+        let local = try #require(
+            load("{sha256: 'http://127.0.0.1/SUMS'}", source: "{url: http://127.0.0.1/x}").pipelines.first)
+        #expect(!local.needsNetwork)
+    }
+}

@@ -1,0 +1,124 @@
+import FreshetControl
+import FreshetPipelines
+import Glibc
+import Testing
+
+@testable import FreshetDaemon
+
+@Suite("Programs that look at what would become the copy")
+struct CheckExecTests {
+    /// A pipeline whose copy is the text of a file, with a check that is a line of shell.
+    private func configure(_ home: Home, _ script: String, timeout: String = "30s") throws {
+        try home.configure(
+            "a",
+            """
+            source: {file: \(home.path)/data}
+            refresh: {on: [start], min-interval: 0, retry: {from: 1h, to: 1h}}
+            check: {exec: [/bin/sh, -c, '\(script)', check, "two words"], timeout: \(timeout)}
+            cache: {file: a.txt}
+            """)
+    }
+
+    @Test("one sees it in a file of its own, in a clean environment, and what it accepts becomes the copy")
+    func accepts() async throws {
+        let home = try Home()
+        try configure(
+            home,
+            #"cat "$FRESHET_CANDIDATE" > \#(home.path)/seen; stat -c %a "$FRESHET_CANDIDATE" >> \#(home.path)/seen; "#
+                + #"env > \#(home.path)/env; echo "$#:$1:$(pwd):$FRESHET_PIPELINE" > \#(home.path)/given"#)
+        try home.write("one\n", to: "data")
+        _ = try await withDaemon(home) { client in
+            #expect(comesTrue { home.copy("a.txt") == "one\n" })
+            #expect(comesTrue { (try? client.status("a"))?.state == .loaded })
+        }
+        #expect(home.text("seen") == "one\n600\n")
+        #expect(home.text("given") == "1:two words:/:a\n")
+        let names = Set((home.text("env") ?? "").split(separator: "\n").map { $0.prefix { $0 != "=" } })
+        #expect(
+            names.subtracting(["PWD", "SHLVL", "_", "OLDPWD", "HOME"])
+                == ["PATH", "LANG", "FRESHET_CANDIDATE", "FRESHET_PIPELINE"])
+        #expect(TemporaryDirectory.names(home.path + "/state/checks") == [])
+    }
+
+    @Test("what one refuses is kept aside, with the first line that it wrote; its words are in the journal")
+    func refuses() async throws {
+        let home = try Home()
+        try configure(home, #"grep -q good "$FRESHET_CANDIDATE" || { echo not good; echo at all >&2; exit 3; }"#)
+        try home.write("good\n", to: "data")
+        let log = LogBook()
+        _ = try await withDaemon(home, log) { client in
+            #expect(comesTrue { home.copy("a.txt") == "good\n" })
+            try home.write("bad\n", to: "data")
+            let result = try client.refresh("a")
+            #expect(result.failure == "check.exec: /bin/sh refuses it, with exit status 3: not good")
+            #expect(home.copy("a.txt") == "good\n")
+            #expect(try client.status("a").candidate?.size == 4)
+        }
+        let said = log.lines.filter { $0.message == "the check says: {output}" }
+        #expect(said.map { $0.metadata["output"] } == ["not good", "at all"])
+        #expect(
+            said.allSatisfy { $0.metadata["pipeline"] == "a" && $0.metadata["check"]?.hasPrefix("/bin/sh") == true })
+    }
+
+    @Test("one that is ended has said nothing: nothing is kept aside, and the copy stays")
+    func saysNothing() async throws {
+        let home = try Home()
+        try home.write("one\n", to: "data")
+        try configure(home, "kill -9 $$")
+        _ = try await withDaemon(home) { client in
+            #expect(
+                comesTrue { (try? client.status("a"))?.failure?.message == "check.exec: /bin/sh was ended by signal 9" }
+            )
+            #expect(try client.status("a").candidate == nil)
+            try configure(home, "sleep 100 & sleep 100", timeout: "1s")
+            _ = try client.reload(configurationOnly: true)
+            #expect(try client.refresh("a").failure == "check.exec: /bin/sh was ended, as it took longer than 1 s")
+            #expect(try client.status("a").candidate == nil)
+            #expect(home.copy("a.txt") == nil)
+        }
+    }
+
+    @Test("one that others could change is not run, and it is said at load")
+    func notTrusted() async throws {
+        let home = try Home()
+        try home.write("one\n", to: "data")
+        try home.write("#!/bin/sh\ntouch \(home.path)/ran\n", to: "loose")
+        try #require(chmod(home.path + "/loose", 0o777) == 0)
+        try home.configure(
+            "a",
+            "source: {file: \(home.path)/data}\ncheck: {exec: [\(home.path)/loose]}\ncache: {file: a.txt}\n")
+        _ = try await withDaemon(home) { client in
+            #expect(
+                comesTrue {
+                    (try? client.status("a"))?.failure?.message.contains("/loose is not run: others than its owner")
+                        == true
+                })
+            let warnings = try client.reload(configurationOnly: true).diagnostics
+            #expect(warnings.contains { $0.message.hasPrefix("the check would not be run: others than its owner") })
+        }
+        #expect(home.text("ran") == nil && home.copy("a.txt") == nil)
+    }
+
+    /// More than is kept in memory.
+    private static let long = String(repeating: "0123456789abcde\n", count: 1 << 17)
+
+    @Test("a long one is looked at where it is kept; it may only be read")
+    func long() async throws {
+        let home = try Home()
+        try home.write(Self.long, to: "data")
+        try configure(home, #"echo "$FRESHET_CANDIDATE" > \#(home.path)/seen; wc -c < "$FRESHET_CANDIDATE""#)
+        let log = LogBook()
+        _ = try await withDaemon(home, log) { client in
+            #expect(comesTrue { (try? client.status("a"))?.state == .loaded })
+            #expect(home.text("seen")?.hasPrefix("\(home.path)/cache/below/generations/a/.new-") == true)
+            #expect(comesTrue { log.lines.contains { $0.metadata["output"] == "2097152" } })
+            try configure(home, #"printf X | dd of="$FRESHET_CANDIDATE" conv=notrunc status=none"#)
+            _ = try client.reload(configurationOnly: true)
+            try home.write(Self.long.replacing("0", with: "1"), to: "data")
+            let result = try client.refresh("a")
+            #expect(result.failure == "check.exec: /bin/sh has changed the candidate, which it may only read")
+            #expect(try client.status("a").candidate == nil)
+            #expect(home.copy("a.txt")?.hasPrefix("0123") == true)
+        }
+    }
+}
