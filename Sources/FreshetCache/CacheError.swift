@@ -16,6 +16,8 @@ package enum CacheError: Error, Hashable, Sendable {
     case noSpace(path: String, available: UInt64, reserve: UInt64)
     /// No room for a candidate of so many bytes.
     case noSpaceFor(bytes: UInt64, path: String, available: UInt64, reserve: UInt64)
+    /// All content that may not go, and the candidate of so many bytes, would have more bytes than the cache may have.
+    case overLimit(bytes: Int64, kept: Int64, limit: Int64)
     /// The candidate has no content.
     case empty
     /// The candidate is smaller than `check.min-bytes`.
@@ -51,6 +53,8 @@ package enum CacheError: Error, Hashable, Sendable {
 }
 
 extension CacheError: CustomStringConvertible {
+    private static let reserveKey = ", or lower cache.min-free in freshet.yaml"
+
     package var description: String {
         switch self {
         case .invalidName(let name, let reason):
@@ -72,9 +76,13 @@ extension CacheError: CustomStringConvertible {
             error.description
         case .noSpace(let path, let available, let reserve):
             "only \(available) bytes are free on the file system of \(path), and \(reserve) must stay free; make room there"
+                + Self.reserveKey
         case .noSpaceFor(let bytes, let path, let available, let reserve):
             "the new content has \(bytes) bytes, only \(available) are free on the file system of \(path), and \(reserve) "
-                + "must stay free; make room there"
+                + "must stay free; make room there" + Self.reserveKey
+        case .overLimit(let bytes, let kept, let limit):
+            "no room in the cache: the new content has \(bytes) bytes so far, copies and what else has to stay have \(kept), "
+                + "and cache.max-total is \(limit); raise it in freshet.yaml, or remove pipelines"
         case .empty:
             "the new content is empty; the copy stays (check.min-bytes: 0 allows it)"
         case .tooSmall(let bytes, let minimum):

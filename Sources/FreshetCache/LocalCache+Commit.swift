@@ -5,7 +5,7 @@ extension LocalCache {
     ///
     /// The order, and what a crash after each step leaves (``Reconciliation`` mends it):
     ///
-    /// 1. checks; group, mode, fsync of the content: a candidate, which is removed
+    /// 1. checks; room, for which old content goes; group, mode, fsync of the content: a candidate, which is removed
     /// 2. the new content's validators into the index, where they do not count yet, and that what the origin has is no
     ///    longer held back: the same
     /// 3. the candidate gets its name among the generations: content that nobody saw, which is removed
@@ -56,7 +56,6 @@ extension LocalCache {
             throw candidate.size == 0
                 ? .empty : .tooSmall(bytes: candidate.size, minimum: destination.minimumBytes)
         }
-        try checkSpace()
     }
 
     /// The content is what readers have: nothing is renamed. Only a mode or group that was configured anew is set.
@@ -149,6 +148,7 @@ extension LocalCache {
     private func publish(
         _ candidate: Candidate, to destination: CacheDestination, _ check: Check, _ state: inout PipelineEntry.State
     ) throws(CacheError) -> CommitOutcome {
+        try makeRoom(for: candidate.size, RoomAsker(destination, holdsLock: true))
         try finish(candidate, destination)
         let (pipeline, previous) = try transaction { (index) throws(SQLiteError) in
             let pipeline = try index.ensurePipeline(destination.pipeline)
@@ -213,10 +213,11 @@ extension LocalCache {
                 try index.put(row, of: pipeline.id)
                 try index.setCurrent(content, of: pipeline.id)
                 try note(&index)
-                return (
-                    try index.forgetGenerations(of: pipeline.id, keep: destination.keep, current: content.number),
-                    try index.offer(of: destination.pipeline)
-                )
+                let surplus = try index.forgetGenerations(
+                    of: pipeline.id, keep: destination.keep, current: content.number)
+                self.weigh(candidate.token, 0)
+                try self.measure(&index)
+                return (surplus, try index.offer(of: destination.pipeline))
             }
             state.isSuspect = false
             for old in surplus {

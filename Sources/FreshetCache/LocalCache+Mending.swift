@@ -39,6 +39,7 @@ extension LocalCache {
         }
         try onFiles { (files) throws(SystemCallError) in try self.makeDirectories(for: pipeline, files) }
         _ = try reconcile(pipeline)
+        try measure()
         state.isSuspect = false
         guard let offer = try verifiedOffer(of: pipeline, &state) else { return nil }
         if examination.findings.contains(where: { $0.kind == .setDamaged }) {

@@ -7,22 +7,26 @@ extension LocalCache {
     ///   - cacheDirectory: absolute; made if it is missing, and may be removed at any time.
     ///   - stateDirectory: absolute; made if it is missing.
     ///   - reserve: what commits must leave free.
+    ///   - limit: how many bytes all content may have; nil: any number. What is too much goes at once.
+    ///   - removed: told what goes for room, from any thread, with locks held.
     ///   - verifiesAll: read all content and compare digests, not only what is another file than the one committed.
     /// - Throws: ``CacheError/stateLocked(directory:holder:)``, ``CacheError/indexNewer(path:found:known:)``, and what
     ///   the system refuses. A damaged index or damaged content is no error: see the report.
     package static func open(
         cacheDirectory: String, stateDirectory: String, reserve: FreeSpaceReserve = .standard,
-        verifiesAll: Bool = false
+        limit: Int64? = nil, verifiesAll: Bool = false,
+        removed: @escaping @Sendable (RemovedContent) -> Void = { _ in }
     ) throws(CacheError) -> (cache: LocalCache, report: RecoveryReport) {
         try open(
-            cacheDirectory: cacheDirectory, stateDirectory: stateDirectory, reserve: reserve, verifiesAll: verifiesAll,
-            fileSystem: LinuxFileSystem())
+            cacheDirectory: cacheDirectory, stateDirectory: stateDirectory, reserve: reserve, limit: limit,
+            verifiesAll: verifiesAll, fileSystem: LinuxFileSystem(), removed: removed)
     }
 
     /// The same on another file system, which sees all calls but the lock's and the index's.
     static func open(
-        cacheDirectory: String, stateDirectory: String, reserve: FreeSpaceReserve, verifiesAll: Bool,
-        fileSystem: any FileSystem
+        cacheDirectory: String, stateDirectory: String, reserve: FreeSpaceReserve, limit: Int64? = nil,
+        verifiesAll: Bool, fileSystem: any FileSystem,
+        removed: @escaping @Sendable (RemovedContent) -> Void = { _ in }
     ) throws(CacheError) -> (cache: LocalCache, report: RecoveryReport) {
         let layout = CacheLayout(cacheDirectory: cacheDirectory, stateDirectory: stateDirectory)
         do throws(SystemCallError) {
@@ -36,8 +40,12 @@ extension LocalCache {
         let opened = try openIndex(layout)
         let state = opened.state
         let cache = LocalCache(
-            layout: layout, fileSystem: fileSystem, reserve: reserve, index: opened.index, lock: lock)
-        return (cache, try cache.recover(state, verifiesAll: verifiesAll))
+            layout: layout, fileSystem: fileSystem, room: CacheRoom(limit: limit, reserve: reserve),
+            index: opened.index, lock: lock, tellRemoved: removed)
+        let report = try cache.recover(state, verifiesAll: verifiesAll)
+        try cache.measure()
+        try cache.applyLimit()
+        return (cache, report)
     }
 
     /// Opens the cache of a daemon that does not run, to examine it: its files are not mended on the way.
@@ -70,7 +78,7 @@ extension LocalCache {
         let opened = try openIndex(layout)
         let state = opened.state
         let cache = LocalCache(
-            layout: layout, fileSystem: fileSystem, reserve: .none, index: opened.index, lock: lock)
+            layout: layout, fileSystem: fileSystem, room: CacheRoom(reserve: .none), index: opened.index, lock: lock)
         // Without it the files alone know what there is.
         if fault != nil { _ = try cache.recover(state, verifiesAll: true) }
         return (cache, examination)

@@ -187,6 +187,7 @@ extension LocalCache {
             } else if plan.current == .lost || plan.current == .withheld {
                 try index.setCurrent(nil, of: row.id)
             }
+            try self.measure(&index)
         }
         try onFiles { (files) throws(SystemCallError) in
             for content in plan.unpublished { try files.unlink(self.layout.generation(content, of: pipeline)) }

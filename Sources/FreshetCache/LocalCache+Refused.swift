@@ -144,6 +144,7 @@ extension LocalCache {
                 try onFiles { (files) throws(SystemCallError) in try files.unlink(candidate.path) }
                 return .isCopy
             }
+            try makeRoom(for: candidate.size, RoomAsker(destination, holdsLock: true, isRefusal: true))
             // Who may read the copy may read what would have become of it.
             try finish(candidate, destination)
             try onFiles { (files) throws(SystemCallError) in
@@ -153,6 +154,8 @@ extension LocalCache {
                 let row = try index.ensurePipeline(destination.pipeline)
                 let before = try index.refused(of: row.id)
                 try index.setRefused(refusal, of: row.id)
+                self.weigh(candidate.token, 0)
+                try self.measure(&index)
                 return before
             }
             if let before, before.digest != candidate.digest { removeRefused(before.digest, of: destination.pipeline) }
@@ -163,6 +166,7 @@ extension LocalCache {
     /// What is left over is removed at the next start.
     func removeRefused(_ digest: ContentDigest, of pipeline: String) {
         try? fileSystem.unlink(layout.refused(digest, of: pipeline))
+        try? measure()
     }
 
     /// Forgets what has been kept aside for long enough.

@@ -179,7 +179,7 @@ extension LocalCache {
         var whole = destination
         // What was accepted once is not measured again.
         (whole.minimumBytes, whole.maximumBytes) = (0, .max)
-        let pending = try begin(whole)
+        let pending = try begin(whole, copying: path)
         do throws(CacheError) {
             let isThere = try fileSystem.readFile(path) { (bytes) throws(CacheError) in try pending.write(bytes) }
             guard isThere else { throw .unreadable }
@@ -189,6 +189,7 @@ extension LocalCache {
         }
         return try pending.finish { (candidate) throws(CacheError) in
             guard candidate.digest == new.content.digest else { throw .unreadable }
+            try makeRoom(for: candidate.size, pending.asker)
             try finish(candidate, destination)
             var candidate = candidate
             candidate.truncated = new.truncated

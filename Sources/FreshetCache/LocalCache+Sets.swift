@@ -12,7 +12,6 @@ extension LocalCache {
     /// - Parameter path: a file with the generation's content, mode and group.
     func makeSet(_ content: StoredContent, of pipeline: String, from path: String) throws(CacheError) {
         let (bundle, status) = try bundle(at: path)
-        try checkSpace(for: UInt64(clamping: status.identity.size))
         let directory = layout.set(content, of: pipeline)
         let found = try onFiles { (files) throws(SystemCallError) in
             try self.makeSetDirectories(for: pipeline, files)
@@ -237,6 +236,30 @@ extension LocalCache {
         }
     }
 
+    /// Takes away the link of a pipeline that goes, before its content does.
+    func removeLink(of row: IndexedPipeline) throws(CacheError) {
+        guard let link = row.link else { return }
+        try hideSet(of: row.name, at: link)
+    }
+
+    /// Removes all directories of a pipeline; what is none of the cache's is moved aside.
+    func removeSets(of pipeline: String) throws(CacheError) {
+        let directory = layout.sets(of: pipeline)
+        guard try isDirectory(directory) else { return }
+        try onFiles { (files) throws(SystemCallError) in
+            for entry in try files.list(directory) {
+                let path = directory + "/" + entry.name
+                let isOwn = StoredContent(name: entry.name) != nil || CacheLayout.isTemporary(entry.name)
+                if isOwn, try files.status(path)?.isDirectory == true {
+                    try files.removeFlatDirectory(path)
+                } else {
+                    try self.takeAway(path, files)
+                }
+            }
+            try files.removeDirectory(directory)
+        }
+    }
+
     /// Takes away what a pipeline has left of a set that it has no more, or has elsewhere: link, stamp and directories.
     func removeFormerSet(of row: IndexedPipeline) throws(CacheError) {
         guard let link = row.formerSet else { return }
@@ -244,15 +267,7 @@ extension LocalCache {
             let owner = try withIndex { (index) throws(SQLiteError) in try index.owner(of: name) }
             if owner == nil { try onFiles { (files) throws(SystemCallError) in try files.unlink(layout.reader(name)) } }
         }
-        if !row.isSet {
-            let directory = layout.sets(of: row.name)
-            try onFiles { (files) throws(SystemCallError) in
-                for entry in try files.list(directory) {
-                    try files.removeFlatDirectory(directory + "/" + entry.name)
-                }
-                try files.removeDirectory(directory)
-            }
-        }
+        if !row.isSet { try removeSets(of: row.name) }
         try withIndex { (index) throws(SQLiteError) in try index.forgetFormerSet(of: row.id) }
     }
 

@@ -13,21 +13,29 @@ import Synchronization
 package final class LocalCache: Sendable {
     let layout: CacheLayout
     let fileSystem: any FileSystem
-    let reserve: FreeSpaceReserve
+    /// How much room there is: see ``setRoom(_:)``.
+    let room: Mutex<CacheRoom>
+    /// Whoever makes room is alone with that. Taken after the lock of the pipeline that it is for.
+    let makingRoom = Mutex<Void>(())
+    /// Told what was removed for room.
+    let tellRemoved: @Sendable (RemovedContent) -> Void
+    /// Bytes of all content that the index knows, as of its last change.
+    let used = Atomic<Int64>(0)
     let index: Mutex<CacheIndex>
     private let lock: StateLock
     private let pipelines = Mutex<[String: PipelineEntry]>([:])
     private let tokens = Atomic<UInt64>(0)
-    /// The tokens of temporary names that somebody is at work with.
-    private let living = Mutex<Set<UInt64>>([])
+    /// The tokens of temporary names that somebody is at work with, and the bytes that are there of each.
+    private let living = Mutex<[UInt64: Int64]>([:])
 
     init(
-        layout: CacheLayout, fileSystem: any FileSystem, reserve: FreeSpaceReserve, index: consuming CacheIndex,
-        lock: consuming StateLock
+        layout: CacheLayout, fileSystem: any FileSystem, room: CacheRoom, index: consuming CacheIndex,
+        lock: consuming StateLock, tellRemoved: @escaping @Sendable (RemovedContent) -> Void = { _ in }
     ) {
         self.layout = layout
         self.fileSystem = fileSystem
-        self.reserve = reserve
+        self.room = Mutex(room)
+        self.tellRemoved = tellRemoved
         self.index = Mutex(index)
         self.lock = lock
     }
@@ -79,9 +87,17 @@ package final class LocalCache: Sendable {
     ///
     /// - Parameter size: how many bytes are expected; nil: that is not known.
     /// - Throws: among others ``CacheError/fileOwned(file:owner:claimant:)``,
-    ///   ``CacheError/noSpace(path:available:reserve:)`` and ``CacheError/noSpaceFor(bytes:path:available:reserve:)``.
+    ///   ``CacheError/noSpace(path:available:reserve:)``, ``CacheError/noSpaceFor(bytes:path:available:reserve:)`` and
+    ///   ``CacheError/overLimit(bytes:kept:limit:)``.
     package func begin(
         _ destination: CacheDestination, expecting size: UInt64? = nil
+    ) throws(CacheError) -> PendingGeneration {
+        try begin(destination, expecting: size, copying: nil)
+    }
+
+    /// - Parameter source: the file of the cache that it is to be a copy of; then the caller holds the pipeline's lock.
+    func begin(
+        _ destination: CacheDestination, expecting size: UInt64? = nil, copying source: String?
     ) throws(CacheError) -> PendingGeneration {
         try CacheName.check(destination.pipeline)
         try CacheName.check(destination.file)
@@ -96,9 +112,10 @@ package final class LocalCache: Sendable {
             throw error
         }
         do throws(CacheError) {
-            try checkSpace(for: size ?? 0)
+            let asker = RoomAsker(destination, holdsLock: source != nil, copying: source)
+            try checkRoom(for: size ?? 0, asker)
             return PendingGeneration(
-                cache: self, destination: destination, token: token, path: path,
+                cache: self, destination: destination, asker: asker, token: token, path: path,
                 writer: CandidateWriter(descriptor: descriptor, hasher: try SHA256Hasher()))
         } catch {
             fileSystem.close(descriptor)
@@ -140,20 +157,6 @@ package final class LocalCache: Sendable {
         removeForgotten([(destination.pipeline, forgotten)])
     }
 
-    /// Refuses by name if less is free than must stay free, or would be after so many more bytes.
-    func checkSpace(for bytes: UInt64 = 0) throws(CacheError) {
-        if reserve == .none { return }
-        let space = try onFiles { (files) throws(SystemCallError) in try files.space(layout.cacheDirectory) }
-        let needed = reserve.bytes(of: space.total)
-        if space.available < needed {
-            throw .noSpace(path: layout.cacheDirectory, available: space.available, reserve: needed)
-        }
-        if space.available - needed < bytes {
-            throw .noSpaceFor(
-                bytes: bytes, path: layout.cacheDirectory, available: space.available, reserve: needed)
-        }
-    }
-
     // MARK: Reading
 
     /// What the pipeline offers now; nil if it has nothing, or if that is gone or damaged.
@@ -186,15 +189,22 @@ package final class LocalCache: Sendable {
     /// For a temporary name that nobody else has, until it is released.
     func makeToken() -> UInt64 {
         let token = tokens.wrappingAdd(1, ordering: .relaxed).newValue
-        living.withLock { _ = $0.insert(token) }
+        living.withLock { $0[token] = 0 }
         return token
     }
 
-    func release(_ token: UInt64) { living.withLock { _ = $0.remove(token) } }
+    func release(_ token: UInt64) { living.withLock { $0[token] = nil } }
+
+    /// So many bytes are there now by this temporary name. Of one that has a generation's name too it is none: the index
+    /// counts that.
+    func weigh(_ token: UInt64, _ bytes: Int64) { living.withLock { if $0[token] != nil { $0[token] = bytes } } }
+
+    /// The bytes of all that is being written.
+    var unfinished: Int64 { living.withLock { $0.values.reduce(0, +) } }
 
     /// Whether somebody is at work with a temporary name.
     func isLiving(_ name: String) -> Bool {
-        CacheLayout.token(of: name).map { token in living.withLock { $0.contains(token) } } ?? false
+        CacheLayout.token(of: name).map { token in living.withLock { $0[token] != nil } } ?? false
     }
 
     func entry(_ pipeline: String) -> PipelineEntry {
@@ -241,6 +251,7 @@ package final class LocalCache: Sendable {
     func refusal(_ error: SystemCallError) -> CacheError {
         guard error.isFull else { return .fileSystem(error) }
         let space = try? fileSystem.space(layout.cacheDirectory)
+        let reserve = room.withLock(\.reserve)
         return .noSpace(
             path: error.path, available: space?.available ?? 0, reserve: space.map { reserve.bytes(of: $0.total) } ?? 0)
     }

@@ -7,16 +7,18 @@ import Synchronization
 package final class PendingGeneration: Sendable {
     let cache: LocalCache
     let destination: CacheDestination
+    let asker: RoomAsker
     let token: UInt64
     let path: String
     private let writer: Mutex<CandidateWriter?>
 
     init(
-        cache: LocalCache, destination: CacheDestination, token: UInt64, path: String,
+        cache: LocalCache, destination: CacheDestination, asker: RoomAsker, token: UInt64, path: String,
         writer: consuming CandidateWriter
     ) {
         self.cache = cache
         self.destination = destination
+        self.asker = asker
         self.token = token
         self.path = path
         self.writer = Mutex(writer)
@@ -113,7 +115,11 @@ package final class PendingGeneration: Sendable {
         // The writer is taken out: who comes second finds it finished.
         guard let taken = writer.withLock({ $0.take() }) else { throw .finished }
         let (descriptor, size) = (taken.descriptor, taken.size)
-        defer { cache.fileSystem.close(descriptor) }
+        // Whatever comes of it, it is a candidate no more.
+        defer {
+            cache.fileSystem.close(descriptor)
+            cache.weigh(token, 0)
+        }
         do throws(CacheError) {
             let digest = try taken.finalize()
             return try body(
@@ -130,6 +136,7 @@ package final class PendingGeneration: Sendable {
         cache.fileSystem.close(taken.descriptor)
         // What cannot be removed now is removed at the next start.
         try? cache.fileSystem.unlink(path)
+        cache.weigh(token, 0)
     }
 }
 
@@ -152,7 +159,7 @@ struct CandidateWriter: ~Copyable, Sendable {
             throw .tooLarge(maximum: pending.destination.maximumBytes)
         }
         if size - checkedAt >= Self.stride {
-            try pending.cache.checkSpace()
+            try pending.cache.makeRoom(for: size, pending.asker)
             checkedAt = size
         }
         do throws(SystemCallError) {
@@ -162,6 +169,7 @@ struct CandidateWriter: ~Copyable, Sendable {
         }
         hasher.update(bytes)
         size += Int64(bytes.count)
+        pending.cache.weigh(pending.token, size)
     }
 
     func digest() throws(CacheError) -> ContentDigest { try hasher.digest() }

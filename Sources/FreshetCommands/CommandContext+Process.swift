@@ -21,6 +21,7 @@ extension CommandContext {
             isTerminal: isTerminal,
             columns: isTerminal ? columns(of: STDOUT_FILENO, environment) : nil,
             talkColumns: isatty(STDERR_FILENO) == 1 ? columns(of: STDERR_FILENO, environment) : nil,
+            answer: isatty(STDIN_FILENO) == 1 ? { readLine() } : nil,
             now: {
                 var time = timespec()
                 clock_gettime(CLOCK_REALTIME, &time)

@@ -19,6 +19,8 @@ package struct CommandContext {
     package var columns: Int?
     /// The columns of the terminal that standard error is; nil: it is none.
     package var talkColumns: Int?
+    /// Reads a line from the terminal that standard input is; nil: it is none.
+    package var answer: (() -> String?)?
     /// The wall clock: microseconds since 1970.
     package var now: () -> Int64
     /// At an instant in microseconds since 1970: seconds east of UTC, and that offset's name.
@@ -35,7 +37,8 @@ package struct CommandContext {
         environment: [String: String], user: UInt32, output: @escaping (String) -> Void,
         outputBytes: @escaping (ArraySlice<UInt8>) -> Bool, outputDescriptor: Int32? = nil,
         outputFailure: @escaping () -> String? = { nil }, talk: @escaping (String) -> Void, isTerminal: Bool,
-        columns: Int?, talkColumns: Int? = nil, now: @escaping () -> Int64,
+        columns: Int?, talkColumns: Int? = nil,
+        answer: (() -> String?)? = nil, now: @escaping () -> Int64,
         timeZone: @escaping (Int64) -> (offset: Int64, name: String),
         exists: @escaping (String) -> Bool, isExecutable: @escaping (String) -> Bool, ownPath: String?,
         execute: @escaping (_ path: String, _ arguments: [String]) -> String
@@ -50,6 +53,7 @@ package struct CommandContext {
         self.isTerminal = isTerminal
         self.columns = columns
         self.talkColumns = talkColumns
+        self.answer = answer
         self.now = now
         self.timeZone = timeZone
         self.exists = exists

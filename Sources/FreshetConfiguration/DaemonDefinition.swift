@@ -14,7 +14,13 @@ package struct DaemonDefinition: Hashable, Sendable {
     package var networkTarget: String?
     /// The proof of the network for pipelines that need it by their source and say nothing of it; nil: none.
     package var networkProbe: NetworkProbe?
+    /// How many bytes all content of the cache may have; nil: any number.
+    package var cacheLimit: UInt64? = DaemonDefinition.defaultCacheLimit
+    /// What the cache leaves free on its file system.
+    package var minFree = FreeSpaceRule.standard
 
+    /// 1 GiB.
+    package static let defaultCacheLimit: UInt64 = 1 << 30
     /// Enough to hide latency, few enough for a home router's table of connections.
     package static let defaultConcurrency = 64
     /// What browsers have allowed themselves at one host for as long as HTTP/1.1 has had connections that are kept: any

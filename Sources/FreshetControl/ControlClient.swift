@@ -158,6 +158,19 @@ package final class ControlClient {
         }
     }
 
+    /// What the cache has of pipelines that are not configured.
+    package func unowned(each: ([UnownedPipeline]) -> Void) throws(Failure) {
+        try stream("ListUnowned", ControlMessage.Nothing(), as: ControlMessage.Unowned.self) { reply in
+            each(reply.pipelines)
+            return true
+        }
+    }
+
+    /// Removes all that there is of these pipelines, but of those that are configured; returns what was removed.
+    package func prune(_ names: [String]) throws(Failure) -> [UnownedPipeline] {
+        try call("Prune", ControlMessage.Prune(names: names), as: ControlMessage.Unowned.self).pipelines
+    }
+
     /// Follows what happens, until `each` returns false, or the daemon ends, which throws.
     ///
     /// - Parameters:

@@ -38,6 +38,8 @@ package struct ControlDispatcher: Sendable {
                 "Pin": method(pin),
                 "Unpin": method(unpin),
                 "Examine": method(examine),
+                "ListUnowned": method(listUnowned),
+                "Prune": method(prune),
                 "Monitor": method(monitor),
                 "Signals": method(signals),
                 "FollowSignals": method(followSignals),

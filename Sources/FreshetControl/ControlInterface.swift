@@ -222,7 +222,9 @@ package enum ControlInterface {
           network: string,
           networkReachable: bool,
           pipelines: Counts,
-          failingHooks: ?int
+          failingHooks: ?int,
+          cacheBytes: ?int,
+          cacheLimit: ?int
         )
 
         # A source of signals: the fact behind it at present, how often it fired since the daemon follows it, and the last time.
@@ -373,6 +375,16 @@ package enum ControlInterface {
           repaired: bool
         )
 
+        # What the cache still has of a pipeline that is not configured any more: its file below current/, how many generations are
+        # kept, the bytes of all content, and when the newest was committed.
+        type Unowned (
+          name: string,
+          file: ?string,
+          generations: int,
+          bytes: int,
+          committedAt: ?int
+        )
+
         # The daemon itself.
         method GetDaemon() -> (daemon: Daemon)
 
@@ -439,6 +451,13 @@ package enum ControlInterface {
         # more: each reply has what was found since the last, and how many pipelines, generations and bytes were read for it.
         # Unnamed is how many further findings there are of a pipeline that has too many.
         method Examine(repair: ?bool) -> (findings: []Finding, pipelines: int, generations: int, bytes: int, unnamed: int)
+
+        # What the cache has of pipelines that are not configured, in force or in files. To be called with more.
+        method ListUnowned() -> (pipelines: []Unowned)
+
+        # Removes all that there is of these pipelines: copies, generations, and what is remembered. Left out are those that are
+        # configured, also with faults, and those of which there is nothing. Returns what was removed.
+        method Prune(names: []string) -> (pipelines: []Unowned)
 
         # What happens from now on, to the pipelines of these names or to all; signals are always reported. To be called
         # with more. The first reply comes at once and has no event: from then on nothing is missed, or the loss is said.

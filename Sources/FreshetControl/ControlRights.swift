@@ -6,7 +6,7 @@ package struct ControlRights: Hashable, Sendable {
         /// Looking at states.
         case read
         /// Starting runs, loading further pages, setting parameters, firing signals, choosing generations, examining the
-        /// cache (which reads all of it), and changing what the daemon logs.
+        /// cache (which reads all of it), removing what no pipeline owns, and changing what the daemon logs.
         case change
         /// Reading the configuration again.
         case reload
@@ -26,6 +26,8 @@ package struct ControlRights: Hashable, Sendable {
         "io.freshet.Control.Pin": .change,
         "io.freshet.Control.Unpin": .change,
         "io.freshet.Control.Examine": .change,
+        "io.freshet.Control.ListUnowned": .change,
+        "io.freshet.Control.Prune": .change,
         "io.freshet.Control.Monitor": .read,
         "io.freshet.Control.Signals": .read,
         "io.freshet.Control.FollowSignals": .read,

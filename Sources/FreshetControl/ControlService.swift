@@ -67,6 +67,12 @@ package protocol ControlService: Sendable {
     ///
     /// - Parameter repair: repairs what can be repaired.
     func examine(_ step: ExaminationStep, repair: Bool) async throws(ControlError) -> ControlMessage.Examined
+    /// What the cache has of pipelines that are not configured.
+    func unowned() async throws(ControlError) -> [UnownedPipeline]
+    /// Removes all that there is of these pipelines, but of those that are configured.
+    ///
+    /// - Returns: what was removed.
+    func prune(_ names: [String], asker: String) async throws(ControlError) -> [UnownedPipeline]
     func signals() async -> [SignalStatus]
     /// Fires the signal of a row of ``signals()`` by hand, and changes nothing else.
     ///

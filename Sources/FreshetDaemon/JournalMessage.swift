@@ -65,6 +65,8 @@ enum JournalMessage: String, CaseIterable {
     case pinned = "8d0c8ebe17a64fa1aa59869e8200f7d7"
     case unpinned = "7653177bb97a491e971630c8d14c56ed"
     case heldBack = "b76bdaffc2b44c0481c55e055683b0de"
+    case removedForRoom = "d7ab479fa20c4858815d8ae142f4c2f1"
+    case pruned = "7bfb4720a16145b7a2ce7e4401f96365"
     // The machine.
     case resumed = "38988b34e4ce4065b5ede383ced9bfa8"
     case clockStepped = "045ea345332c48c79b66127d5877f2d4"
@@ -94,7 +96,7 @@ enum JournalMessage: String, CaseIterable {
             .proven, .hookDone, .hookSaid, .checkSaid, .signed:
             .info
         case .raised, .cacheMended, .logLevel, .socketMended, .logindMissing, .busUnheard, .unproven, .rolledBack,
-            .accepted, .pinned, .unpinned, .heldBack:
+            .accepted, .pinned, .unpinned, .heldBack, .removedForRoom, .pruned:
             .notice
         case .failed, .truncated, .branchesFailed, .loadMoreFailed, .expired, .notRun, .parametersDropped,
             .indexRebuilt,
@@ -161,6 +163,8 @@ enum JournalMessage: String, CaseIterable {
         case .pinned: "pinned at generation {generation}"
         case .unpinned: "not pinned any more"
         case .heldBack: "the source has new content, and the copy stays, as it is pinned"
+        case .removedForRoom: "older content was removed to make room: {content}"
+        case .pruned: "all that was kept of a pipeline that is not configured was removed"
         case .resumed: "the machine woke up"
         case .clockStepped: "the wall clock was set"
         case .logindMissing: "no logind, watching the clocks alone for sleep: {error}"
@@ -196,6 +200,7 @@ enum JournalField: String, CaseIterable {
     case number, source, parameters
     case replaced
     case hook, output, check, comment
+    case bytes, content
 }
 
 extension Logger {

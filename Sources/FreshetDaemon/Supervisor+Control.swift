@@ -13,10 +13,12 @@ import Logging
 extension Supervisor: ControlService {
     func daemon() async -> DaemonStatus {
         let fact = parts?.elsewhere.fact
+        let usage = parts?.cache.usage
         return DaemonStatus(
             version: Version.current, pid: Int64(getpid()), since: started,
             network: fact?.description ?? "not known", networkReachable: fact?.isReachable ?? true, pipelines: counts(),
-            failingHooks: parts.flatMap { $0.hooks.failing > 0 ? Int64($0.hooks.failing) : nil })
+            failingHooks: parts.flatMap { $0.hooks.failing > 0 ? Int64($0.hooks.failing) : nil },
+            cacheBytes: usage?.bytes, cacheLimit: usage?.limit)
     }
 
     func pipelineNames() async -> [String] {

@@ -44,15 +44,9 @@ extension Supervisor {
         configurationOnly: Bool, detail: String
     ) async throws(ControlError) -> (ReloadSummary, [ConfigurationDiagnostic]) {
         // The reload under way may have read the files before the edit that this one is about: it does not stand for it.
-        while isReloading {
-            await withCheckedContinuation { waitingReloads.append($0) }
-        }
+        await takeReloadTurn()
+        defer { endReloadTurn() }
         guard !isEnding, let parts else { throw .busy("the daemon is starting or stopping") }
-        isReloading = true
-        defer {
-            isReloading = false
-            if !waitingReloads.isEmpty { waitingReloads.removeFirst().resume() }
-        }
         notifier.reloading(status: "reading the configuration")
         let (new, surroundings) = await checkingSurroundings(of: await refusingProgramFaults(of: wanted(await load())))
         var faults = new.diagnostics.filter { $0.severity == .error }
@@ -84,6 +78,19 @@ extension Supervisor {
         return (summary, new.diagnostics.map(ConfigurationDiagnostic.init))
     }
 
+    /// Waits until no other reload is under way, and keeps others waiting until ``endReloadTurn()``.
+    func takeReloadTurn() async {
+        while isReloading {
+            await withCheckedContinuation { waitingReloads.append($0) }
+        }
+        isReloading = true
+    }
+
+    func endReloadTurn() {
+        isReloading = false
+        if !waitingReloads.isEmpty { waitingReloads.removeFirst().resume() }
+    }
+
     /// Applies a sound configuration by its difference: what did not change keeps its state, its run and its back-off.
     private func apply(_ new: Configuration) async -> ReloadSummary {
         let difference = new.difference(from: configuration)
@@ -105,6 +112,7 @@ extension Supervisor {
             await host(definition)
             await assignHooks(of: definition, before: nil)
         }
+        if difference.isDaemonChanged { await applyRoom(new.daemon) }
         if isTargetChanged || difference.isDaemonChanged {
             for name in difference.unchanged {
                 if let definition = pipelines[name]?.definition { await change(definition) }

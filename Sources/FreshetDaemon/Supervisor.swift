@@ -240,8 +240,11 @@ actor Supervisor {
         try Self.makeDirectory(directories.state, mode: 0o700)
         try Self.makeDirectory(directories.cache, mode: 0o755)
         try Self.makeDirectory(directories.runtime, mode: 0o755)
+        let (room, removed) = (CacheRoom(configuration.daemon), removedForRoom)
         let (cache, report) = try await workers.run { () throws(CacheError) in
-            try LocalCache.open(cacheDirectory: directories.cache, stateDirectory: directories.state)
+            try LocalCache.open(
+                cacheDirectory: directories.cache, stateDirectory: directories.state, reserve: room.reserve,
+                limit: room.limit, removed: removed)
         }
         say(report)
         let definitions = configuration.pipelines

@@ -73,10 +73,10 @@ protocol FileSystem: Sendable {
     func makeSymbolicLink(to target: String, at path: String) throws(SystemCallError)
     /// Where a symbolic link leads; nil if there is none of that name.
     func linkTarget(_ path: String) throws(SystemCallError) -> String?
-    /// Removes an empty directory; a name that is not there is no error.
-    func removeDirectory(_ path: String) throws(SystemCallError)
     /// Removes a name; a name that is not there is no error.
     func unlink(_ path: String) throws(SystemCallError)
+    /// Removes a directory; one that is not empty, or not there, is no error.
+    func removeDirectory(_ path: String) throws(SystemCallError)
     /// The names in a directory but `.` and `..`; none if there is no such directory. Names that are not UTF-8 are
     /// left out: the cache makes none.
     func list(_ path: String) throws(SystemCallError) -> [DirectoryEntry]

@@ -137,15 +137,15 @@ struct LinuxFileSystem: FileSystem {
         return String(decoding: bytes[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 
-    func removeDirectory(_ path: String) throws(SystemCallError) {
-        guard rmdir(path) == 0 || errno == ENOENT || errno == ENOTDIR else {
-            throw SystemCallError(call: "rmdir", path: path, errno: errno)
-        }
-    }
-
     func unlink(_ path: String) throws(SystemCallError) {
         guard Glibc.unlink(path) == 0 || errno == ENOENT || errno == ENOTDIR else {
             throw SystemCallError(call: "unlink", path: path, errno: errno)
+        }
+    }
+
+    func removeDirectory(_ path: String) throws(SystemCallError) {
+        guard rmdir(path) == 0 || [ENOENT, ENOTEMPTY, EEXIST].contains(errno) else {
+            throw SystemCallError(call: "rmdir", path: path, errno: errno)
         }
     }
 

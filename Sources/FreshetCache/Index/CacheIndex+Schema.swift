@@ -175,7 +175,11 @@ extension CacheIndex {
             PRIMARY KEY (pipeline, hook)
         ) STRICT, WITHOUT ROWID;
         """,
-        // 12. Pipelines of several files: their file is the stamp. The name of the link that one had before.
+        // 12. What is the oldest content, to go when there is no room.
+        """
+        CREATE INDEX generations_by_age ON generations(committed_at);
+        """,
+        // 13. Pipelines of several files: their file is the stamp. The name of the link that one had before.
         """
         ALTER TABLE pipelines ADD COLUMN is_set INTEGER NOT NULL DEFAULT 0;
         ALTER TABLE pipelines ADD COLUMN former_set TEXT;

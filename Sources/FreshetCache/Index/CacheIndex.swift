@@ -62,6 +62,7 @@ struct CacheIndex: ~Copyable, Sendable {
                     "PRAGMA application_id = \(Self.applicationID); PRAGMA user_version = \(Self.knownVersion)")
                 try database.commit()
             }
+            try Self.countContent(&database)
             opened =
                 if version == Self.knownVersion { .found } else if tables == 0 { .made } else {
                     .migrated(from: version)

@@ -77,6 +77,21 @@ struct SQLiteDatabase: ~Copyable, @unchecked Sendable {
         return result
     }
 
+    /// Runs one statement and hands its rows over, one by one, until `each` returns false.
+    mutating func walk(
+        _ sql: String, _ values: SQLiteValue..., each: (borrowing SQLiteRow) -> Bool
+    ) throws(SQLiteError) {
+        let statement = try prepared(sql, values)
+        defer { sqlite3_reset(statement) }
+        while true {
+            switch sqlite3_step(statement) {
+            case SQLITE_ROW: if !each(SQLiteRow(statement: statement)) { return }
+            case SQLITE_DONE: return
+            case let code: throw Self.error(code, of: connection, during: sql)
+            }
+        }
+    }
+
     /// Runs one statement that returns at most one row.
     mutating func row<Value>(
         _ sql: String, _ values: SQLiteValue..., read: (borrowing SQLiteRow) -> Value

@@ -19,7 +19,13 @@ enum DaemonView {
             "  Network: \(DisplayText.harmless(daemon.network))",
             "Pipelines: \(counts.total)\(detail)",
         ]
+            + (daemon.cacheBytes.map { ["    Cache: \(room($0, of: daemon.cacheLimit))"] } ?? [])
             + (daemon.failingHooks.map { ["    Hooks: \(palette.paint("\(Count.text($0, "hook")) failing", .bad))"] }
                 ?? [])
+    }
+
+    private static func room(_ bytes: Int64, of limit: Int64?) -> String {
+        let used = SizeText.bytes(bytes)
+        return limit.map { "\(used) of \(SizeText.bytes($0))" } ?? used
     }
 }

@@ -18,6 +18,7 @@ extension DefinitionReader {
         }
         daemon.networkTarget = value("network-target", in: file, .address)
         daemon.networkProbe = value("network-probe", in: file, .probe)
+        cacheRoom(of: &daemon, in: file)
         return daemon
     }
 }

@@ -6,6 +6,8 @@ package enum KeyCatalogue {
         case needsNetwork = "needs-network"
         case syncToken = "sync-token"
         case check, sha256, minisign, cache, daemon
+        /// `cache` of freshet.yaml.
+        case daemonCache = "daemon-cache"
         /// One parameter.
         case parameter
         /// One hook.
@@ -15,6 +17,7 @@ package enum KeyCatalogue {
         package var path: String {
             switch self {
             case .pipeline, .daemon: ""
+            case .daemonCache: "cache"
             case .credential: "source.credential"
             case .dbus, .retry, .needsNetwork: "refresh.\(rawValue)"
             case .parameter: "parameters.NAME"
@@ -40,7 +43,7 @@ package enum KeyCatalogue {
         package var laterKeys: [String] { KeyCatalogue.laterKeys[self] ?? [] }
 
         /// Whether it belongs to the files of pipelines.
-        var isOfPipelines: Bool { self != .daemon }
+        var isOfPipelines: Bool { self != .daemon && self != .daemonCache }
 
         /// Its place in the words of a message.
         private func place(seenFrom other: Section) -> String {
@@ -49,7 +52,7 @@ package enum KeyCatalogue {
             } else if isOfPipelines {
                 path.isEmpty ? "in a pipeline's own file" : "in a pipeline's own file, below '\(path)'"
             } else {
-                "in freshet.yaml"
+                path.isEmpty ? "in freshet.yaml" : "in freshet.yaml, below '\(path)'"
             }
         }
 
@@ -121,10 +124,9 @@ package enum KeyCatalogue {
         .minisign: ["key", "key-file", "url"],
         .cache: ["file", "files", "format", "mode", "group", "keep", "max-age", "key"],
         .hook: ["exec", "reload-unit", "timeout"],
-        .daemon: ["format", "splay", "concurrency", "origin-concurrency", "network-target", "network-probe"],
+        .daemon: ["format", "splay", "concurrency", "origin-concurrency", "network-target", "network-probe", "cache"],
+        .daemonCache: ["max-total", "min-free"],
     ]
 
-    private static let laterKeys: [Section: [String]] = [
-        .daemon: ["cache"]
-    ]
+    private static let laterKeys: [Section: [String]] = [:]
 }

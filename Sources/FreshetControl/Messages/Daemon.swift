@@ -37,11 +37,17 @@ package struct DaemonStatus: Codable, Hashable, Sendable {
     package var pipelines: PipelineCounts
     /// How many hooks have failed and are owed; nil: none.
     package var failingHooks: Int64?
+    /// Bytes of all content of the cache.
+    package var cacheBytes: Int64?
+    /// How many there may be; nil: any number.
+    package var cacheLimit: Int64?
 
     package init(
         version: String, pid: Int64, since: Int64, network: String, networkReachable: Bool, pipelines: PipelineCounts,
-        failingHooks: Int64? = nil
+        failingHooks: Int64? = nil, cacheBytes: Int64? = nil, cacheLimit: Int64? = nil
     ) {
+        self.cacheBytes = cacheBytes
+        self.cacheLimit = cacheLimit
         self.failingHooks = failingHooks
         self.version = version
         self.pid = pid

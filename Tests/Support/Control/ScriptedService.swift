@@ -23,6 +23,7 @@ package final class ScriptedService: ControlService {
         package var rollback: Result<ControlMessage.RolledBack, ControlError> = .failure(.busy("not scripted"))
         package var pin: Result<ControlMessage.Pinned, ControlError> = .failure(.busy("not scripted"))
         /// What is found where; elsewhere all is well.
+        package var unowned: Result<[UnownedPipeline], ControlError> = .success([])
         package var examined: [ExaminationStep: Result<ControlMessage.Examined, ControlError>] = [:]
         package var loadedMore: Result<LoadMoreResult, ControlError>?
         package var logLevel = LogLevel.info
@@ -173,6 +174,17 @@ package final class ScriptedService: ControlService {
             return script.examined[step] ?? .success(ControlMessage.Examined())
         }
         return try result.get()
+    }
+
+    package func unowned() async throws(ControlError) -> [UnownedPipeline] {
+        try script.withLock { $0.unowned }.get()
+    }
+
+    package func prune(_ names: [String], asker: String) async throws(ControlError) -> [UnownedPipeline] {
+        try script.withLock { script in
+            script.asked.append("prune \(names.joined(separator: " ")) for \(asker)")
+            return script.unowned
+        }.get().filter { names.contains($0.name) }
     }
 
     package func signals() async -> [SignalStatus] { script.withLock { $0.signals } }

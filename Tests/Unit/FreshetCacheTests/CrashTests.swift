@@ -28,6 +28,13 @@ struct CommitScene: Sendable, CustomTestStringConvertible {
         CommitScene(testDescription: "the first", before: [], new: "new"),
         CommitScene(testDescription: "a changed one", before: ["old"], new: "new"),
         CommitScene(testDescription: "one that prunes", before: ["older", "old"], new: "new"),
+        CommitScene(
+            testDescription: "one that makes room", before: ["older", "old"], new: "new",
+            prepare: { fixture in
+                try refuse("bad")(fixture)
+                // For the copy and the new content alone.
+                fixture.cache.room.withLock { $0.limit = 6 }
+            }),
         CommitScene(testDescription: "an unchanged one", before: ["older", "old"], new: "old"),
         CommitScene(testDescription: "one that returns to earlier content", before: ["new", "old"], new: "new"),
         CommitScene(testDescription: "one after the reader's file was removed", before: ["older", "old"], new: "old") {
@@ -38,13 +45,16 @@ struct CommitScene: Sendable, CustomTestStringConvertible {
         },
         CommitScene(testDescription: "a rollback", before: ["older", "old"], new: "older", deed: .rollback),
         CommitScene(
-            testDescription: "an acceptance", before: ["older", "old"], new: "new", prepare: refuse, deed: .acceptance),
+            testDescription: "an acceptance", before: ["older", "old"], new: "new", prepare: refuse("new"),
+            deed: .acceptance),
     ]
 
-    private static let refuse: @Sendable (CacheFixture) throws -> Void = { fixture in
-        let pending = try fixture.cache.begin(.jwks)
-        try pending.write(Array("new".utf8))
-        _ = try pending.setAside(because: "a check", validators: [.tag("new")], at: WallTime(seconds: 50))
+    private static func refuse(_ text: String) -> @Sendable (CacheFixture) throws -> Void {
+        { fixture in
+            let pending = try fixture.cache.begin(.jwks)
+            try pending.write(Array(text.utf8))
+            _ = try pending.setAside(because: "a check", validators: [.tag(text)], at: WallTime(seconds: 50))
+        }
     }
 
     /// A cache that has had the commits before.

@@ -21,6 +21,7 @@ final class FaultyFileSystem: FileSystem {
     }
 
     private let real = LinuxFileSystem()
+    private let little = Mutex<(total: UInt64, used: UInt64)?>(nil)
     private let state = Mutex(State())
 
     /// Starts to count from 1 by a new plan.
@@ -134,16 +135,16 @@ final class FaultyFileSystem: FileSystem {
         return try real.linkTarget(path)
     }
 
-    func removeDirectory(_ path: String) throws(SystemCallError) {
-        try enter("rmdir", path)
-        defer { leave() }
-        try real.removeDirectory(path)
-    }
-
     func unlink(_ path: String) throws(SystemCallError) {
         try enter("unlink", path)
         defer { leave() }
         try real.unlink(path)
+    }
+
+    func removeDirectory(_ path: String) throws(SystemCallError) {
+        try enter("rmdir", path)
+        defer { leave() }
+        try real.removeDirectory(path)
     }
 
     func list(_ path: String) throws(SystemCallError) -> [DirectoryEntry] {
@@ -153,6 +154,17 @@ final class FaultyFileSystem: FileSystem {
 
     func space(_ path: String) throws(SystemCallError) -> FileSystemSpace {
         try enter("statvfs", path)
-        return try real.space(path)
+        guard let (total, used) = little.withLock({ $0 }) else { return try real.space(path) }
+        var content: UInt64 = 0
+        for directory in try real.list(path + "/generations") {
+            for entry in try real.list(path + "/generations/" + directory.name) {
+                let status = try real.status(path + "/generations/" + directory.name + "/" + entry.name)
+                content += UInt64(status?.identity.size ?? 0)
+            }
+        }
+        return FileSystemSpace(total: total, available: total - used - content)
     }
+
+    /// From now on it has so many bytes, of which so many are used by others than the cache.
+    func pretend(total: UInt64, used: UInt64) { little.withLock { $0 = (total, used) } }
 }

@@ -205,6 +205,17 @@ struct SetTests {
         return try CacheFixture(directory)
     }
 
+    @Test("go with their pipeline, link and directories and all")
+    func pruned() throws {
+        let fixture = try CacheFixture()
+        try fixture.commitSet("one", at: 1)
+        try fixture.commitSet("two", at: 2)
+        #expect(try fixture.cache.prune("shop")?.generations == 2)
+        #expect(try fixture.names("current").isEmpty)
+        #expect(try fixture.names("sets").isEmpty)
+        #expect(try fixture.cache.examineStrays().findings.isEmpty)
+    }
+
     // MARK: Examining
 
     @Test("are examined with link and directory, and made of the stamp again")

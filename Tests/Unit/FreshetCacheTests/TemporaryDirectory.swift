@@ -51,6 +51,15 @@ final class TemporaryDirectory: Sendable {
         }
     }
 
+    /// A copy of both directories.
+    func copied() throws -> TemporaryDirectory {
+        let copy = try TemporaryDirectory()
+        var links: [UInt64: String] = [:]
+        try Self.copy(cache, to: copy.cache, links: &links)
+        try Self.copy(state, to: copy.state, links: &links)
+        return copy
+    }
+
     static func read(_ path: String) throws -> [UInt8] {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         try #require(descriptor >= 0, "\(path)")
@@ -98,14 +107,13 @@ struct CacheFixture {
 
     init(
         _ directory: TemporaryDirectory? = nil, verifiesAll: Bool = false,
-        fileSystem: any FileSystem = LinuxFileSystem()
-    )
-        throws
-    {
+        fileSystem: any FileSystem = LinuxFileSystem(), reserve: FreeSpaceReserve = .none, limit: Int64? = nil,
+        removed: @escaping @Sendable (RemovedContent) -> Void = { _ in }
+    ) throws {
         self.directory = try directory ?? TemporaryDirectory()
         (cache, report) = try LocalCache.open(
-            cacheDirectory: self.directory.cache, stateDirectory: self.directory.state, reserve: .none,
-            verifiesAll: verifiesAll, fileSystem: fileSystem)
+            cacheDirectory: self.directory.cache, stateDirectory: self.directory.state, reserve: reserve,
+            limit: limit, verifiesAll: verifiesAll, fileSystem: fileSystem, removed: removed)
     }
 
     @discardableResult

@@ -87,6 +87,7 @@ import Testing
                 \u{20} check                   Check the configuration, without the daemon.
                 \u{20} run                     Try a pipeline and keep nothing: run NAME --dry-run.
                 \u{20} fsck                    Examine the cache, and repair it.
+                \u{20} prune                   Remove what no configured pipeline owns.
                 \u{20} See 'freshetctl help <subcommand>' for detailed help.
                 """)
         #expect(transcript.output.split(separator: "\n").allSatisfy { $0.count <= 80 })

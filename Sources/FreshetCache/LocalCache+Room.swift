@@ -1,0 +1,252 @@
+import Synchronization
+
+/// How much room the cache may take.
+package struct CacheRoom: Hashable, Sendable {
+    /// Bytes that all content may have: generations, what checks refused, and what is being written. Nil: any number.
+    package var limit: Int64?
+    /// What must stay free on the file system.
+    package var reserve: FreeSpaceReserve
+
+    package init(limit: Int64? = nil, reserve: FreeSpaceReserve = .standard) {
+        self.limit = limit
+        self.reserve = reserve
+    }
+}
+
+/// Content that was removed for room.
+package struct RemovedContent: Hashable, Sendable {
+    package struct Item: Hashable, Sendable {
+        package var pipeline: String
+        /// Nil: it is what a check had refused.
+        package var generation: Int64?
+        /// Bytes.
+        package var size: Int64
+    }
+
+    /// Whose new content needed it; nil: the limit is lower than it was.
+    package var pipeline: String?
+    /// In the order in which it went.
+    package var items: [Item] = []
+
+    package var bytes: Int64 { items.reduce(0) { $0 + $1.size } }
+}
+
+/// Content that may go when room is needed.
+struct ExpendableContent: Hashable, Sendable {
+    var pipeline: String
+    /// Nil: it is what a check refused.
+    var number: Int64?
+    var digest: ContentDigest
+    /// Bytes.
+    var size: Int64
+
+    /// Nil for a digest that is none.
+    init?(pipeline: String, number: Int64?, digest: [UInt8], size: Int64) {
+        guard let digest = ContentDigest(bytes: digest) else { return nil }
+        (self.pipeline, self.number, self.digest, self.size) = (pipeline, number, digest, size)
+    }
+
+    init(_ generation: IndexedGeneration, of pipeline: String) {
+        (self.pipeline, number) = (pipeline, generation.content.number)
+        (digest, size) = (generation.content.digest, generation.identity.size)
+    }
+
+    init(_ refusal: IndexedRefusal, of pipeline: String) {
+        (self.pipeline, number, digest, size) = (pipeline, nil, refusal.digest, refusal.size)
+    }
+
+    /// Nil: it is what a check refused.
+    var stored: StoredContent? { number.map { StoredContent(number: $0, digest: digest) } }
+}
+
+/// For whom room is made.
+struct RoomAsker: Sendable {
+    let pipeline: String
+    /// Generations of it that stay after its commit.
+    let keep: Int
+    /// The caller holds the pipeline's lock. Without it nothing of the pipeline that is being written goes.
+    let holdsLock: Bool
+    /// It is for what a check refused, which no generation goes for.
+    let isRefusal: Bool
+    /// The file of the cache that is being copied.
+    let source: String?
+
+    init(_ destination: CacheDestination, holdsLock: Bool, isRefusal: Bool = false, copying source: String? = nil) {
+        (pipeline, keep) = (destination.pipeline, destination.keep)
+        (self.holdsLock, self.isRefusal, self.source) = (holdsLock, isRefusal, source)
+    }
+}
+
+/// Room for new content: a limit on all content, and a reserve of free space.
+///
+/// What goes for it is first forgotten by the index and then removed, as content beyond `keep` is: what a crash leaves is
+/// known again, or was never published, or is forgotten at the next start.
+extension LocalCache {
+    /// What the cache may take from now on. If it has more, what is too much goes, as far as it may.
+    package func setRoom(_ room: CacheRoom) throws(CacheError) {
+        self.room.withLock { $0 = room }
+        try applyLimit()
+    }
+
+    /// Bytes of all content, and how many it may have; nil: any number.
+    package var usage: (bytes: Int64, limit: Int64?) {
+        (used.load(ordering: .relaxed) + unfinished, room.withLock(\.limit))
+    }
+
+    // MARK: Inside
+
+    /// Refuses by name what cannot have room, whatever goes for it. Nothing does yet: content that is only announced may
+    /// never come.
+    func checkRoom(for bytes: UInt64, _ asker: RoomAsker) throws(CacheError) {
+        guard let shortage = try shortage(announced: bytes) else { return }
+        try makingRoom.withLock { _ throws(CacheError) in _ = try expendable(for: shortage, asker) }
+    }
+
+    /// Has old content go until there is room for all that is there; if that is not enough, none goes.
+    ///
+    /// - Parameter size: the bytes of the candidate that it is for, as far as they are there.
+    /// - Throws: ``CacheError/overLimit(bytes:kept:limit:)``, ``CacheError/noSpace(path:available:reserve:)``.
+    func makeRoom(for size: Int64, _ asker: RoomAsker) throws(CacheError) {
+        guard try shortage(size) != nil else { return }
+        var removed = RemovedContent(pipeline: asker.pipeline)
+        defer { if !removed.items.isEmpty { tellRemoved(removed) } }
+        try makingRoom.withLock { _ throws(CacheError) in
+            // Pipelines that are at work with their content.
+            var busy: Set<String> = []
+            // Another round if one of them was, if somebody still has open what was removed, or if others write meanwhile.
+            while let shortage = try shortage(size) {
+                let content = try expendable(for: shortage, asker, passingOver: busy)
+                try remove(content, for: asker, &removed, &busy)
+            }
+        }
+    }
+
+    /// Has content go that is beyond the limit, as far as it may.
+    func applyLimit() throws(CacheError) {
+        var removed = RemovedContent()
+        defer { if !removed.items.isEmpty { tellRemoved(removed) } }
+        try makingRoom.withLock { _ throws(CacheError) in
+            var busy: Set<String> = []
+            while let shortage = limitShortage(0) {
+                let passedOver = busy
+                let content = try withIndex { (index) throws(SQLiteError) in
+                    try index.expendable(shortage.bytes, for: nil, passingOver: passedOver)
+                }
+                if content.isEmpty { return }
+                try remove(content, for: nil, &removed, &busy)
+            }
+        }
+    }
+
+    /// Notes how much content the index knows.
+    func measure() throws(CacheError) {
+        try withIndex { (index) throws(SQLiteError) in try self.measure(&index) }
+    }
+
+    func measure(_ index: inout CacheIndex) throws(SQLiteError) {
+        used.store(try index.usage(), ordering: .relaxed)
+    }
+
+    /// What is missing.
+    private struct Shortage {
+        var bytes: Int64
+        /// - Parameter expendable: how much could go.
+        var error: (_ expendable: Int64) -> CacheError
+    }
+
+    /// - Parameters:
+    ///   - size: the bytes of the candidate that are there.
+    ///   - announced: further ones.
+    private func shortage(_ size: Int64 = 0, announced: UInt64 = 0) throws(CacheError) -> Shortage? {
+        let byLimit = limitShortage(size, announced: announced)
+        let reserve = room.withLock(\.reserve)
+        if reserve == .none { return byLimit }
+        let path = layout.cacheDirectory
+        let space = try onFiles { (files) throws(SystemCallError) in try files.space(path) }
+        let needed = reserve.bytes(of: space.total)
+        let (sum, isOver) = needed.addingReportingOverflow(announced)
+        let wanted = isOver ? .max : sum
+        guard space.available < wanted else { return byLimit }
+        let bytes = Int64(clamping: wanted - space.available)
+        if let byLimit, byLimit.bytes > bytes { return byLimit }
+        return Shortage(bytes: bytes) { _ in
+            space.available < needed
+                ? .noSpace(path: path, available: space.available, reserve: needed)
+                : .noSpaceFor(bytes: announced, path: path, available: space.available, reserve: needed)
+        }
+    }
+
+    private func limitShortage(_ size: Int64, announced: UInt64 = 0) -> Shortage? {
+        let (bytes, limit) = usage
+        let (total, isOver) = bytes.addingReportingOverflow(Int64(clamping: announced))
+        guard let limit, isOver || total > limit else { return nil }
+        return Shortage(bytes: isOver ? .max : total - limit) { expendable in
+            .overLimit(
+                bytes: isOver ? .max : size + Int64(clamping: announced), kept: max(0, bytes - size - expendable),
+                limit: limit)
+        }
+    }
+
+    /// What goes for it.
+    ///
+    /// - Throws: the shortage's error, if all that may go is not enough.
+    private func expendable(
+        for shortage: Shortage, _ asker: RoomAsker, passingOver busy: Set<String> = []
+    ) throws(CacheError) -> [ExpendableContent] {
+        let spared = asker.source
+        let layout = layout
+        let content = try withIndex { (index) throws(SQLiteError) in
+            try index.expendable(shortage.bytes, for: asker, passingOver: busy) { layout.path(of: $0) == spared }
+        }
+        let bytes = content.reduce(0) { $0 + $1.size }
+        guard bytes >= shortage.bytes else { throw shortage.error(bytes) }
+        return content
+    }
+
+    /// Removes content whose pipelines are not at work with it.
+    private func remove(
+        _ content: [ExpendableContent], for asker: RoomAsker?, _ removed: inout RemovedContent,
+        _ busy: inout Set<String>
+    ) throws(CacheError) {
+        for item in content where !busy.contains(item.pipeline) {
+            let isRemoved: Bool
+            if let asker, asker.holdsLock, asker.pipeline == item.pipeline {
+                isRemoved = try remove(item)
+            } else {
+                // Not waited for: whoever has that lock may be waiting for this one.
+                isRemoved =
+                    try entry(item.pipeline).state.withLockIfAvailable { (state) throws(CacheError) in
+                        // Which one readers see is not known for certain.
+                        state.isSuspect ? false : try remove(item)
+                    } ?? false
+            }
+            guard isRemoved else {
+                busy.insert(item.pipeline)
+                continue
+            }
+            removed.items.append(
+                RemovedContent.Item(pipeline: item.pipeline, generation: item.number, size: item.size))
+        }
+    }
+
+    private func remove(_ item: ExpendableContent) throws(CacheError) -> Bool {
+        let isForgotten = try transaction { (index) throws(SQLiteError) in
+            guard try index.forget(item) else { return false }
+            try self.measure(&index)
+            return true
+        }
+        // What is left over is found at the next start.
+        if isForgotten {
+            try? fileSystem.unlink(layout.path(of: item))
+            if let stored = item.stored { try? fileSystem.removeFlatDirectory(layout.set(stored, of: item.pipeline)) }
+        }
+        return isForgotten
+    }
+}
+
+extension CacheLayout {
+    fileprivate func path(of content: ExpendableContent) -> String {
+        guard let stored = content.stored else { return refused(content.digest, of: content.pipeline) }
+        return generation(stored, of: content.pipeline)
+    }
+}

@@ -1,0 +1,83 @@
+import ArgumentParser
+import FreshetControl
+import FreshetRender
+
+struct Prune: Verb {
+    static let configuration = CommandConfiguration(
+        abstract: "Remove what no configured pipeline owns.",
+        discussion: """
+            Shows the pipelines that are not configured any more and of which the cache still has something, asks, and removes \
+            it: their copies, their generations, and all that is remembered of them. Where standard input is no terminal, \
+            --yes has to be given. A pipeline whose file has faults is configured, and so is one whose file was not reloaded \
+            yet.
+
+            Exit status: 0 it is removed, or there is nothing; 1 nothing was removed.
+            """)
+
+    @Flag(name: [.customShort("n"), .long], help: "Show what would be removed, and remove nothing.") var dryRun = false
+    @Flag(name: .shortAndLong, help: "Do not ask.") var yes = false
+    @OptionGroup var options: GlobalOptions
+
+    func validate() throws {
+        if dryRun, yes { throw ValidationError("--dry-run removes nothing, and --yes is for removing.") }
+    }
+
+    func run(_ session: Session) throws(CommandFailure) {
+        let client = try session.connect()
+        var unowned: [UnownedPipeline] = []
+        try session.asking { () throws(ControlClient.Failure) in
+            try client.unowned { unowned += $0 }
+        }
+        if dryRun {
+            if options.json { return session.print(json: ControlMessage.Unowned(pipelines: unowned)) }
+            return show(unowned, session)
+        }
+        if !options.json { show(unowned, session) }
+        if !unowned.isEmpty { try confirm(unowned, session) }
+        var removed: [UnownedPipeline] = []
+        var rest = unowned.map(\.name)[...]
+        while !rest.isEmpty {
+            let names = Array(rest.prefix(ControlDispatcher.unownedPerReply))
+            removed += try session.asking { () throws(ControlClient.Failure) in try client.prune(names) }
+            rest = rest.dropFirst(names.count)
+        }
+        if options.json { return session.print(json: ControlMessage.Unowned(pipelines: removed)) }
+        if !unowned.isEmpty { session.say("removed: \(total(of: removed))") }
+    }
+
+    private func show(_ unowned: [UnownedPipeline], _ session: Session) {
+        guard !unowned.isEmpty else { return session.say("Nothing: all that the cache has is a pipeline's.") }
+        let table = Table(
+            columns: [
+                .init("PIPELINE", shrinksTo: 8), .init("FILE", shrinksTo: 8), .init("GENERATIONS", .right),
+                .init("SIZE", .right), .init("COMMITTED"),
+            ],
+            rows: unowned.map { pipeline in
+                [
+                    Table.Cell(pipeline.name), Table.Cell(pipeline.file ?? "-"), Table.Cell("\(pipeline.generations)"),
+                    Table.Cell(SizeText.bytes(pipeline.bytes)),
+                    Table.Cell(pipeline.committedAt.map(session.times.absolute) ?? "-"),
+                ]
+            })
+        session.print(table, total: total(of: unowned) + ".")
+    }
+
+    private func confirm(_ unowned: [UnownedPipeline], _ session: Session) throws(CommandFailure) {
+        if yes { return }
+        guard let answer = session.context.answer else {
+            throw CommandFailure(
+                .failure, "nothing was removed: standard input is no terminal to ask at, and --yes was not given")
+        }
+        session.context.talk("Remove all of this? [y/N] ")
+        guard ["y", "yes"].contains(answer()?.lowercased()) else {
+            throw CommandFailure(.failure, "nothing was removed")
+        }
+    }
+
+    private func total(of pipelines: [UnownedPipeline]) -> String {
+        let generations = Int(pipelines.reduce(0) { $0 + $1.generations })
+        let bytes = pipelines.reduce(0) { $0 + $1.bytes }
+        return "\(Count.text(pipelines.count, "pipeline")), \(Count.text(generations, "generation")), "
+            + SizeText.bytes(bytes)
+    }
+}

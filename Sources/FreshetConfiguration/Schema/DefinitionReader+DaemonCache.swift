@@ -1,0 +1,45 @@
+/// How much of its file system the cache leaves free.
+package enum FreeSpaceRule: Hashable, Sendable {
+    /// 5 %, or 256 MiB if that is less.
+    case standard
+    case bytes(UInt64)
+    case percent(UInt64)
+}
+
+extension DefinitionReader {
+    /// The least `max-total`: less is no cache.
+    static let leastCacheLimit: UInt64 = 1 << 20
+
+    /// How much room the cache may take.
+    mutating func cacheRoom(of daemon: inout DaemonDefinition, in file: Section) {
+        guard let section = section(.daemonCache, "cache", in: file) else { return }
+        let limit = value("max-total", in: section, .sizeOrInfinity(Self.leastCacheLimit...ByteSize.largest))
+        if let limit { daemon.cacheLimit = limit }
+        daemon.minFree = value("min-free", in: section, .freeSpace) ?? daemon.minFree
+    }
+}
+
+extension ValueKind where Value == UInt64? {
+    /// A size, or `infinity`, which is nil.
+    fileprivate static func sizeOrInfinity(_ range: ClosedRange<UInt64>) -> ValueKind {
+        ValueKind(name: "a size such as 512M, or infinity") { scalar throws(ValueFault) in
+            scalar.text == "infinity" ? nil : try ValueKind<UInt64>.size(range).read(scalar)
+        }
+    }
+}
+
+extension ValueKind where Value == FreeSpaceRule {
+    fileprivate static let freeSpace = ValueKind(name: "a size such as 512M, or a share such as 10%") {
+        scalar throws(ValueFault) in
+        guard scalar.text.hasSuffix("%") else {
+            return .bytes(try ValueKind<UInt64>.size(0...ByteSize.largest).read(scalar))
+        }
+        let digits = scalar.text.dropLast()
+        guard !digits.isEmpty, digits.utf8.allSatisfy({ (48...57).contains($0) }), let share = UInt64(digits),
+            share <= 99
+        else {
+            throw ValueFault("has to be a size, or a whole number from 0% to 99%, not \(scalar.text.quoted)")
+        }
+        return .percent(share)
+    }
+}

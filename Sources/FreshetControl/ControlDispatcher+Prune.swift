@@ -1,0 +1,23 @@
+import FreshetVarlink
+
+/// The methods that show and remove what no pipeline owns.
+extension ControlDispatcher {
+    /// Pipelines in one reply, and names in one call of `freshetctl`: some kilobytes.
+    package static let unownedPerReply = 64
+
+    func listUnowned(_ call: VarlinkCall) async throws -> ControlMessage.Unowned {
+        guard call.wantsMore else { throw VarlinkErrorReply.expectedMore }
+        var pipelines = try await service.unowned()[...]
+        while pipelines.count > Self.unownedPerReply {
+            let part = ControlMessage.Unowned(pipelines: Array(pipelines.prefix(Self.unownedPerReply)))
+            try await call.send(VarlinkParameters(encoding: part))
+            pipelines = pipelines.dropFirst(Self.unownedPerReply)
+        }
+        return ControlMessage.Unowned(pipelines: Array(pipelines))
+    }
+
+    func prune(_ call: VarlinkCall) async throws -> ControlMessage.Unowned {
+        let names = try call.parameters.decode(as: ControlMessage.Prune.self).names
+        return ControlMessage.Unowned(pipelines: try await service.prune(names, asker: Self.asker(of: call)))
+    }
+}

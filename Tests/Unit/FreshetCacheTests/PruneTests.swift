@@ -1,0 +1,130 @@
+import Glibc
+import Testing
+
+@testable import FreshetCache
+
+@Suite("What no pipeline owns")
+struct PruneTests {
+    private static let other = CacheDestination(pipeline: "other", file: "other.json")
+
+    /// A pipeline with two generations and something refused, and one more.
+    private func makeFixture(_ files: any FileSystem = LinuxFileSystem()) throws -> CacheFixture {
+        let fixture = try CacheFixture(fileSystem: files)
+        try fixture.commit("one", validators: [.tag("1")], at: 1)
+        try fixture.commit("three", validators: [.tag("2")], at: 2)
+        try fixture.refuse("bad", at: 3)
+        try fixture.commit("other", to: Self.other, at: 4)
+        return fixture
+    }
+
+    private let holding = CacheHolding(
+        pipeline: "jwks", file: "jwks.json", generations: 2, bytes: 11, committedAt: WallTime(seconds: 2))
+
+    @Test("is what is not configured, and is named with what there is of it")
+    func holdings() throws {
+        let fixture = try makeFixture()
+        #expect(try fixture.cache.holdings(besides: ["jwks", "other"]) == [])
+        #expect(try fixture.cache.holdings(besides: ["other"]) == [holding])
+        #expect(try fixture.cache.holdings(besides: []).map(\.pipeline) == ["jwks", "other"])
+        // Without an index it is the directory's name alone.
+        #expect(mkdir(fixture.directory.cache + "/generations/lost", 0o700) == 0)
+        #expect(
+            try fixture.cache.holdings(besides: ["jwks", "other"])
+                == [CacheHolding(pipeline: "lost", generations: 0, bytes: 0)])
+        #expect(try fixture.cache.prune("lost") != nil)
+        #expect(try fixture.cache.prune("lost") == nil)
+    }
+
+    @Test("goes as a whole, and leaves no trace and all others as they are")
+    func removed() throws {
+        let fixture = try makeFixture()
+        _ = try fixture.cache.pin("jwks", at: WallTime(seconds: 5))
+        try fixture.cache.recordParameters("jwks") { ["language": "de"] }
+        #expect(try fixture.cache.prune("jwks") == holding)
+        #expect(try fixture.names("current") == ["other.json"])
+        #expect(try fixture.names("generations") == ["other"])
+        #expect(try fixture.cache.holdings(besides: ["other"]) == [])
+        #expect(try fixture.cache.memory("jwks", key: "binding") == nil)
+        #expect(try fixture.cache.history("jwks") == [])
+        #expect(try fixture.cache.prune("jwks") == nil)
+        #expect(try fixture.reader("other.json") == "other")
+        #expect(fixture.cache.usage.bytes == 5)
+        let again = try CacheFixture(try fixture.directory.copied())
+        // Of the other one a copy of the directory has another file.
+        #expect(again.report.pipelines.map(\.pipeline) == ["other"])
+        #expect(try again.cache.examine("jwks").findings == [])
+    }
+
+    @Test("begins anew, if it is configured again; its file may be another's meanwhile")
+    func again() throws {
+        let fixture = try makeFixture()
+        _ = try fixture.cache.prune("jwks")
+        let heir = CacheDestination(pipeline: "heir", file: "jwks.json")
+        #expect(try fixture.commit("heir", to: heir).generation.number == 1)
+        _ = try fixture.cache.prune("heir")
+        let new = try fixture.commit("new", validators: [.tag("3")])
+        #expect(new.generation.number == 1)
+        #expect(try fixture.reader() == "new")
+        #expect(try fixture.cache.validators("jwks", url: "https://example.com/jwks") == .tag("3"))
+    }
+
+    @Test("spares what is being written under its name")
+    func living() throws {
+        let fixture = try makeFixture()
+        let pending = try fixture.cache.begin(.jwks)
+        try pending.write(Array("new".utf8))
+        _ = try fixture.cache.prune("jwks")
+        #expect(try pending.commit(at: WallTime(seconds: 9)).generation.number == 1)
+        #expect(try fixture.reader() == "new")
+        #expect(try fixture.cache.current("jwks")?.number == 1)
+    }
+
+    @Test("is not taken for what somebody else has put in its place, which is moved aside")
+    func strays() throws {
+        let fixture = try makeFixture()
+        let directory = fixture.directory
+        let reader = directory.cache + "/current/jwks.json"
+        #expect(unlink(reader) == 0)
+        try TemporaryDirectory.write(Array("mine".utf8), to: reader)
+        try TemporaryDirectory.write(Array("mine".utf8), to: directory.path + "/outside")
+        #expect(symlink(directory.path + "/outside", directory.cache + "/generations/jwks/link") == 0)
+        _ = try fixture.cache.prune("jwks")
+        #expect(try fixture.names("generations") == ["other"])
+        #expect(try fixture.names("current") == ["other.json"])
+        #expect(try fixture.names("strays").map { $0.drop { $0 != "-" } } == ["-jwks.json", "-link"])
+        #expect(try TemporaryDirectory.read(directory.path + "/outside") == Array("mine".utf8))
+    }
+
+    @Test("after a crash or a failure at any call, is all there or nobody's, and goes the next time")
+    func crashes() throws {
+        var number = 1
+        while true {
+            for isCrash in [true, false] {
+                let files = FaultyFileSystem()
+                let fixture = try makeFixture(files)
+                files.arm(isCrash ? .stop(at: number) : .fail(at: number, errno: EIO))
+                _ = try? fixture.cache.prune("jwks")
+                let calls = files.calls
+                files.arm(.nothing)
+                guard calls.count >= number else {
+                    #expect(number > 8)
+                    return
+                }
+                let situation: Comment = "call \(number), \(calls[number - 1])"
+                let again = try CacheFixture(try fixture.directory.copied())
+                let left = try again.cache.current("jwks")
+                #expect(try again.readerIfAny() == (left == nil ? nil : "three"), situation)
+                if left != nil {
+                    #expect(
+                        try again.cache.validators("jwks", url: "https://example.com/jwks") == .tag("2"), situation)
+                }
+                _ = try again.cache.prune("jwks")
+                #expect(try again.names("current") == ["other.json"], situation)
+                #expect(try again.names("generations") == ["other"], situation)
+                #expect(try again.cache.holdings(besides: ["other"]) == [], situation)
+                #expect(try again.reader("other.json") == "other", situation)
+            }
+            number += 1
+        }
+    }
+}

@@ -1,0 +1,276 @@
+import Synchronization
+import Testing
+
+@testable import FreshetCache
+
+/// Room for ten bytes, unless a test says otherwise.
+@Suite("When there is no room")
+struct RoomTests {
+    private let fixture: CacheFixture
+    private let removed = RemovedNews()
+
+    init() throws {
+        fixture = try CacheFixture(limit: 10, removed: removed.note)
+    }
+
+    private func destination(_ name: String, keep: Int = 5) -> CacheDestination {
+        CacheDestination(pipeline: name, file: "\(name).json", keep: keep)
+    }
+
+    private func commit(_ text: String, _ name: String, keep: Int = 5, at seconds: Int64) throws {
+        try fixture.commit(text, to: destination(name, keep: keep), at: seconds)
+    }
+
+    private func kept(_ name: String) throws -> [Int64] {
+        try fixture.cache.history(name).filter(\.isKept).map(\.number).sorted()
+    }
+
+    private func files(_ name: String) throws -> [Int64] {
+        try fixture.names("generations/\(name)").compactMap { StoredContent(name: $0)?.number }.sorted()
+    }
+
+    @Test("the oldest of all generations go, never a current one")
+    func oldestFirst() throws {
+        try commit("a1", "a", at: 1)
+        try commit("b1", "b", at: 2)
+        try commit("b2", "b", at: 3)
+        try commit("a2", "a", at: 4)
+        try commit("a3", "a", at: 5)
+        #expect(fixture.cache.usage.bytes == 10)
+        try commit("b3", "b", at: 6)
+        #expect(try kept("a") == [2, 3])
+        #expect(try kept("b") == [1, 2, 3])
+        try commit("b4", "b", at: 7)
+        #expect(try kept("a") == [2, 3])
+        #expect(try kept("b") == [2, 3, 4])
+        #expect(try files("a") == [2, 3])
+        #expect(try files("b") == [2, 3, 4])
+        #expect(fixture.cache.usage.bytes == 10)
+        #expect(
+            removed.all == [
+                RemovedContent(pipeline: "b", items: [.init(pipeline: "a", generation: 1, size: 2)]),
+                RemovedContent(pipeline: "b", items: [.init(pipeline: "b", generation: 1, size: 2)]),
+            ])
+    }
+
+    @Test("what a check refused goes before any generation, the oldest of it first")
+    func refusedFirst() throws {
+        try commit("a1", "a", at: 1)
+        try commit("a2", "a", at: 2)
+        for (offset, name) in ["r", "s"].enumerated() {
+            let pending = try fixture.cache.begin(destination(name))
+            try pending.write(Array("no!".utf8))
+            _ = try pending.setAside(because: "a check", at: WallTime(seconds: 10 - Int64(offset)))
+        }
+        try commit("a3", "a", at: 3)
+        #expect(try fixture.cache.refused("s", at: WallTime(seconds: 11)) == nil)
+        #expect(try fixture.cache.refused("r", at: WallTime(seconds: 11)) != nil)
+        #expect(try fixture.names("generations/s") == [])
+        #expect(try kept("a") == [1, 2, 3])
+        try commit("a44", "a", at: 4)
+        #expect(try fixture.cache.refused("r", at: WallTime(seconds: 11)) == nil)
+        #expect(try kept("a") == [1, 2, 3, 4])
+    }
+
+    @Test("what a check refused makes no generation go: it is not kept then, and what was refused before stays")
+    func refusalsTakeNothing() throws {
+        try commit("a1111", "a", at: 1)
+        try commit("a2", "a", at: 2)
+        func refuse(_ text: String) throws {
+            let pending = try fixture.cache.begin(destination("a"))
+            try pending.write(Array(text.utf8))
+            _ = try pending.setAside(because: "a check", at: WallTime(seconds: 3))
+        }
+        try refuse("one")
+        #expect(throws: CacheError.overLimit(bytes: 4, kept: 7, limit: 10)) { try refuse("four") }
+        #expect(try kept("a") == [1, 2])
+        #expect(try fixture.cache.refused("a", at: WallTime(seconds: 4))?.size == 3)
+        #expect(try fixture.names("generations/a").count == 3)
+        try refuse("two")
+        #expect(try fixture.cache.refused("a", at: WallTime(seconds: 4))?.size == 3)
+        #expect(fixture.cache.usage.bytes == 10)
+    }
+
+    @Test("what the commit removes anyway goes first, and so others lose nothing by it")
+    func ownSurplus() throws {
+        try commit("old", "other", at: 1)
+        try commit("new", "other", at: 2)
+        try commit("a1", "a", keep: 2, at: 3)
+        try commit("a2", "a", keep: 2, at: 4)
+        #expect(fixture.cache.usage.bytes == 10)
+        try commit("a3", "a", keep: 2, at: 5)
+        #expect(try kept("other") == [1, 2])
+        #expect(try kept("a") == [2, 3])
+        #expect(removed.all.map(\.items) == [[.init(pipeline: "a", generation: 1, size: 2)]])
+    }
+
+    @Test("a pinned generation stays; past what may go the commit is refused with the numbers, and nothing has gone")
+    func refused() throws {
+        try commit("pin", "a", at: 1)
+        _ = try fixture.cache.pin("a", at: WallTime(seconds: 2))
+        try commit("b1", "b", at: 3)
+        try commit("b22", "b", at: 4)
+        #expect(throws: CacheError.overLimit(bytes: 5, kept: 6, limit: 10)) { try commit("12345", "b", at: 5) }
+        #expect(try kept("a") == [1])
+        #expect(try kept("b") == [1, 2])
+        #expect(removed.all == [])
+        #expect(try fixture.reader("b.json") == "b22")
+        #expect(try fixture.names("generations/b").count == 2)
+        #expect(fixture.cache.usage.bytes == 8)
+        try commit("1234", "b", at: 5)
+        #expect(try kept("b") == [2, 3])
+        #expect(
+            CacheError.overLimit(bytes: 5, kept: 6, limit: 10).description
+                == "no room in the cache: the new content has 5 bytes so far, copies and what else has to stay have 6, "
+                + "and cache.max-total is 10; raise it in freshet.yaml, or remove pipelines")
+    }
+
+    @Test("content that is announced too large is not even begun, and one that would have room lets nothing go yet")
+    func announced() throws {
+        try commit("a1", "a", at: 1)
+        try commit("a2", "a", at: 2)
+        #expect(throws: CacheError.overLimit(bytes: 9, kept: 2, limit: 10)) {
+            try fixture.cache.begin(destination("b"), expecting: 9)
+        }
+        #expect(throws: CacheError.overLimit(bytes: .max, kept: 2, limit: 10)) {
+            try fixture.cache.begin(destination("b"), expecting: .max)
+        }
+        try fixture.cache.begin(destination("b"), expecting: 8).discard()
+        #expect(try kept("a") == [1, 2])
+    }
+
+    @Test("candidates count while they are written, and no more once they have ended")
+    func candidates() throws {
+        try commit("a1", "a", at: 1)
+        try commit("a2", "a", at: 2)
+        let pending = try fixture.cache.begin(destination("b"))
+        try pending.write(Array("123456".utf8))
+        #expect(fixture.cache.usage.bytes == 10)
+        try commit("a3", "a", at: 3)
+        #expect(try kept("a") == [2, 3])
+        #expect(throws: CacheError.overLimit(bytes: 3, kept: 8, limit: 10)) { try commit("444", "a", at: 4) }
+        pending.discard()
+        #expect(fixture.cache.usage.bytes == 4)
+        try commit("444", "a", at: 4)
+        #expect(try kept("a") == [2, 3, 4])
+    }
+
+    @Test("unchanged content needs none")
+    func unchanged() throws {
+        try commit("12345678", "a", at: 1)
+        try commit("12345678", "a", at: 2)
+        #expect(removed.all == [])
+        #expect(fixture.cache.usage.bytes == 8)
+    }
+
+    @Test("a rollback spares what is rolled back to, and so does an acceptance")
+    func rollback() throws {
+        try commit("a1", "a", at: 1)
+        try commit("a2", "a", at: 2)
+        try commit("a3", "a", at: 3)
+        try fixture.cache.setRoom(CacheRoom(limit: 6, reserve: .none))
+        _ = try fixture.cache.rollBack(destination("a"), to: 1)
+        #expect(try fixture.reader("a.json") == "a1")
+        #expect(try kept("a") == [1, 3])
+
+        let pending = try fixture.cache.begin(destination("a"))
+        try pending.write(Array("ok".utf8))
+        _ = try pending.setAside(because: "a check", at: WallTime(seconds: 4))
+        #expect(fixture.cache.usage.bytes == 6)
+        _ = try fixture.cache.accept(destination("a"), at: WallTime(seconds: 5))
+        #expect(try fixture.reader("a.json") == "ok")
+        #expect(try kept("a") == [1, 4])
+        #expect(fixture.cache.usage.bytes == 4)
+    }
+
+    @Test("somebody who has one open reads it to its end")
+    func openContent() throws {
+        try commit("a1", "a", at: 1)
+        try commit("a2", "a", at: 2)
+        let reader = FileReader(user: 0, groups: [])
+        let open = try #require(try fixture.cache.open(1, of: "a", for: reader))
+        try commit("12345678", "b", at: 3)
+        #expect(try kept("a") == [2])
+        #expect(try open.read(10) == Array("a1".utf8))
+        #expect(throws: CacheError.notKept(1, kept: [2])) { try fixture.cache.open(1, of: "a", for: reader) }
+    }
+
+    @Test("a limit that is lowered takes effect at once, and at a start, as far as content may go")
+    func lowered() throws {
+        try commit("a1", "a", at: 1)
+        try commit("a2", "a", at: 2)
+        try commit("a3", "a", at: 3)
+        try fixture.cache.setRoom(CacheRoom(limit: 5, reserve: .none))
+        #expect(try kept("a") == [2, 3])
+        #expect(removed.all == [RemovedContent(items: [.init(pipeline: "a", generation: 1, size: 2)])])
+        let directory = fixture.directory
+        let again = try CacheFixture(try directory.copied(), limit: 1)
+        #expect(try again.cache.history("a").filter(\.isKept).map(\.number) == [3])
+        #expect(try again.reader("a.json") == "a3")
+        #expect(again.cache.usage == (bytes: 2, limit: 1))
+    }
+
+    @Test("the reserve of free space lets old content go too, as far as that would be enough")
+    func reserve() throws {
+        let files = FaultyFileSystem()
+        files.pretend(total: 1000, used: 0)
+        let fixture = try CacheFixture(fileSystem: files, reserve: FreeSpaceReserve(percent: 100, bytes: 100))
+        for (number, text) in ["1234567890", "234567890", "34567890"].enumerated() {
+            try fixture.commit(text, to: destination("a"), at: Int64(number))
+        }
+        files.pretend(total: 1000, used: 870)
+        // 27 bytes of the cache and 4 of the candidate: 1 too many.
+        try fixture.commit("four", to: destination("a"), at: 4)
+        #expect(try fixture.cache.history("a").filter(\.isKept).map(\.number) == [4, 3, 2])
+        files.pretend(total: 1000, used: 950)
+        let error = #expect(throws: CacheError.self) { try fixture.commit("5", to: destination("a"), at: 5) }
+        guard case .noSpace(_, _, reserve: 100) = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(try fixture.cache.history("a").filter(\.isKept).map(\.number) == [4, 3, 2])
+    }
+
+    @Test("the sum is that of the files, whatever was done, and is the same after a start")
+    func sum() throws {
+        try fixture.cache.setRoom(CacheRoom(reserve: .none))
+        for number in 0..<7 { try commit("content \(number)", "a", keep: 3, at: Int64(number)) }
+        try commit("other", "b", at: 9)
+        _ = try fixture.cache.rollBack(destination("a"), to: 6)
+        let pending = try fixture.cache.begin(destination("b"))
+        try pending.write(Array("refused".utf8))
+        _ = try pending.setAside(because: "a check", at: WallTime(seconds: 10))
+        try commit("refused", "b", at: 11)
+        let system = LinuxFileSystem()
+        var bytes: Int64 = 0
+        for name in ["a", "b"] {
+            for file in try fixture.names("generations/\(name)") {
+                bytes += try #require(try system.status(fixture.directory.cache + "/generations/\(name)/\(file)"))
+                    .identity.size
+            }
+        }
+        #expect(fixture.cache.usage == (bytes: bytes, limit: nil))
+        let again = try CacheFixture(try fixture.directory.copied())
+        #expect(again.cache.usage.bytes == bytes)
+        let rebuilt = try fixture.directory.copied()
+        TemporaryDirectory.remove(rebuilt.state)
+        #expect(try CacheFixture(rebuilt).cache.usage.bytes == bytes - Int64("content 6".utf8.count))
+    }
+
+    @Test("it costs a commit no call of the system as long as there is some")
+    func calls() throws {
+        let files = FaultyFileSystem()
+        let fixture = try CacheFixture(fileSystem: files, limit: 1000)
+        try fixture.commit("old")
+        files.arm(.nothing)
+        try fixture.commit("new")
+        #expect(files.calls.count == 14)
+    }
+}
+
+/// What went for room.
+private final class RemovedNews: Sendable {
+    private let news = Mutex<[RemovedContent]>([])
+    var all: [RemovedContent] { news.withLock { $0 } }
+    var note: @Sendable (RemovedContent) -> Void { { removed in self.news.withLock { $0.append(removed) } } }
+}

@@ -1,0 +1,127 @@
+import ControlTestSupport
+import FreshetControl
+import Testing
+
+@testable import FreshetCommands
+
+@Suite(.serialized, .timeLimit(.minutes(1))) struct PruneVerbTests {
+
+    private func service(_ count: Int = 2) -> ScriptedService {
+        let service = ScriptedService(["jwks"])
+        let all = [
+            UnownedPipeline(
+                name: "old", file: "old.json", generations: 2, bytes: 58, committedAt: Transcript.now - 120_000_000),
+            UnownedPipeline(name: "older", generations: 0, bytes: 0),
+        ]
+        service.change { $0.unowned = .success(Array(all.prefix(count))) }
+        return service
+    }
+
+    /// Runs it where somebody sits at a terminal who gives this answer.
+    private func prune(
+        _ line: String, _ service: ScriptedService, answer: String?, status: CommandStatus
+    ) async throws -> Transcript {
+        let transcript = Transcript()
+        try await withControlServer(service) { path in
+            var context = transcript.context(environment: ["FRESHET_SOCKET": path])
+            context.answer = { answer }
+            #expect(Freshetctl.run(line.split(separator: " ").map(String.init), context) == status)
+        }
+        return transcript
+    }
+
+    private func removals(_ service: ScriptedService) -> [String] {
+        service.asked.map { $0.split(separator: " ").prefix { $0 != "for" }.joined(separator: " ") }
+    }
+
+    @Test("shows what there is, asks, and removes what it has shown", arguments: ["y", "Y", "yes"])
+    func confirmed(answer: String) async throws {
+        let service = service()
+        let transcript = try await prune("prune", service, answer: answer, status: .success)
+        #expect(transcript.output.contains("old      old.json"))
+        #expect(transcript.output.hasSuffix("\n\n2 pipelines, 2 generations, 58 B.\n"))
+        #expect(
+            transcript.talk == "Remove all of this? [y/N] removed: 2 pipelines, 2 generations, 58 B\n")
+        #expect(removals(service) == ["prune old older"])
+    }
+
+    @Test("removes nothing without a yes", arguments: ["n", "", "yess", nil])
+    func declined(answer: String?) async throws {
+        let service = service()
+        let transcript = try await prune("prune", service, answer: answer, status: .failure)
+        #expect(transcript.talk == "Remove all of this? [y/N] freshetctl: nothing was removed\n")
+        #expect(service.asked == [])
+    }
+
+    @Test("asks nobody where there is no terminal, and then needs --yes")
+    func noTerminal() async throws {
+        let service = service()
+        let transcript = Transcript()
+        try await withControlServer(service) { path in
+            #expect(freshetctl("prune", transcript, socket: path) == .failure)
+            #expect(
+                transcript.talk
+                    == "freshetctl: nothing was removed: standard input is no terminal to ask at, and --yes was not given\n"
+            )
+            #expect(service.asked == [])
+            #expect(freshetctl("prune --yes --quiet", Transcript(), socket: path) == .success)
+        }
+        #expect(removals(service) == ["prune old older"])
+    }
+
+    @Test("only shows it with --dry-run")
+    func dryRun() async throws {
+        let service = service()
+        let transcript = try await prune("prune -n", service, answer: "y", status: .success)
+        #expect(transcript.output.contains("old      old.json") && transcript.talk == "")
+        #expect(service.asked == [])
+        try await expect("prune --dry-run --yes", of: service, status: .usage, talk: usage)
+    }
+
+    private var usage: String {
+        let transcript = Transcript()
+        _ = freshetctl("prune --dry-run --yes", transcript)
+        return transcript.talk
+    }
+
+    @Test("has nothing to ask where there is nothing")
+    func nothing() async throws {
+        try await expect(
+            "prune", of: service(0), talk: "Nothing: all that the cache has is a pipeline's.\n", asked: [])
+    }
+
+    @Test("as JSON prints what was removed, or would be")
+    func json() async throws {
+        let row =
+            #"{"bytes":0,"generations":0,"name":"older"}"#
+        let service = ScriptedService([])
+        service.change {
+            $0.unowned = .success([UnownedPipeline(name: "older", generations: 0, bytes: 0)])
+        }
+        try await expect("prune --json --dry-run", of: service, output: "{\"pipelines\":[\(row)]}\n", asked: [])
+        try await expect("prune --json --yes", of: service, output: "{\"pipelines\":[\(row)]}\n")
+    }
+
+    @Test("goes through thousands in pieces")
+    func many() async throws {
+        let service = ScriptedService([])
+        let count = 2 * ControlDispatcher.unownedPerReply + 1
+        service.change {
+            $0.unowned = .success((0..<count).map { UnownedPipeline(name: "p\($0)", generations: 0, bytes: 0) })
+        }
+        try await expect(
+            "prune --yes --quiet --no-legend --json", of: service,
+            output: "{\"pipelines\":["
+                + (0..<count).map { "{\"bytes\":0,\"generations\":0,\"name\":\"p\($0)\"}" }.joined(separator: ",")
+                + "]}\n")
+        #expect(service.asked.count == 3)
+    }
+
+    @Test("is for those who may change things")
+    func rights() async throws {
+        let transcript = Transcript()
+        try await withControlServer(service(), rights: strangerRights) { path in
+            #expect(freshetctl("prune --dry-run", transcript, socket: path) == .notPermitted)
+        }
+    }
+}
