@@ -44,6 +44,8 @@ package enum CacheError: Error, Hashable, Sendable {
     case otherCandidate(ContentDigest)
     /// The file is gone, or has other content than it had.
     case unreadable
+    /// The content is not one of several files, which the pipeline is to keep.
+    case noBundle(String)
     /// There is nothing to pin.
     case nothingOffered
     /// There is no index at this path, and so nothing to be examined.
@@ -108,6 +110,8 @@ extension CacheError: CustomStringConvertible {
             "what is kept aside is \(digest)"
         case .unreadable:
             "the file is gone or damaged"
+        case .noBundle(let fault):
+            "this content is not several files (\(fault)): it was made with another configuration, or by none"
         case .nothingOffered:
             "there is no copy"
         case .nothingKept(let path):

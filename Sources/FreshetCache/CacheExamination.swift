@@ -17,6 +17,8 @@ package struct CacheFinding: Hashable, Sendable {
         case contentUnknown
         /// What a check refused, and is kept aside, has other content, or is gone.
         case refusedDamaged
+        /// Of several files: the link does not lead to the directory of the current generation, or that has not its files.
+        case setDamaged
         /// The pinned generation is gone; nothing takes its place until it is unpinned.
         case pinLost
         /// What a commit that did not come to its end has left.

@@ -8,6 +8,8 @@
 ///     CACHE_DIRECTORY/strays/INODE-NAME                     0700, what was found where it does not belong
 ///     STATE_DIRECTORY/index.sqlite, lock                    0600
 ///
+/// For pipelines of several files see CacheLayout+Sets.swift.
+///
 /// A generation's name carries its digest, so that the content proves itself when the index is lost.
 package struct CacheLayout: Hashable, Sendable {
     let cacheDirectory: String
@@ -53,7 +55,7 @@ package struct CacheLayout: Hashable, Sendable {
 
     private static let temporaryPrefix = ".new-"
     /// Unique within the process; only one process uses a cache, and it removes what an earlier one left.
-    private static func temporary(_ token: UInt64) -> String { temporaryPrefix + String(token) }
+    static func temporary(_ token: UInt64) -> String { temporaryPrefix + String(token) }
     static func isTemporary(_ name: String) -> Bool { name.hasPrefix(temporaryPrefix) }
     /// That of a temporary name; nil: it has none.
     static func token(of name: String) -> UInt64? {

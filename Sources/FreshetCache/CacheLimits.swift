@@ -2,6 +2,8 @@
 package enum CacheLimits {
     /// Bytes of a pipeline's or a file's name: NAME_MAX of every file system that Linux knows.
     package static let nameBytes = 255
+    /// Files of one pipeline that keeps several.
+    package static let filesPerSet = 100
     /// Runs remembered for each pipeline; older ones are forgotten.
     package static let runsPerPipeline = 100
     /// Bytes of each text of a run (causes, error); longer ones are cut.

@@ -41,14 +41,20 @@ package enum CacheName {
 
     /// Checks the names of a whole configuration: each by itself, and that no file has two owners.
     ///
-    /// - Parameter files: the `cache.file` of each pipeline.
-    package static func check(_ files: [(pipeline: String, file: String)]) throws(CacheError) {
+    /// - Parameters:
+    ///   - files: the `cache.file` of each pipeline.
+    ///   - sets: the pipelines that keep several: their file is the stamp, and the name of the link is theirs too.
+    package static func check(
+        _ files: [(pipeline: String, file: String)], sets: Set<String> = []
+    ) throws(CacheError) {
         var owners: [String: String] = [:]
         for (pipeline, file) in files {
             try check(pipeline)
-            try check(file)
-            if let owner = owners.updateValue(pipeline, forKey: file), owner != pipeline {
-                throw .fileOwned(file: file, owner: owner, claimant: pipeline)
+            for name in CacheIndex.names(of: file, isSet: sets.contains(pipeline)) {
+                try check(name)
+                if let owner = owners.updateValue(pipeline, forKey: name), owner != pipeline {
+                    throw .fileOwned(file: name, owner: owner, claimant: pipeline)
+                }
             }
         }
     }

@@ -18,6 +18,8 @@ package struct Generation: Hashable, Sendable {
     /// Rises with each thing that this process did to the pipeline's copy: of two values that are told of one pipeline,
     /// the one with the higher turn is the newer. 0: it was only looked at.
     package var turn: UInt64 = 0
+    /// Of several files: the link to the directory that has them, by absolute path.
+    package var directory: String?
 
     package init(
         number: Int64, digest: ContentDigest, size: Int64, committedAt: WallTime, run: Int64?, path: String,
@@ -89,6 +91,9 @@ package struct CacheDestination: Hashable, Sendable {
     package var minimumBytes: Int64
     /// `check.max-bytes`; writing more fails at once.
     package var maximumBytes: Int64
+    /// The content is several files as one JSON object, and `file` the stamp beside the link to their directory: its name
+    /// ends with ``CacheLayout/stampSuffix``.
+    package var isSet = false
 
     package init(
         pipeline: String, file: String, mode: UInt32 = 0o644, group: UInt32? = nil, keep: Int = 5,

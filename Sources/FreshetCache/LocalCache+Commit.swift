@@ -9,6 +9,7 @@ extension LocalCache {
     /// 2. the new content's validators into the index, where they do not count yet, and that what the origin has is no
     ///    longer held back: the same
     /// 3. the candidate gets its name among the generations: content that nobody saw, which is removed
+    ///    (of several files, before that: the directory that has them; afterwards: the link that leads there)
     /// 4. a further link, renamed over the reader's file: readers see the new generation, and the index follows
     /// 5. fsync of both directories
     /// 6. the index, in one transaction: the new generation is current
@@ -128,7 +129,7 @@ extension LocalCache {
     private func setAccess(of offer: IndexedOffer, to destination: CacheDestination) throws(CacheError) -> FileIdentity
     {
         let reader = layout.reader(offer.file)
-        return try onFiles { (files) throws(SystemCallError) in
+        let identity = try onFiles { (files) throws(SystemCallError) in
             guard let status = try files.status(reader) else { return offer.generation.identity }
             let group = destination.group ?? status.group
             if status.mode == destination.mode, status.group == group { return status.identity }
@@ -140,6 +141,8 @@ extension LocalCache {
             try files.setMode(destination.mode, of: descriptor, path: reader)
             return try files.status(reader)?.identity ?? status.identity
         }
+        if identity != offer.generation.identity { try agreeSet(with: offer, verifiesAll: true) }
+        return identity
     }
 
     private func publish(
@@ -196,6 +199,9 @@ extension LocalCache {
         _ note: (inout CacheIndex) throws(SQLiteError) -> Void
     ) throws(CacheError) -> Generation {
         let content = new.content
+        if destination.isSet { try makeSet(content, of: pipeline.name, from: candidate.path) }
+        // What readers were led to before.
+        let previous = destination.link.flatMap { try? shownSet(of: pipeline.name, at: $0) }
         state.isSuspect = true
         do throws(CacheError) {
             var generation = new
@@ -218,6 +224,8 @@ extension LocalCache {
                 // The commit stands whether or not this works; what stays is found at the next start.
                 try? fileSystem.unlink(layout.generation(old, of: destination.pipeline))
             }
+            if destination.isSet { sweepSets(of: pipeline, previous: previous) }
+            if pipeline.formerSet != nil { try? removeFormerSet(of: pipeline) }
             let path = layout.reader(destination.file)
             let turn = state.takeTurn()
             return offer?.generation(path: path, turn: turn) ?? row.generation(path: path)
@@ -240,13 +248,19 @@ extension LocalCache {
     ) throws(SystemCallError) -> FileIdentity {
         let stored = layout.generation(content, of: destination.pipeline)
         let reader = layout.reader(destination.file)
+        func show() throws(SystemCallError) {
+            if let link = destination.link {
+                _ = try showSet(content, of: destination.pipeline, at: link, files)
+            }
+            try files.replace(reader, withLinkTo: stored, by: layout.readerTemporary(candidate.token))
+        }
         try files.rename(candidate.path, to: stored)
         do throws(SystemCallError) {
-            try files.replace(reader, withLinkTo: stored, by: layout.readerTemporary(candidate.token))
+            try show()
         } catch  where error.isMissing {
             // The readers' directory alone was removed: nothing else would make it again while the daemon runs.
             try makeDirectories(for: destination.pipeline, files)
-            try files.replace(reader, withLinkTo: stored, by: layout.readerTemporary(candidate.token))
+            try show()
         }
         try files.synchronizeDirectory(layout.generations(of: destination.pipeline))
         try files.synchronizeDirectory(layout.current)

@@ -98,7 +98,7 @@ extension LocalCache {
 
     private func strays() throws(CacheError) -> CacheExamination {
         var examination = CacheExamination()
-        for directory in [layout.current, layout.generations] {
+        for directory in [layout.current, layout.generations, layout.sets] {
             guard try isDirectory(directory) else {
                 if try status(directory) != nil { examination.add(CacheFinding(.stray, path: directory)) }
                 continue
@@ -114,10 +114,10 @@ extension LocalCache {
 
     /// A path that was found to belong to no pipeline still belongs to none.
     private func isStray(_ path: String) throws(CacheError) -> Bool {
-        for directory in [layout.current, layout.generations] where path.hasPrefix(directory + "/") {
+        for directory in [layout.current, layout.generations, layout.sets] where path.hasPrefix(directory + "/") {
             return try fault(of: String(path.dropFirst(directory.utf8.count + 1)), in: directory) != nil
         }
-        // One of the two directories themselves, which is none.
+        // One of the directories themselves, which is none.
         return try !isDirectory(path)
     }
 
@@ -127,6 +127,11 @@ extension LocalCache {
             if CacheName.fault(in: name) != nil { return .stray }
             guard let status = try status(directory + "/" + name) else { return nil }
             return status.isDirectory ? nil : .stray
+        }
+        if directory == layout.sets {
+            let row = try withIndex { (index) throws(SQLiteError) in try index.pipeline(name) }
+            if let row, row.isSet || row.formerSet != nil { return nil }
+            return .stray
         }
         if CacheLayout.isTemporary(name) { return isLiving(name) ? nil : .unfinished }
         return try withIndex { (index) throws(SQLiteError) in try index.owner(of: name) } == nil ? .stray : nil
@@ -197,6 +202,9 @@ extension LocalCache {
         }
         guard let row else { return }
         try lookAtCopy(of: row, kept, whole, &examination)
+        if !examination.findings.contains(where: { [.copyMissing, .copyDamaged].contains($0.kind) }) {
+            try lookAtSet(of: row, &examination)
+        }
         if let pin = row.pin, !kept.contains(where: { $0.content == pin.content }) {
             examination.add(
                 CacheFinding(

@@ -32,6 +32,7 @@ extension LocalCache {
                 try remove(finding.path)
                 if let row { try withIndex { (index) throws(SQLiteError) in try index.setRefused(nil, of: row.id) } }
             case .stray: try takeAway(finding.path)
+            case .setDamaged: if let row { try clearLink(of: row) }
             // Done, or put back below, or not to be mended here.
             case .copyDamaged, .copyApart, .copyMissing, .pinLost, .indexDamaged: break
             }
@@ -41,12 +42,18 @@ extension LocalCache {
         try measure()
         state.isSuspect = false
         guard let offer = try verifiedOffer(of: pipeline, &state) else { return nil }
+        if examination.findings.contains(where: { $0.kind == .setDamaged }) {
+            try agreeSet(with: offer, verifiesAll: true)
+        }
         return offer.generation(path: layout.reader(offer.file), turn: state.takeTurn())
     }
 
     /// Removes a name that the cache made; what else stands there is moved aside.
     func remove(_ path: String) throws(CacheError) {
         try onFiles { (files) throws(SystemCallError) in
+            if path.hasPrefix(self.layout.sets + "/"), try files.status(path)?.isDirectory == true {
+                return try files.removeFlatDirectory(path)
+            }
             guard try files.status(path)?.isRegularFile == true else { return try self.takeAway(path, files) }
             try files.unlink(path)
         }

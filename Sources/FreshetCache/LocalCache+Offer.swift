@@ -14,7 +14,7 @@ extension LocalCache {
 
     /// The same for an offer that was just read from the index.
     func verified(_ known: IndexedOffer) throws(CacheError) -> IndexedOffer? {
-        if try status(of: known)?.identity == known.generation.identity { return known }
+        if try status(of: known)?.identity == known.generation.identity, try isSetShown(known) { return known }
         return try verifiedOffer(of: known.pipeline.name)
     }
 
@@ -26,6 +26,15 @@ extension LocalCache {
 
     /// The same, for a caller that holds the pipeline's lock.
     func verifiedOffer(
+        of pipeline: String, _ state: inout PipelineEntry.State
+    ) throws(CacheError) -> IndexedOffer? {
+        let known = try intactOffer(of: pipeline, &state)
+        // Of several files the stamp decides; what else belongs to it is made from it.
+        if let known { try agreeSet(with: known) }
+        return known
+    }
+
+    private func intactOffer(
         of pipeline: String, _ state: inout PipelineEntry.State
     ) throws(CacheError) -> IndexedOffer? {
         if state.isSuspect {

@@ -96,6 +96,7 @@ extension LocalCache {
             try onFiles { (files) throws(SystemCallError) in try files.unlink(self.layout.current + "/" + entry.name) }
             report.temporaries += 1
         }
+        removeUnfinishedSets()
         let rows = try withIndex { (index) throws(SQLiteError) in try index.pipelines() }
         let start = StartPicture(
             readers: readers, directories: Set(directories.map(\.name).filter { CacheName.fault(in: $0) == nil }),

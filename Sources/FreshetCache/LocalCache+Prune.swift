@@ -36,12 +36,15 @@ extension LocalCache {
             guard let holding = try holding(of: pipeline) else { return nil }
             // Until it is done, or for whoever has the name after that.
             state.isSuspect = true
+            let row = try withIndex { (index) throws(SQLiteError) in try index.pipeline(pipeline) }
+            if let row { try removeLink(of: row) }
             if let file = holding.file { try removeCopy(layout.reader(file), of: pipeline) }
             try transaction(isDurable: true) { (index) throws(SQLiteError) in
                 try index.forget(pipeline: pipeline)
                 try self.measure(&index)
             }
             try removeContent(of: pipeline)
+            try removeSets(of: pipeline)
             state.isSuspect = false
             state.refuted = nil
             return holding

@@ -52,6 +52,19 @@ extension LocalCache {
     func reconcile(
         _ pipeline: String, start: StartPicture? = nil, verifiesAll: Bool = false
     ) throws(CacheError) -> PipelineRecovery? {
+        var recovery = try reconcileContent(of: pipeline, start: start, verifiesAll: verifiesAll)
+        // A row that the start has not seen was made from the files.
+        let isSet = start?.row(pipeline)?.isSet ?? true
+        if isSet, let number = try reconcileSet(of: pipeline, verifiesAll: verifiesAll) {
+            if recovery == nil { recovery = PipelineRecovery(pipeline: pipeline, repairs: []) }
+            recovery?.repairs.append(.shown(number))
+        }
+        return recovery
+    }
+
+    private func reconcileContent(
+        of pipeline: String, start: StartPicture?, verifiesAll: Bool
+    ) throws(CacheError) -> PipelineRecovery? {
         if let start, start.isBare(pipeline) { return nil }
         let row =
             if let start { start.row(pipeline) } else {
@@ -128,6 +141,13 @@ extension LocalCache {
         return nil
     }
 
+    /// Whether a file is the stamp of several, which the directories or the link tell where there is no index.
+    private func isOfSeveral(_ file: String, of pipeline: String) throws(CacheError) -> Bool {
+        guard let link = CacheLayout.linkName(ofStamp: file) else { return false }
+        if try isDirectory(layout.sets(of: pipeline)) { return true }
+        return try onFiles { (_) throws(SystemCallError) in try shownSet(of: pipeline, at: link) != nil }
+    }
+
     private func apply(
         _ plan: Reconciliation, to pipeline: String, file: String?, _ indexed: PipelineInIndex
     ) throws(CacheError) {
@@ -153,9 +173,10 @@ extension LocalCache {
                     identity: status.identity))
         }
         let (rows, shown) = (adopted, current)
+        let isStamp = try file.map { (file) throws(CacheError) in try isOfSeveral(file, of: pipeline) } ?? false
         try transaction { (index) throws(SQLiteError) in
             let row = try index.ensurePipeline(pipeline)
-            if let file, row.file == nil { try index.setFile(file, of: row.id) }
+            if let file, row.file == nil { _ = try index.assign(file, isSet: isStamp || row.isSet, to: row) }
             for number in plan.forgotten { try index.forget(generation: number, of: row.id) }
             for generation in rows { try index.put(generation, of: row.id) }
             if let shown {

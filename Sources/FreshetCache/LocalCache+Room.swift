@@ -236,7 +236,10 @@ extension LocalCache {
             return true
         }
         // What is left over is found at the next start.
-        if isForgotten { try? fileSystem.unlink(layout.path(of: item)) }
+        if isForgotten {
+            try? fileSystem.unlink(layout.path(of: item))
+            if let stored = item.stored { try? fileSystem.removeFlatDirectory(layout.set(stored, of: item.pipeline)) }
+        }
         return isForgotten
     }
 }

@@ -47,27 +47,38 @@ package final class LocalCache: Sendable {
     /// A pipeline that is not listed loses a file that a listed one wants, and keeps everything else. Nothing is
     /// removed, and a pipeline whose file changed offers nothing until its next commit.
     ///
+    /// - Parameter sets: the pipelines that keep several files: theirs is the stamp.
     /// - Throws: ``CacheError/fileOwned(file:owner:claimant:)`` and ``CacheError/invalidName(_:reason:)`` before
     ///   anything is changed.
-    package func assign(_ files: [(pipeline: String, file: String)]) throws(CacheError) {
-        try CacheName.check(files)
-        try transaction { (index) throws(SQLiteError) in
+    package func assign(
+        _ files: [(pipeline: String, file: String)], sets: Set<String> = []
+    ) throws(CacheError) {
+        try CacheName.check(files, sets: sets)
+        let forgotten = try transaction { (index) throws(SQLiteError) in
             var changed: [(pipeline: IndexedPipeline, file: String)] = []
+            var forgotten: [(pipeline: String, contents: [StoredContent])] = []
             let known = Dictionary(try index.pipelines().map { ($0.name, $0) }) { first, _ in first }
             for (name, file) in files {
                 let pipeline = if let row = known[name] { row } else { try index.ensurePipeline(name) }
-                if pipeline.file != file { changed.append((pipeline, file)) }
+                if pipeline.file != file || pipeline.isSet != sets.contains(name) { changed.append((pipeline, file)) }
             }
             // All let go before any takes, so that two pipelines may exchange their files.
             for (pipeline, _) in changed { try index.setFile(nil, of: pipeline.id) }
-            for (_, file) in changed {
-                if let owner = try index.owner(of: file), let other = try index.pipeline(owner) {
-                    try index.setFile(nil, of: other.id)
-                    try index.setCurrent(nil, of: other.id)
+            for (pipeline, file) in changed {
+                for name in CacheIndex.names(of: file, isSet: sets.contains(pipeline.name)) {
+                    if let owner = try index.owner(of: name), let other = try index.pipeline(owner) {
+                        try index.setFile(nil, of: other.id)
+                        try index.setCurrent(nil, of: other.id)
+                    }
                 }
             }
-            for (pipeline, file) in changed { try index.setFile(file, of: pipeline.id) }
+            for (pipeline, file) in changed {
+                let contents = try index.assign(file, isSet: sets.contains(pipeline.name), to: pipeline)
+                if !contents.isEmpty { forgotten.append((pipeline.name, contents)) }
+            }
+            return forgotten
         }
+        removeForgotten(forgotten)
     }
 
     // MARK: Writing
@@ -129,17 +140,21 @@ package final class LocalCache: Sendable {
 
     /// The destination's pipeline owns the destination's file from now on, or somebody else does.
     func claim(_ destination: CacheDestination) throws(CacheError) {
-        let owned = try withIndex { (index) throws(SQLiteError) in try index.pipeline(destination.pipeline)?.file }
-        if owned == destination.file { return }
-        let owner: String? = try transaction { (index) throws(SQLiteError) in
-            if let owner = try index.owner(of: destination.file), owner != destination.pipeline { return owner }
+        let known = try withIndex { (index) throws(SQLiteError) in try index.pipeline(destination.pipeline) }
+        if let known, known.file == destination.file, known.isSet == destination.isSet { return }
+        let names = CacheIndex.names(of: destination.file, isSet: destination.isSet)
+        let (taken, forgotten) = try transaction {
+            (index) throws(SQLiteError) -> ((name: String, owner: String)?, [StoredContent]) in
+            for name in names {
+                if let owner = try index.owner(of: name), owner != destination.pipeline { return ((name, owner), []) }
+            }
             let pipeline = try index.ensurePipeline(destination.pipeline)
-            try index.setFile(destination.file, of: pipeline.id)
-            return nil
+            return (nil, try index.assign(destination.file, isSet: destination.isSet, to: pipeline))
         }
-        if let owner {
-            throw .fileOwned(file: destination.file, owner: owner, claimant: destination.pipeline)
+        if let taken {
+            throw .fileOwned(file: taken.name, owner: taken.owner, claimant: destination.pipeline)
         }
+        removeForgotten([(destination.pipeline, forgotten)])
     }
 
     // MARK: Reading

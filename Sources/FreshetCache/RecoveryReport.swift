@@ -45,6 +45,8 @@ package struct PipelineRecovery: Hashable, Sendable {
         case removedUnpublished(Int64)
         /// Candidates of an earlier process were removed.
         case removedCandidates(Int)
+        /// The directory of several files, or the link to it, was gone or another one, and was made anew.
+        case shown(Int64)
         /// It could not be mended now; each use tries again.
         case failed(CacheError)
 
@@ -59,6 +61,7 @@ package struct PipelineRecovery: Hashable, Sendable {
             case .forgotten(let number): "the content of generation \(number) is gone"
             case .removedUnpublished(let number): "unfinished generation \(number) was removed"
             case .removedCandidates(let count): "\(count) unfinished candidates were removed"
+            case .shown(let number): "readers of several files are led to those of generation \(number) again"
             case .failed(let error): "could not be compared with the index: \(error)"
             }
         }

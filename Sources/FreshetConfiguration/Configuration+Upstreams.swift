@@ -3,10 +3,10 @@ import FreshetPipelines
 extension Configuration {
     /// Tells the pipelines that read other ones' copies where these are, and who may not read theirs.
     ///
-    /// - Parameter owners: the pipeline of each cache file, also of a pipeline that has faults: its copy is there still.
-    mutating func connect(_ owners: [String: String]) {
+    /// - Parameter places: where the copy of each pipeline is, also of one that has faults: its copy is there still.
+    mutating func connect(_ places: [(pipeline: String, place: CacheFilePlace)]) {
         guard pipelines.contains(where: { !$0.stage.upstreams.isEmpty }) else { return }
-        let files = Dictionary(owners.map { ($0.value, $0.key) }) { first, _ in first }
+        let files = Dictionary(places.map { ($0.pipeline, $0.place.reader) }) { first, _ in first }
         for index in pipelines.indices { pipelines[index].stage.connect(files) }
         restrict()
     }

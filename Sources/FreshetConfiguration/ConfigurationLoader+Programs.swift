@@ -29,7 +29,8 @@ package struct ProgramText: Hashable, Sendable {
 extension PipelineDefinition {
     /// Its jq programs.
     package var programs: [ProgramText] {
-        stage.programs(among: []) + ([transform].compactMap(\.self) + check.programs).map { ProgramText($0) }
+        let whole = [transform].compactMap(\.self) + cache.files.map(\.program) + check.programs
+        return stage.programs(among: []) + whole.map { ProgramText($0) }
     }
 }
 
@@ -115,7 +116,11 @@ extension Node {
         guard case .mapping(let entries) = content else { return [] }
         return entries.flatMap { entry -> [(keys: [String], node: Node)] in
             let keys = path + [entry.key]
-            if case .scalar = entry.value.content { return names.contains(entry.key) ? [(keys, entry.value)] : [] }
+            if case .scalar = entry.value.content {
+                // Below this one key names are not keys of the format.
+                let isProgram = names.contains(entry.key) || path == ["cache", "files"]
+                return isProgram ? [(keys, entry.value)] : []
+            }
             return entry.value.scalars(below: names, path: keys)
         }
     }

@@ -41,7 +41,7 @@ package struct ConfigurationLoader: Sendable {
         configuration.daemonDiagnostics = faults.sorted(by: Diagnostic.areInReadingOrder)
 
         var byName: [String: [Diagnostic]] = [:]
-        var cacheFiles: [String: [(pipeline: String, location: Location)]] = [:]
+        var cacheFiles: [String: [(pipeline: String, place: CacheFilePlace)]] = [:]
         var order = PipelineOrder()
         for group in found {
             var files: [String] = []
@@ -52,16 +52,21 @@ package struct ConfigurationLoader: Sendable {
             order.add(group.name, after: predecessors)
             if let definition { configuration.pipelines.append(configuration.daemon.completing(definition)) }
             if !faults.isEmpty { byName[group.name] = faults }
-            if let cacheFile { cacheFiles[cacheFile.name, default: []].append((group.name, cacheFile.location)) }
+            for name in cacheFile?.names ?? [] {
+                if let cacheFile { cacheFiles[name, default: []].append((group.name, cacheFile)) }
+            }
         }
-        for (file, owners) in cacheFiles where owners.count > 1 {
+        // Two directories of one name have stamps of one name too.
+        for (file, owners) in cacheFiles
+        where owners.count > 1 && owners.contains(where: { $0.place.names.first == file }) {
             for (index, owner) in owners.enumerated() {
                 let other = owners[index == 0 ? 1 : 0]
                 let fault = Diagnostic(
-                    at: owner.location, keyPath: "cache.file",
+                    at: owner.place.location, keyPath: "cache.file",
                     message: "\(file.quoted) is the cache file of pipeline '\(other.pipeline)' too",
-                    remedy: "give each its own", related: other.location)
-                byName[owner.pipeline, default: []] += withExcerpts([fault], from: source(of: owner.location.file))
+                    remedy: "give each its own", related: other.place.location)
+                byName[owner.pipeline, default: []] += withExcerpts(
+                    [fault], from: source(of: owner.place.location.file))
             }
         }
         for (name, fault) in order.faults(among: configuration.files.keys) {
@@ -70,7 +75,7 @@ package struct ConfigurationLoader: Sendable {
         configuration.faulty = byName.filter { $0.value.contains { $0.severity == .error } }
             .mapValues { $0.sorted(by: Diagnostic.areInReadingOrder) }
         configuration.pipelines.removeAll { configuration.faulty[$0.name] != nil }
-        configuration.connect(cacheFiles.compactMapValues { $0.count == 1 ? $0.first?.pipeline : nil })
+        configuration.connect(cacheFiles.values.compactMap { $0.count == 1 ? $0.first : nil })
         configuration.diagnostics = (configuration.daemonDiagnostics + byName.values.joined())
             .sorted(by: Diagnostic.areInReadingOrder)
         return configuration
@@ -78,7 +83,7 @@ package struct ConfigurationLoader: Sendable {
 
     private func pipeline(
         _ group: FileSearch.Group, files: inout [String]
-    ) -> (PipelineDefinition?, cacheFile: (name: String, location: Location)?, [Predecessor], [Diagnostic]) {
+    ) -> (PipelineDefinition?, cacheFile: CacheFilePlace?, [Predecessor], [Diagnostic]) {
         if let fault = PipelineName.fault(group.name) {
             let file = group.file ?? group.name
             files = [file]

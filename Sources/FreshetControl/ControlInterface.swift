@@ -34,6 +34,7 @@ package enum ControlInterface {
         # A committed copy. The file at path is readable with its own permissions; its content does not cross this socket.
         # Truncated is true if the source had more pages than its limit allows; behind, if the source was found to have other
         # content, which does not replace this one, since it was rolled back to or is pinned. PinnedSince is null if it is not.
+        # Of several files, directory is the link to the directory that has them, and path has them all as one JSON object.
         type Generation (
           number: int,
           size: int,
@@ -43,7 +44,8 @@ package enum ControlInterface {
           mediaType: ?string,
           truncated: ?bool,
           behind: ?bool,
-          pinnedSince: ?int
+          pinnedSince: ?int,
+          directory: ?string
         )
 
         # A generation that there is, or was; kept, if its content is still there. The causes of its run, and how long that
@@ -356,9 +358,10 @@ package enum ControlInterface {
         #   pinLost         the generation is gone at which the pipeline is pinned
         #   unfinished      what a commit has left that did not come to its end
         #   stray           what the cache did not put there
+        #   setDamaged      of several files: the link to their directory, or what is in it, is not that of the current generation
         type FindingKind (
           indexDamaged, copyMissing, copyDamaged, copyApart, contentDamaged, contentMissing, contentUnknown, refusedDamaged, pinLost,
-          unfinished, stray
+          unfinished, stray, setDamaged
         )
 
         # Something of the cache that is not as it was committed; without a pipeline, it is none's. Detail says more, or why it was

@@ -245,9 +245,10 @@ extension CacheDestination {
             group = found.identifier
         }
         self.init(
-            pipeline: definition.name, file: definition.cache.file, mode: definition.cacheMode, group: group,
+            pipeline: definition.name, file: definition.cache.readerFile, mode: definition.cacheMode, group: group,
             keep: definition.cache.keep, minimumBytes: Int64(clamping: definition.check.minBytes),
             maximumBytes: Int64(clamping: definition.check.maxBytes))
+        isSet = !definition.cache.files.isEmpty
     }
 }
 
@@ -339,6 +340,7 @@ extension OfferedGeneration {
         isBehind = generation.isBehind
         pinnedSince = generation.pinnedAt?.microseconds
         turn = generation.turn
+        directory = generation.directory
     }
 }
 

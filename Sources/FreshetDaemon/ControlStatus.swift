@@ -86,6 +86,7 @@ extension GenerationStatus {
             digest: generation.digest, committedAt: generation.committedAt, path: generation.path,
             truncated: generation.truncated ? true : nil, behind: generation.isBehind ? true : nil,
             pinnedSince: generation.pinnedSince)
+        directory = generation.directory
     }
 }
 

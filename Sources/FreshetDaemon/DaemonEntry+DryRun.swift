@@ -77,7 +77,7 @@ private struct DryRunSession: Sendable {
             return fail("\(error)")
         }
         // Before anything is asked for: without it there is no answer.
-        let path = "\(current)/\(definition.cache.file)"
+        let path = "\(current)/\(definition.cache.readerFile)"
         let copy: [UInt8]?
         do throws(FreshetEventLoop.SystemCallError) {
             copy = try await workers.run("copy") { () throws(FreshetEventLoop.SystemCallError) in

@@ -172,10 +172,9 @@ extension Supervisor {
     }
 
     private func assignFiles(of new: Configuration, in parts: Parts) async -> Diagnostic? {
-        let files = new.pipelines.map { (pipeline: $0.name, file: $0.cache.file) }
         return await workers.run {
             do throws(CacheError) {
-                try parts.cache.assign(files)
+                try parts.cache.assign(new.pipelines)
                 return nil
             } catch {
                 return Diagnostic(file: "pipelines", message: error.description)

@@ -247,8 +247,8 @@ actor Supervisor {
                 limit: room.limit, removed: removed)
         }
         say(report)
-        let files = configuration.pipelines.map { (pipeline: $0.name, file: $0.cache.file) }
-        try await workers.run { () throws(CacheError) in try cache.assign(files) }
+        let definitions = configuration.pipelines
+        try await workers.run { () throws(CacheError) in try cache.assign(definitions) }
         let http = HTTPClient(loop, options: HTTPClient.Options(userAgent: "freshet/\(Version.current)"))
         let network = NetworkMonitor(loop) { epoch in
             // On the loop's thread, which is the client's: connections from before are dropped before anybody hears.

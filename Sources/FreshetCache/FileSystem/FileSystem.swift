@@ -69,6 +69,10 @@ protocol FileSystem: Sendable {
     func resolve(_ path: String) throws(SystemCallError) -> String
     func link(_ path: String, to newPath: String) throws(SystemCallError)
     func rename(_ path: String, to newPath: String) throws(SystemCallError)
+    /// A symbolic link; its name must be free.
+    func makeSymbolicLink(to target: String, at path: String) throws(SystemCallError)
+    /// Where a symbolic link leads; nil if there is none of that name.
+    func linkTarget(_ path: String) throws(SystemCallError) -> String?
     /// Removes a name; a name that is not there is no error.
     func unlink(_ path: String) throws(SystemCallError)
     /// Removes a directory; one that is not empty, or not there, is no error.

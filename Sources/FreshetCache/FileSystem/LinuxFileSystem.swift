@@ -121,6 +121,22 @@ struct LinuxFileSystem: FileSystem {
         }
     }
 
+    func makeSymbolicLink(to target: String, at path: String) throws(SystemCallError) {
+        guard symlink(target, path) == 0 else { throw SystemCallError(call: "symlink", path: path, errno: errno) }
+    }
+
+    func linkTarget(_ path: String) throws(SystemCallError) -> String? {
+        // PATH_MAX with its NUL: the kernel makes no longer one.
+        var bytes = [CChar](repeating: 0, count: 4096)
+        let count = readlink(path, &bytes, bytes.count)
+        guard count >= 0 else {
+            // EINVAL: it is something else than a link.
+            if errno == ENOENT || errno == ENOTDIR || errno == EINVAL { return nil }
+            throw SystemCallError(call: "readlink", path: path, errno: errno)
+        }
+        return String(decoding: bytes[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self)
+    }
+
     func unlink(_ path: String) throws(SystemCallError) {
         guard Glibc.unlink(path) == 0 || errno == ENOENT || errno == ENOTDIR else {
             throw SystemCallError(call: "unlink", path: path, errno: errno)

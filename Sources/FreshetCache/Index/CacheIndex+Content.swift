@@ -13,6 +13,11 @@ struct IndexedPipeline: Hashable, Sendable {
     var pin: IndexedPin?
     /// The digest of what the last check of the origin brought; nil: not known. The current generation may have more pages.
     var checkDigest: ContentDigest?
+    /// `file` is the stamp of several files.
+    var isSet = false
+    /// The link of several files that it had before, and which is to be taken away with all that belongs to it once readers
+    /// have something else.
+    var formerSet: String?
 
     /// Whether readers are to keep what they have although there is other content.
     ///
@@ -68,6 +73,7 @@ struct IndexedOffer: Hashable, Sendable {
         result.isBehind = originDigest != nil
         result.pinnedAt = pipeline.pin?.since
         result.turn = turn
+        if pipeline.isSet { result.directory = CacheLayout.linkName(ofStamp: path) }
         return result
     }
 }
@@ -82,7 +88,8 @@ extension CacheIndex {
     }
 
     private static let pipelineQuery = """
-        SELECT id, name, file, current, last_number, origin_digest, pin_number, pin_digest, pinned_at, check_digest
+        SELECT id, name, file, current, last_number, origin_digest, pin_number, pin_digest, pinned_at, check_digest,
+            is_set, former_set
         FROM pipelines
         """
     private static let pipelineQueryOfOne = pipelineQuery + " WHERE name = ?"
@@ -94,8 +101,12 @@ extension CacheIndex {
         return IndexedPipeline(id: database.lastInsertedRow, name: name, file: nil, current: nil, lastNumber: 0)
     }
 
+    /// Whose a name below `current/` is.
     mutating func owner(of file: String) throws(SQLiteError) -> String? {
-        try database.row("SELECT name FROM pipelines WHERE file = ?", .text(file)) { $0.text(0) }
+        try database.row(
+            "SELECT name FROM pipelines WHERE file = ?1 OR (file = ?2 AND is_set)", .text(file),
+            .text(file + CacheLayout.stampSuffix)
+        ) { $0.text(0) }
     }
 
     mutating func setFile(_ file: String?, of pipeline: Int64) throws(SQLiteError) {
@@ -188,7 +199,8 @@ extension CacheIndex {
         IndexedPipeline(
             id: row.integer(0), name: row.text(1), file: row.optionalText(2), current: row.optionalInteger(3),
             lastNumber: row.integer(4), originDigest: ContentDigest(bytes: row.blob(5)), pin: pin(row, at: 6),
-            checkDigest: ContentDigest(bytes: row.blob(9)))
+            checkDigest: ContentDigest(bytes: row.blob(9)), isSet: row.integer(10) != 0,
+            formerSet: row.optionalText(11))
     }
 
     /// From three columns: number, digest, time.

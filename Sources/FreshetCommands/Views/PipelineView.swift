@@ -27,7 +27,7 @@ struct PipelineView {
                     + "since \(times.both(generation.committedAt))"
                     + (generation.truncated == true ? ", truncated: there are more pages" : ""))
             if let held = Self.held(generation, times) { add("Held", held, .busy) }
-            add("File", generation.path)
+            if let directory = generation.directory { add("Files", directory) } else { add("File", generation.path) }
         } else {
             add("Copy", "none yet")
         }

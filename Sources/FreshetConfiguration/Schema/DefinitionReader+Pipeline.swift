@@ -14,7 +14,7 @@ extension DefinitionReader {
     ///   stands, if it could be read.
     mutating func pipeline(
         named name: String, from root: Node
-    ) -> (definition: PipelineDefinition?, cacheFile: (name: String, location: Location)?) {
+    ) -> (definition: PipelineDefinition?, cacheFile: CacheFilePlace?) {
         guard let file = self.root(.pipeline, root) else { return (nil, nil) }
         let description = value("description", in: file, .line)
         readParameters(in: file)
@@ -28,7 +28,8 @@ extension DefinitionReader {
         var check = check(in: file, sources: stage?.all.map(\.source), copies: cache?.format)
         readProofs(of: &check, of: stage, in: file)
         let hooks = hooks(in: file)
-        let cacheFile = cache.flatMap { cache in cacheLocation.map { (cache.file, $0) } }
+        let cacheFile = cache.flatMap { cache in cacheLocation.map { CacheFilePlace(of: cache, at: $0) } }
+        if let cache { checkForm(of: check, of: cache, in: file) }
         guard var stage, let cache else { return (nil, cacheFile) }
         // Of one answer there is one transform, wherever it stands.
         if stage.each == nil, file["sources"] == nil { stage.transform = nil }
@@ -274,12 +275,11 @@ extension DefinitionReader {
             return (nil, nil)
         }
         guard let name = value("file", in: section, .fileName) else { return (nil, nil) }
-        return (
-            CacheRules(
-                file: name, format: format, mode: mode, group: group, keep: keep ?? CacheRules.defaultKeep,
-                maxAge: maxAge, key: key),
-            entry.value.location
-        )
+        var rules = CacheRules(
+            file: name, format: format, mode: mode, group: group, keep: keep ?? CacheRules.defaultKeep, maxAge: maxAge,
+            key: key)
+        rules.files = cachedFiles(in: section, format)
+        return (rules, entry.value.location)
     }
 }
 

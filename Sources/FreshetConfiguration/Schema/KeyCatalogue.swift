@@ -122,13 +122,11 @@ package enum KeyCatalogue {
         ],
         .sha256: ["url", "name"],
         .minisign: ["key", "key-file", "url"],
-        .cache: ["file", "format", "mode", "group", "keep", "max-age", "key"],
+        .cache: ["file", "files", "format", "mode", "group", "keep", "max-age", "key"],
         .hook: ["exec", "reload-unit", "timeout"],
         .daemon: ["format", "splay", "concurrency", "origin-concurrency", "network-target", "network-probe", "cache"],
         .daemonCache: ["max-total", "min-free"],
     ]
 
-    private static let laterKeys: [Section: [String]] = [
-        .cache: ["files"]
-    ]
+    private static let laterKeys: [Section: [String]] = [:]
 }

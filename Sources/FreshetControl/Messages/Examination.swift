@@ -2,7 +2,7 @@
 package struct ExaminationFinding: Codable, Hashable, Sendable {
     package enum Kind: String, OpenEnumeration, Hashable, Sendable, CaseIterable {
         case indexDamaged, copyMissing, copyDamaged, copyApart, contentDamaged, contentMissing, contentUnknown
-        case refusedDamaged, pinLost, unfinished, stray
+        case refusedDamaged, pinLost, unfinished, stray, setDamaged
         case unknown
     }
 
@@ -94,6 +94,7 @@ extension ExaminationFinding {
         case .contentMissing: "the file of \(number) is gone"
         case .contentUnknown: "the index does not know \(number)"
         case .refusedDamaged: "what a check refused, and is kept aside, is damaged or gone"
+        case .setDamaged: "readers do not find all files of \(number)"
         case .pinLost: "\(number) is gone, at which it is pinned"
         case .unfinished: "what a commit has left that did not come to its end"
         case .stray: "nothing of the cache's"
@@ -112,6 +113,7 @@ extension ExaminationFinding {
         case .contentMissing: "--repair forgets it, or has it from the copy again."
         case .contentUnknown, .unfinished: "--repair removes it."
         case .refusedDamaged: "--repair forgets it."
+        case .setDamaged: "--repair makes them of the stamp again, and takes away what is there besides."
         case .pinLost: "'freshetctl unpin \(pipeline ?? "NAME")', and the next check takes what the source has."
         case .stray: "--repair moves it to 'strays' in the cache directory."
         case .unknown: "--repair may help; use the daemon's own freshetctl."

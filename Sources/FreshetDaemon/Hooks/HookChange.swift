@@ -14,6 +14,8 @@ struct HookChange: Codable, Hashable, Sendable {
         var committedAt: Int64?
         /// Where its content is; nil: it is not kept any more.
         var path: String?
+        /// Of several files that readers see: the link to the directory that has them.
+        var directory: String?
     }
 
     struct Difference: Codable, Hashable, Sendable {
@@ -58,7 +60,8 @@ struct HookChange: Codable, Hashable, Sendable {
         let generation = order.generation
         current = Version(
             number: Int64(clamping: generation.number), digest: generation.digest,
-            size: Int64(clamping: generation.size), committedAt: generation.committedAt, path: generation.path)
+            size: Int64(clamping: generation.size), committedAt: generation.committedAt, path: generation.path,
+            directory: generation.directory)
         previous = order.told.map { mark in
             Version(
                 number: Int64(clamping: mark.number), digest: mark.digest, size: told?.generation.size,

@@ -106,6 +106,8 @@ package struct CacheRules: Hashable, Sendable {
     /// Where an item's key is, as jq writes it: names, each after a dot, or a dot alone for the item itself. Nil: content
     /// is compared as it is.
     package var key: String?
+    /// The files that the snapshot is split into, at most ``CachedFile/perPipeline``, by name; none: it is one file.
+    package var files: [CachedFile] = []
 
     /// How many generations are kept where nothing is configured.
     package static let defaultKeep = 5

@@ -65,6 +65,7 @@ extension PipelineDefinition {
         binding.add("\(check.minBytes)-\(check.maxBytes) \(check.types.joined(separator: " "))")
         for line in check.laterLines { binding.add(line) }
         if cache.format != .json { binding.add("format:\(cache.format)") }
+        for file in cache.files { binding.add("file:\(file.name) \(file.program)") }
         binding.add("mode:\(String(cacheMode, radix: 8)) \(cache.group ?? "")")
         return binding.text
     }

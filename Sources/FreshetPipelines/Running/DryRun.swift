@@ -67,7 +67,9 @@ package struct DryRun: Sendable {
 
     private var mediaType: String? {
         let definition = body.definition
-        let isAnswer = definition.stage.isSingle && definition.stage.pages == nil && definition.transform == nil
+        let isAnswer =
+            definition.stage.isSingle && definition.stage.pages == nil && definition.transform == nil
+            && definition.cache.files.isEmpty
         if isAnswer { return witness.mediaType }
         return definition.cache.format == .text ? "text/plain" : "application/json"
     }
@@ -87,7 +89,8 @@ private final class CapturingStore: SnapshotStore {
         captured.withLock { $0 = snapshot }
         return .changed(
             OfferedGeneration(
-                number: 0, size: UInt64(snapshot.body.size), digest: "", committedAt: 0, path: definition.cache.file))
+                number: 0, size: UInt64(snapshot.body.size), digest: "", committedAt: 0,
+                path: definition.cache.readerFile))
     }
 
     func setAside(_ snapshot: Snapshot, of definition: PipelineDefinition, because reason: String) async

@@ -246,7 +246,9 @@ struct RunBody: Sendable {
     /// Where the answer goes if it is long. It can be there only if nobody has to look at its bytes: the snapshot is the
     /// answer as it is.
     private var keeper: (any BodyKeeping)? {
-        guard definition.transform == nil, !definition.check.readsContent else { return nil }
+        guard definition.transform == nil, definition.cache.files.isEmpty, !definition.check.readsContent else {
+            return nil
+        }
         return world.store.keeper(of: definition)
     }
 
@@ -295,7 +297,9 @@ struct RunBody: Sendable {
         if let program = definition.transform ?? (isJSON && format == .text ? "." : nil) {
             bytes = try await world.transformer.content(of: bytes, in: form, by: program, as: format)
         }
-        return bytes
+        let files = definition.cache.files
+        if files.isEmpty { return bytes }
+        return try await world.transformer.split(bytes, in: definition.transform == nil ? form : .json, into: files)
     }
 
     /// - Parameter isWhole: not all of it is in if not. Such a list may not be smaller than the copy at all: what the rest of

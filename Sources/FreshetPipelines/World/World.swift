@@ -149,6 +149,8 @@ package struct OfferedGeneration: Hashable, Sendable {
     package var pinnedSince: Int64?
     /// Of two that are told of one pipeline the one with the higher turn is the newer.
     package var turn: UInt64 = 0
+    /// Of several files: the link to the directory that has them.
+    package var directory: String?
 
     package init(
         number: UInt64, size: UInt64, digest: String, committedAt: Int64, path: String, truncated: Bool = false

@@ -124,6 +124,17 @@ final class FaultyFileSystem: FileSystem {
         try real.rename(path, to: newPath)
     }
 
+    func makeSymbolicLink(to target: String, at path: String) throws(SystemCallError) {
+        try enter("symlink", path)
+        defer { leave() }
+        try real.makeSymbolicLink(to: target, at: path)
+    }
+
+    func linkTarget(_ path: String) throws(SystemCallError) -> String? {
+        try enter("readlink", path)
+        return try real.linkTarget(path)
+    }
+
     func unlink(_ path: String) throws(SystemCallError) {
         try enter("unlink", path)
         defer { leave() }

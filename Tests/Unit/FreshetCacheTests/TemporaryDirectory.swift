@@ -39,6 +39,8 @@ final class TemporaryDirectory: Sendable {
             try #require(lstat(from, &status) == 0)
             if status.st_mode & S_IFMT == S_IFDIR {
                 try copy(from, to: to, links: &links)
+            } else if let target = try LinuxFileSystem().linkTarget(from) {
+                try #require(symlink(target, to) == 0)
             } else if let linked = links[UInt64(status.st_ino)] {
                 try #require(link(linked, to) == 0)
             } else {

@@ -1,0 +1,11 @@
+import FreshetCache
+import FreshetPipelines
+
+extension LocalCache {
+    /// Gives the pipelines of a configuration their files.
+    func assign(_ definitions: [PipelineDefinition]) throws(CacheError) {
+        try assign(
+            definitions.map { (pipeline: $0.name, file: $0.cache.readerFile) },
+            sets: Set(definitions.filter { !$0.cache.files.isEmpty }.map(\.name)))
+    }
+}

@@ -1,0 +1,81 @@
+import Glibc
+import Testing
+
+@testable import FreshetCache
+
+extension CacheDestination {
+    /// Two files, `a.txt` and `b.json`, below the link `catalogue`.
+    static var catalogue: CacheDestination {
+        var destination = CacheDestination(pipeline: "shop", file: "catalogue.stamp", keep: 2)
+        destination.isSet = true
+        return destination
+    }
+
+    /// The same pipeline with one file.
+    static let single = CacheDestination(pipeline: "shop", file: "catalogue", keep: 2)
+}
+
+/// A set as a reader finds it who went to its directory.
+struct SeenSet: Hashable, CustomStringConvertible {
+    var files: [String: String]
+
+    static func of(_ text: String) -> SeenSet {
+        SeenSet(files: ["a.txt": "\(text) \"a\"\n", "b.json": "{\"v\":\"\(text)\",\"l\":[1,2]}\n"])
+    }
+
+    /// The content that is committed for it.
+    static func bundle(_ text: String) -> String {
+        #"{"a.txt":"\#(text) \"a\"\n","b.json":{"v":"\#(text)","l":[1,2]}}"# + "\n"
+    }
+
+    /// What is in a directory, whatever led there; nil: there is none.
+    init?(at path: String) throws {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return nil }
+        files = [:]
+        for entry in try LinuxFileSystem().list(path + "/.") {
+            files[entry.name] = String(decoding: try TemporaryDirectory.read(path + "/" + entry.name), as: UTF8.self)
+        }
+    }
+
+    init(files: [String: String]) { self.files = files }
+
+    var description: String { files.description }
+}
+
+extension CacheFixture {
+    @discardableResult
+    func commitSet(_ text: String, at seconds: Int64 = 1000) throws -> CommitOutcome {
+        try commit(SeenSet.bundle(text), to: .catalogue, validators: [.tag(text)], at: seconds)
+    }
+
+    func refuseSet(_ text: String) throws {
+        let pending = try cache.begin(.catalogue)
+        try pending.write(Array(SeenSet.bundle(text).utf8))
+        _ = try pending.setAside(because: "a check", validators: [.tag(text)], at: WallTime(seconds: 50))
+    }
+
+    var seen: SeenSet? { get throws { try SeenSet(at: directory.cache + "/current/catalogue") } }
+
+    var target: String? { get throws { try LinuxFileSystem().linkTarget(directory.cache + "/current/catalogue") } }
+
+    /// Link, stamp and index agree, the directory is whole, and nothing unfinished lies about.
+    func checkSet(_ allowed: [String?], _ situation: Comment) throws {
+        let current = try cache.current("shop")
+        let seen = try seen
+        #expect((seen == nil) == (current == nil), situation)
+        #expect(allowed.map { $0.map(SeenSet.of) }.contains(seen), "\(String(describing: seen)), \(situation)")
+        if let current {
+            #expect(try target == "../sets/shop/\(current.number)-\(current.digest)", situation)
+            #expect(try LinuxFileSystem().digest(of: current.path) == current.digest, situation)
+            #expect(current.directory == directory.cache + "/current/catalogue", situation)
+            let text = try reader("catalogue.stamp")
+            #expect(allowed.contains { $0.map { SeenSet.bundle($0) == text && SeenSet.of($0) == seen } ?? false })
+        }
+        #expect(
+            try names("current") == (current == nil ? [] : ["catalogue", "catalogue.stamp"]), situation)
+        #expect(try names("sets/shop").allSatisfy { StoredContent(name: $0) != nil }, situation)
+        let found = try cache.examine("shop").findings + cache.examineStrays().findings
+        #expect(found.isEmpty, "\(found), \(situation)")
+    }
+}

@@ -1,0 +1,319 @@
+import Glibc
+import Testing
+
+@testable import FreshetCache
+
+@Suite("Several files of one pipeline")
+struct SetTests {
+    private func path(_ fixture: CacheFixture, _ rest: String) -> String { fixture.directory.cache + "/" + rest }
+
+    @Test("are in one directory, to which a link leads, beside a stamp that has them all")
+    func committed() throws {
+        let fixture = try CacheFixture()
+        let outcome = try fixture.commitSet("one")
+        guard case .changed(let generation) = outcome else {
+            Issue.record("\(outcome)")
+            return
+        }
+        #expect(try fixture.seen == .of("one"))
+        #expect(try fixture.reader("catalogue.stamp") == SeenSet.bundle("one"))
+        #expect(generation.path == path(fixture, "current/catalogue.stamp"))
+        #expect(generation.directory == path(fixture, "current/catalogue"))
+        try fixture.checkSet(["one"], "")
+        #expect(try TemporaryDirectory.mode(path(fixture, "sets")) == 0o711)
+        #expect(try TemporaryDirectory.mode(path(fixture, "sets/shop")) == 0o711)
+        let directory = path(fixture, "sets/shop/1-\(generation.digest)")
+        #expect(try TemporaryDirectory.mode(directory) == 0o755)
+        #expect(try TemporaryDirectory.mode(directory + "/a.txt") == 0o644)
+    }
+
+    @Test("switch together, stay for who has gone there until the commit after the next, and go with their generations")
+    func kept() throws {
+        let fixture = try CacheFixture()
+        var destination = CacheDestination.catalogue
+        destination.keep = 1
+        var directories: [String] = []
+        for number in 1...4 {
+            try fixture.commit(SeenSet.bundle("\(number)"), to: destination, at: Int64(number))
+            directories.append(try #require(try fixture.target))
+            #expect(try fixture.seen == .of("\(number)"))
+            let before = directories.suffix(2).dropLast().first
+            if let before {
+                #expect(try SeenSet(at: path(fixture, "current/" + before)) == .of("\(number - 1)"))
+            }
+            #expect(try fixture.names("sets/shop").count == min(number, 2))
+        }
+    }
+
+    @Test("that have not changed are not touched, and the link neither")
+    func unchanged() throws {
+        let fixture = try CacheFixture()
+        try fixture.commitSet("one")
+        let before = try #require(try LinuxFileSystem().status(path(fixture, "current/catalogue")))
+        guard case .unchanged = try fixture.commitSet("one") else {
+            Issue.record("changed")
+            return
+        }
+        #expect(try LinuxFileSystem().status(path(fixture, "current/catalogue")) == before)
+    }
+
+    @Test("have the mode of the copy, also when that is configured anew")
+    func access() throws {
+        let fixture = try CacheFixture()
+        try fixture.commitSet("one")
+        var destination = CacheDestination.catalogue
+        destination.mode = 0o640
+        try fixture.cache.setAccess(destination)
+        for file in ["current/catalogue.stamp", "current/catalogue/a.txt", "current/catalogue/b.json"] {
+            #expect(try TemporaryDirectory.mode(path(fixture, file)) == 0o640, "\(file)")
+        }
+        try fixture.checkSet(["one"], "")
+    }
+
+    @Test("come back by a rollback, also where their directory has gone")
+    func rollback() throws {
+        let fixture = try CacheFixture()
+        try fixture.commitSet("one", at: 1)
+        try fixture.commitSet("two", at: 2)
+        let first = try #require(try fixture.names("sets/shop").first { $0.hasPrefix("1-") })
+        TemporaryDirectory.remove(path(fixture, "sets/shop/" + first))
+        #expect(try fixture.cache.rollBack(.catalogue, to: nil).generation.number == 1)
+        try fixture.checkSet(["one"], "")
+    }
+
+    @Test("are led to again where the link was removed or leads elsewhere, by whoever asks next")
+    func lostLink() throws {
+        let fixture = try CacheFixture()
+        try fixture.commitSet("one")
+        let link = path(fixture, "current/catalogue")
+        #expect(unlink(link) == 0)
+        #expect(try fixture.cache.current("shop") != nil)
+        #expect(try fixture.seen == .of("one"))
+        #expect(unlink(link) == 0)
+        #expect(symlink("/etc", link) == 0)
+        try fixture.commitSet("two")
+        #expect(try fixture.seen == .of("two"))
+        #expect(Glibc.access("/etc/a.txt", F_OK) != 0)
+        TemporaryDirectory.remove(path(fixture, "sets"))
+        #expect(try fixture.cache.current("shop") != nil)
+        try fixture.checkSet(["two"], "")
+    }
+
+    @Test("take the place of somebody's file, and move somebody's directory aside")
+    func foreign() throws {
+        let fixture = try CacheFixture()
+        try TemporaryDirectory.write([1], to: path(fixture, "current/catalogue"))
+        try fixture.commitSet("one")
+        #expect(try fixture.seen == .of("one"))
+        #expect(unlink(path(fixture, "current/catalogue")) == 0)
+        #expect(mkdir(path(fixture, "current/catalogue"), 0o755) == 0)
+        try TemporaryDirectory.write([1], to: path(fixture, "current/catalogue/theirs"))
+        try fixture.commitSet("two")
+        try fixture.checkSet(["two"], "")
+        let strays = try fixture.names("strays")
+        #expect(strays.count == 1)
+        #expect(try fixture.names("strays/" + (strays.first ?? "")) == ["theirs"])
+    }
+
+    @Test("have both their names to themselves")
+    func owned() throws {
+        let fixture = try CacheFixture()
+        try fixture.commitSet("one")
+        for name in ["catalogue", "catalogue.stamp"] {
+            let error = #expect(throws: CacheError.self) {
+                _ = try fixture.cache.begin(CacheDestination(pipeline: "other", file: name))
+            }
+            #expect(error == .fileOwned(file: name, owner: "shop", claimant: "other"))
+            #expect(throws: CacheError.self) {
+                try fixture.cache.assign([("shop", "catalogue.stamp"), ("other", name)], sets: ["shop"])
+            }
+        }
+        let other = CacheDestination(pipeline: "other", file: "x", keep: 2)
+        try fixture.commit("x", to: other)
+        var taking = CacheDestination(pipeline: "third", file: "x.stamp")
+        taking.isSet = true
+        #expect(throws: CacheError.fileOwned(file: "x", owner: "other", claimant: "third")) {
+            _ = try fixture.cache.begin(taking)
+        }
+    }
+
+    @Test("that cannot be told apart are refused, and the copy stays")
+    func noBundle() throws {
+        let fixture = try CacheFixture()
+        try fixture.commitSet("one")
+        for text in ["[]", "{}", #"{"a":1"#, #"{"../a":1}"#, #"{"a":1,"a":2}"#, #"{"a":1} {"a":2}"#, #"{".a":1}"#, ""] {
+            #expect(throws: CacheError.self, "\(text)") { try fixture.commit(text, to: .catalogue) }
+        }
+        try fixture.checkSet(["one"], "")
+    }
+
+    // MARK: Switching
+
+    @Test("take the place of the pipeline's one file, and nothing is left of it")
+    func fromOne() throws {
+        let fixture = try CacheFixture()
+        try fixture.commit("1", to: .single, at: 1)
+        try fixture.commit("2", to: .single, at: 2)
+        try fixture.cache.assign([("shop", "catalogue.stamp")], sets: ["shop"])
+        // Readers have it until there is something else; it is nothing that the pipeline could offer.
+        #expect(try fixture.reader("catalogue") == "2")
+        #expect(try fixture.cache.current("shop") == nil)
+        #expect(try fixture.names("generations/shop").isEmpty)
+        #expect(try fixture.commitSet("three", at: 3).generation.number == 3)
+        try fixture.checkSet(["three"], "")
+        #expect(throws: CacheError.self) { try fixture.cache.rollBack(.catalogue, to: 2) }
+    }
+
+    @Test("give way to one file, and nothing is left of them")
+    func toOne() throws {
+        let fixture = try CacheFixture()
+        try fixture.commitSet("one", at: 1)
+        try fixture.commitSet("two", at: 2)
+        try fixture.cache.assign([("shop", "catalogue")])
+        #expect(try fixture.seen == .of("two"))
+        #expect(try fixture.cache.current("shop") == nil)
+        #expect(try fixture.commit("3", to: .single, at: 3).generation.number == 3)
+        #expect(try fixture.reader("catalogue") == "3")
+        #expect(try fixture.names("current") == ["catalogue"])
+        #expect(try fixture.names("sets").isEmpty)
+        #expect(try fixture.cache.examineStrays().findings.isEmpty)
+    }
+
+    @Test("have another name at the next commit, and nothing is left of the one before", arguments: [false, true])
+    func renamed(restarts: Bool) throws {
+        var fixture = try CacheFixture()
+        try fixture.commitSet("one", at: 1)
+        try fixture.cache.assign([("shop", "wares.stamp")], sets: ["shop"])
+        #expect(try fixture.seen == .of("one"))
+        if restarts {
+            let directory = fixture.directory
+            fixture = try Self.reopened(directory, consume fixture)
+        }
+        var destination = CacheDestination.catalogue
+        destination.file = "wares.stamp"
+        try fixture.commit(SeenSet.bundle("one"), to: destination, at: 2)
+        #expect(try fixture.names("current") == ["wares", "wares.stamp"])
+        #expect(try SeenSet(at: path(fixture, "current/wares")) == .of("one"))
+        #expect(try fixture.cache.examineStrays().findings.isEmpty)
+        #expect(try fixture.cache.examine("shop").findings.isEmpty)
+    }
+
+    private static func reopened(
+        _ directory: TemporaryDirectory, _ before: consuming CacheFixture
+    ) throws -> CacheFixture {
+        _ = consume before
+        return try CacheFixture(directory)
+    }
+
+    @Test("go with their pipeline, link and directories and all")
+    func pruned() throws {
+        let fixture = try CacheFixture()
+        try fixture.commitSet("one", at: 1)
+        try fixture.commitSet("two", at: 2)
+        #expect(try fixture.cache.prune("shop")?.generations == 2)
+        #expect(try fixture.names("current").isEmpty)
+        #expect(try fixture.names("sets").isEmpty)
+        #expect(try fixture.cache.examineStrays().findings.isEmpty)
+    }
+
+    // MARK: Examining
+
+    @Test("are examined with link and directory, and made of the stamp again")
+    func examined() throws {
+        let fixture = try CacheFixture()
+        try fixture.commitSet("one", at: 1)
+        try fixture.commitSet("two", at: 2)
+        let directory = path(fixture, "current/catalogue/")
+        try TemporaryDirectory.write([1, 2, 3], to: directory + "a.txt")
+        #expect(unlink(directory + "b.json") == 0)
+        try TemporaryDirectory.write([1], to: directory + "theirs")
+        try TemporaryDirectory.write([1], to: path(fixture, "sets/shop/theirs"))
+        #expect(mkdir(path(fixture, "sets/shop/.new-77"), 0o755) == 0)
+        try TemporaryDirectory.write([1], to: path(fixture, "sets/shop/.new-77/half"))
+        #expect(mkdir(path(fixture, "sets/nobody"), 0o755) == 0)
+        let found = try fixture.cache.examine("shop").findings.map(\.kind)
+        #expect(Dictionary(found.map { ($0, 1) }, uniquingKeysWith: +) == [.setDamaged: 3, .stray: 1, .unfinished: 1])
+        #expect(try fixture.cache.examineStrays().findings.map(\.kind) == [.stray])
+        let mended = try fixture.cache.examine("shop", mends: true)
+        #expect(!mended.findings.contains { !$0.isMended }, "\(mended.findings)")
+        #expect(try fixture.cache.examineStrays(mends: true).findings.map(\.isMended) == [true])
+        try fixture.checkSet(["two"], "")
+        #expect(try fixture.names("strays").count == 3)
+    }
+
+    @Test("whose link is somebody's file are led to again by a repair, which moves that aside")
+    func examinedLink() throws {
+        let fixture = try CacheFixture()
+        try fixture.commitSet("one")
+        #expect(unlink(path(fixture, "current/catalogue")) == 0)
+        try TemporaryDirectory.write([7], to: path(fixture, "current/catalogue"))
+        #expect(try fixture.cache.examine("shop").findings.map(\.kind) == [.setDamaged])
+        let mended = try fixture.cache.examine("shop", mends: true)
+        #expect(!mended.findings.contains { !$0.isMended }, "\(mended.findings)")
+        try fixture.checkSet(["one"], "")
+        #expect(try fixture.names("strays").count == 1)
+    }
+
+    @Test("are all compared by a start that verifies everything")
+    func verified() throws {
+        let directory = try TemporaryDirectory()
+        do {
+            let fixture = try CacheFixture(directory)
+            try fixture.commitSet("one")
+            try TemporaryDirectory.write([1, 2, 3], to: path(fixture, "current/catalogue/a.txt"))
+        }
+        let fixture = try CacheFixture(directory, verifiesAll: true)
+        try fixture.checkSet(["one"], "")
+    }
+}
+
+@Suite("Several files as one content")
+struct FileBundleTests {
+    private func files(_ text: String) throws -> [String: String] {
+        let bundle = try FileBundle(Array(text.utf8))
+        return Dictionary(
+            bundle.members.map { ($0.name, String(decoding: bundle.content(of: $0), as: UTF8.self)) }
+        ) { first, _ in first }
+    }
+
+    @Test("are told apart: strings as they are, all else as JSON")
+    func parts() throws {
+        #expect(
+            try files(#" { "a" : "x\"}{\\" , "b":[{"c":"]}"},[]], "c":null,"d":-1.5e3 ,"ä":true} "#) == [
+                "a": "x\"}{\\", "b": "[{\"c\":\"]}\"},[]]\n", "c": "null\n", "d": "-1.5e3 \n", "ä": "true\n",
+            ])
+    }
+
+    @Test("have every escape of a JSON string")
+    func escapes() throws {
+        #expect(
+            try files(#"{"a":"\b\f\n\r\t\/\"\\\u0041\u00e4\ud83d\ude00 \ud83d \udE00\ud83dx"}"#) == [
+                "a": "\u{8}\u{c}\n\r\t/\"\\Aä😀 \u{FFFD} \u{FFFD}\u{FFFD}x"
+            ])
+    }
+
+    @Test("are as many as the limit, and no more")
+    func limit() throws {
+        func text(_ count: Int) -> String {
+            "{" + (0..<count).map { "\"\($0)\":1" }.joined(separator: ",") + "}"
+        }
+        #expect(try files(text(CacheLimits.filesPerSet)).count == CacheLimits.filesPerSet)
+        #expect(throws: CacheError.noBundle("it has more than 100 files")) {
+            _ = try files(text(CacheLimits.filesPerSet + 1))
+        }
+    }
+
+    @Test("may be nested however deep, which costs no stack")
+    func depth() throws {
+        let deep = String(repeating: "[", count: 100_000) + String(repeating: "]", count: 100_000)
+        #expect(try files("{\"a\":\(deep)}")["a"] == deep + "\n")
+    }
+
+    @Test("are not taken for what they are not, wherever they end")
+    func truncated() throws {
+        let whole = #"{"a":"x\"y\\","b":[1,{"c":"d"}]}"#
+        for length in 0..<whole.utf8.count {
+            #expect(throws: CacheError.self) { _ = try FileBundle(Array(whole.utf8.prefix(length))) }
+        }
+    }
+}
