@@ -38,13 +38,15 @@ extension LocalCache {
             state.isSuspect = true
             let row = try withIndex { (index) throws(SQLiteError) in try index.pipeline(pipeline) }
             if let row { try removeLink(of: row) }
+            if let row, row.formerSet != nil { try removeFormerSet(of: row) }
             if let file = holding.file { try removeCopy(layout.reader(file), of: pipeline) }
             try transaction(isDurable: true) { (index) throws(SQLiteError) in
                 try index.forget(pipeline: pipeline)
                 try self.measure(&index)
             }
-            try removeContent(of: pipeline)
+            // Last what a pipeline that nobody knows is found by.
             try removeSets(of: pipeline)
+            try removeContent(of: pipeline)
             state.isSuspect = false
             state.refuted = nil
             return holding

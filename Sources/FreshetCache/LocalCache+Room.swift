@@ -107,7 +107,7 @@ extension LocalCache {
     /// - Parameter size: the bytes of the candidate that it is for, as far as they are there.
     /// - Throws: ``CacheError/overLimit(bytes:kept:limit:)``, ``CacheError/noSpace(path:available:reserve:)``.
     func makeRoom(for size: Int64, _ asker: RoomAsker) throws(CacheError) {
-        guard try shortage(size) != nil else { return }
+        guard let first = try shortage(size) else { return }
         var removed = RemovedContent(pipeline: asker.pipeline)
         defer { if !removed.items.isEmpty { tellRemoved(removed) } }
         try makingRoom.withLock { _ throws(CacheError) in
@@ -116,6 +116,8 @@ extension LocalCache {
             // Another round if one of them was, if somebody still has open what was removed, or if others write meanwhile.
             while let shortage = try shortage(size) {
                 let content = try expendable(for: shortage, asker, passingOver: busy)
+                // What was removed may be free later than it is gone: more would go for nothing.
+                if shortage.isOfDisk, removed.bytes >= first.bytes { throw shortage.error(0) }
                 try remove(content, for: asker, &removed, &busy)
             }
         }
@@ -150,6 +152,8 @@ extension LocalCache {
     /// What is missing.
     private struct Shortage {
         var bytes: Int64
+        /// Of the file system, not of the cache's limit.
+        var isOfDisk = false
         /// - Parameter expendable: how much could go.
         var error: (_ expendable: Int64) -> CacheError
     }
@@ -169,7 +173,7 @@ extension LocalCache {
         guard space.available < wanted else { return byLimit }
         let bytes = Int64(clamping: wanted - space.available)
         if let byLimit, byLimit.bytes > bytes { return byLimit }
-        return Shortage(bytes: bytes) { _ in
+        return Shortage(bytes: bytes, isOfDisk: true) { _ in
             space.available < needed
                 ? .noSpace(path: path, available: space.available, reserve: needed)
                 : .noSpaceFor(bytes: announced, path: path, available: space.available, reserve: needed)
@@ -236,10 +240,8 @@ extension LocalCache {
             return true
         }
         // What is left over is found at the next start.
-        if isForgotten {
-            try? fileSystem.unlink(layout.path(of: item))
-            if let stored = item.stored { try? fileSystem.removeFlatDirectory(layout.set(stored, of: item.pipeline)) }
-        }
+        if isForgotten { try? fileSystem.unlink(layout.path(of: item)) }
+        // The directory of several files may be the one that somebody reads still: it goes with the next commit.
         return isForgotten
     }
 }

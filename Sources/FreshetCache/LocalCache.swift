@@ -76,6 +76,7 @@ package final class LocalCache: Sendable {
                 let contents = try index.assign(file, isSet: sets.contains(pipeline.name), to: pipeline)
                 if !contents.isEmpty { forgotten.append((pipeline.name, contents)) }
             }
+            if !forgotten.isEmpty { try self.measure(&index) }
             return forgotten
         }
         removeForgotten(forgotten)
@@ -149,7 +150,9 @@ package final class LocalCache: Sendable {
                 if let owner = try index.owner(of: name), owner != destination.pipeline { return ((name, owner), []) }
             }
             let pipeline = try index.ensurePipeline(destination.pipeline)
-            return (nil, try index.assign(destination.file, isSet: destination.isSet, to: pipeline))
+            let forgotten = try index.assign(destination.file, isSet: destination.isSet, to: pipeline)
+            if !forgotten.isEmpty { try self.measure(&index) }
+            return (nil, forgotten)
         }
         if let taken {
             throw .fileOwned(file: taken.name, owner: taken.owner, claimant: destination.pipeline)

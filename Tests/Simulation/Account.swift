@@ -92,6 +92,8 @@ struct Account {
     var lastAttemptAnyway: ContinuousClock.Instant?
     /// The last check of this life, of what is configured now, that succeeded or found something that is refused.
     var lastCheck: ContinuousClock.Instant?
+    /// What that check found was refused.
+    var wasRefused = false
     var retryAfter: ContinuousClock.Instant?
     /// The same by the wall clock, as it is remembered: microseconds since 1970.
     var retryAfterWall: Int64?
@@ -286,11 +288,13 @@ struct Account {
             retryAfter = nil
             retryAfterWall = nil
             lastCheck = now
+            wasRefused = false
             answered()
         case .failed where summary.failure?.isAnswer == true && refresh.every != nil:
             // What the origin has was refused: no other run would bring another.
             counted += 1
             lastCheck = now
+            wasRefused = true
             answered()
         case .failed:
             if summary.counts {

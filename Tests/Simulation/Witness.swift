@@ -196,6 +196,8 @@ final class Witness: Sendable {
             for name in state.accounts.keys {
                 state.accounts[name]?.recallRetryAfter(at: now, wallNow)
                 state.accounts[name]?.mayHaveBeenChecked = true
+                // What was refused may have been so for the time.
+                if state.accounts[name]?.wasRefused == true { state.accounts[name]?.lastCheck = nil }
                 // What failed for a certificate's dates is tried at once.
                 state.accounts[name]?.storm.allow()
             }

@@ -16,6 +16,8 @@ extension CacheIndex {
         for content in contents { try forget(generation: content.number, of: row.id) }
         try setCurrent(nil, of: row.id)
         try setRefused(nil, of: row.id)
+        // Else nothing could ever take the place of a generation that is gone.
+        try setPin(nil, of: row.id)
         return contents
     }
 

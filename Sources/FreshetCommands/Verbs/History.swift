@@ -30,11 +30,13 @@ struct History: Verb {
         let client = try session.connect()
         let (name, limit) = (name, limit)
         var history = try session.asking { () throws(ControlClient.Failure) in
-            try client.history(of: name, limit: limit)
+            // One more, which the last one shown is compared with.
+            try client.history(of: name, limit: limit.map { $0 == .max ? $0 : $0 + 1 })
         }
         history.key = key ?? history.key
         let path = history.key.flatMap(KeyPath.init)
         let counts = path.map { ItemCounts.between(history.generations, of: name, by: $0, client) } ?? [:]
+        if let limit { history.generations = Array(history.generations.prefix(Int(clamping: limit))) }
         if options.json { return session.print(json: HistoryView.Answer(history, counts)) }
         guard !history.generations.isEmpty else {
             return session.say(DisplayText.harmless("'\(name)' has had no copy yet."))

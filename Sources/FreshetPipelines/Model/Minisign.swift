@@ -59,6 +59,9 @@ package struct MinisignKey: Hashable, Sendable, CustomStringConvertible {
 
 /// A signature of minisign(1), as its file has it. Nothing of it has been verified.
 package struct MinisignSignature: Hashable, Sendable {
+    /// The bytes of a digest, BLAKE2b-512.
+    static let digestBytes = 64
+
     /// What was signed.
     package enum Kind: String, Hashable, Sendable {
         /// The content itself, as old versions do it.

@@ -230,7 +230,7 @@ extension RefreshMachine {
     private mutating func noteFailure(
         _ run: Run, _ failure: RunFailure, isPartial: Bool = false, _ now: Instant
     ) -> Int {
-        let isSameKind = failing.map { ($0.failure.refusal == nil) == (failure.refusal == nil) } ?? false
+        let isSameKind = failing.map { $0.failure.isTriedSoon == failure.isTriedSoon } ?? false
         let attempts = (isSameKind ? failing?.attempts ?? 0 : 0) + 1
         failing = OngoingFailure(
             failure: failure, since: failing?.since ?? now, attempts: attempts, isPartial: isPartial,
@@ -285,7 +285,9 @@ extension RefreshMachine {
     private mutating func failed(
         _ run: Run, _ failure: RunFailure, partial: (outcome: RunOutcome, generation: UInt64?)? = nil, _ now: Instant
     ) {
-        if let refusal = failure.refusal, refusal != .brief, settings.policy.every != nil {
+        if failure.refusal != nil, settings.policy.every != nil,
+            !failure.isTriedSoon || failing?.attempts ?? 0 >= Self.mostBriefRefusals
+        {
             return refused(run, failure, now)
         }
         superseded = 0
@@ -322,6 +324,9 @@ extension RefreshMachine {
         finish(run, partial?.outcome ?? .failed, generation: partial?.generation, failure: failure, now)
         report(.retryPlanned(at: due, failures: attempts, after: failure))
     }
+
+    /// After so many attempts in a row it does not mend itself soon: each may fetch the whole content.
+    static let mostBriefRefusals = 8
 
     /// The origin asked for that.
     mutating func leaveAlone(for asked: Duration, _ now: Instant) {

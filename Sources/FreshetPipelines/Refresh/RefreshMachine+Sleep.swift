@@ -20,6 +20,11 @@ extension RefreshMachine {
     /// that was not valid yet, or not any more, may be so now.
     mutating func clockStepped(_ new: RefreshMemory, _ now: Instant) {
         if retry?.kind == .certificateDate { retry?.isCut = true }
+        if lastRefusal != nil {
+            // It may have been for the time that the clock showed.
+            lastRefusal = nil
+            if isBetweenChecks, plan != nil { plan = now.advanced(by: settings.plannedDelay) }
+        }
         guard let old = memory else { return }
         memory = new
         if retryAfter == old.retryAfter { retryAfter = new.retryAfter }

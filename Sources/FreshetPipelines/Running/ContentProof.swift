@@ -41,8 +41,9 @@ struct ContentProof: Sendable {
     /// Origins do not replace a file and what lies beside it at one instant.
     private static let race = "if the origin is just replacing its files, that mends itself"
 
-    private func refused(_ key: String, _ why: String) -> RunFailure {
-        RunFailure(.content, "check.\(key): \(why)", refusal: .brief)
+    /// - Parameter refusal: what does not fit together may fit in a moment.
+    private func refused(_ key: String, _ why: String, _ refusal: RunFailure.Refusal = .brief) -> RunFailure {
+        RunFailure(.content, "check.\(key): \(why)", refusal: refusal)
     }
 
     // MARK: Sums
@@ -87,7 +88,7 @@ struct ContentProof: Sendable {
             return refused(
                 "minisign",
                 "the signature was made with the key \(MinisignKey.name(of: signature.number)), and \(key.name) is trusted; "
-                    + "if the publisher has a new key, configure that")
+                    + "if the publisher has a new key, configure that", .passing)
         }
         let message: [UInt8]
         switch signature.kind {
@@ -97,9 +98,19 @@ struct ContentProof: Sendable {
                 return refused(
                     "minisign",
                     "the signature is of the old kind, which is taken for contents of at most "
-                        + "\(SignatureRule.wholeLimit) bytes; have the publisher sign it without 'minisign -l'")
+                        + "\(SignatureRule.wholeLimit) bytes; have the publisher sign it without 'minisign -l'",
+                    .passing)
             }
             message = try await body.content()
+            // Nothing that is signed says which kind it is: the digest of another content, with that content's signature,
+            // would pass for a content that was signed.
+            guard message.count != MinisignSignature.digestBytes else {
+                return refused(
+                    "minisign",
+                    "the signature is of the old kind, which proves nothing of a content of "
+                        + "\(MinisignSignature.digestBytes) bytes; have the publisher sign it without 'minisign -l'",
+                    .passing)
+            }
         }
         guard try await prover.isSigned(message, signature.signature, by: key.ed25519) else {
             return refused("minisign", "the signature is not that of this content; \(Self.race)")

@@ -144,6 +144,8 @@ package final class PipelineRunner: Sendable {
         let wallNow = world.clock.wallNow
         let memory = state.withLock { state in
             if state.machine.memory == nil, let success = state.machine.lastSuccess { state.lastCheck = wall(success) }
+            // What was refused for its time may be right by this one.
+            state.refusal = nil
             return RefreshMemory(
                 remembered, now: now, wallNow: wallNow, tolerance: state.machine.settings.policy.freshFor)
         }

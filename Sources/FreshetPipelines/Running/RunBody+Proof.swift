@@ -19,7 +19,7 @@ extension RunBody {
     /// when the content is new.
     private func fetchBeside(_ source: HTTPSource, maxBytes: UInt64) async throws(FetchError) -> [UInt8] {
         if Task.isCancelled { throw .cancelled }
-        try progress.allowRequest()
+        // Counted, and not asked about: without it the request that was allowed would have been for nothing.
         let result = try await world.fetcher.fetch(
             FetchRequest(
                 source: .http(source), maxBytes: maxBytes, epoch: epoch,

@@ -140,12 +140,15 @@ struct RunBody: Sendable {
             }
         var result = try await fetch(validators)
         if case .notModified(let newer, _) = result, var refusal {
-            if let newer { refusal.validators = newer }
-            refusal.snapshot.refusedAt = world.clock.wallNow
-            progress.noteRefused(refusal.snapshot, refusal)
-            throw .failed(refusal.failure)
-        }
-        if case .notModified(let newer, let freshFor) = result, let validators {
+            // Else it was accepted meanwhile.
+            if await standingRefusal(of: binding) != nil {
+                if let newer { refusal.validators = newer }
+                refusal.snapshot.refusedAt = world.clock.wallNow
+                progress.noteRefused(refusal.snapshot, refusal)
+                throw .failed(refusal.failure)
+            }
+            result = try await fetch(nil)
+        } else if case .notModified(let newer, let freshFor) = result, let validators {
             let expiry = expiry(in: freshFor)
             if await store.recordUnchanged(
                 definition.name, binding: binding, asked: validators, validators: newer, expires: expiry?.wall)
@@ -170,6 +173,14 @@ struct RunBody: Sendable {
                 throw error
             }
         }
+    }
+
+    /// A program may look at the time, and say something else of the same content later.
+    private var dependsOnTime: Bool {
+        let programs =
+            [definition.transform, definition.stage.transform].compactMap(\.self)
+            + definition.cache.files.map(\.program) + definition.check.programs
+        return programs.contains { $0.contains("now") }
     }
 
     /// What was refused, if it is asked for with the same words now, and is kept aside still.
@@ -214,7 +225,9 @@ struct RunBody: Sendable {
         switch await world.store.setAside(snapshot, of: definition, because: reason) {
         case .committed(let result): return result
         case .kept(let refused):
-            let isKnown = failure.refusal == .lasting && !snapshot.validators.isEmpty
+            // A date is none of what was refused alone: an older file in its place has an older one.
+            let isKnown =
+                failure.refusal == .lasting && snapshot.validators.entityTag != nil && !dependsOnTime
             progress.noteRefused(
                 refused,
                 isKnown

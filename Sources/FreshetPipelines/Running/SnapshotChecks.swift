@@ -98,7 +98,9 @@ struct SnapshotChecks: Sendable {
     private func passByTime(_ snapshot: Contents) async throws(FetchError) {
         if let program = rules.validUntil {
             let (time, text) = try await snapshot.time(program, "check.valid-until")
-            if time <= now { throw refused("was valid until \(text), which is over; see check.valid-until") }
+            if time <= now {
+                throw refused("was valid until \(text), which is over; see check.valid-until", .passing)
+            }
         }
         guard let program = rules.madeAt else { return }
         let (time, text) = try await snapshot.time(program, "check.made-at")
@@ -106,7 +108,7 @@ struct SnapshotChecks: Sendable {
             throw refused("says that it will be made at \(text); see check.made-at, and this machine's clock", .passing)
         }
         if let within = rules.madeWithin, now - time > Int64(within / .microseconds(1)) {
-            throw refused("was made at \(text), longer ago than check.made-within allows")
+            throw refused("was made at \(text), longer ago than check.made-within allows", .passing)
         }
     }
 

@@ -45,6 +45,9 @@ package struct RunFailure: Error, Hashable, Sendable, CustomStringConvertible {
     /// The status with which an origin answered over HTTP, if it is one that says that there is no content.
     package var status: Int?
 
+    /// It is tried again with the back-off.
+    var isTriedSoon: Bool { refusal == nil || refusal == .brief }
+
     package init(
         _ kind: Kind, _ message: String, retryAfter: Duration? = nil, status: Int? = nil, refusal: Refusal? = nil
     ) {

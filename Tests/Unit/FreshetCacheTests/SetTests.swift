@@ -216,6 +216,20 @@ struct SetTests {
         #expect(try fixture.cache.examineStrays().findings.isEmpty)
     }
 
+    @Test("that became one file, and were pinned, hold back nothing; without a commit they go with the pipeline")
+    func becameOne() throws {
+        let fixture = try CacheFixture()
+        try fixture.commitSet("one", at: 1)
+        _ = try fixture.cache.pin("shop", at: WallTime(seconds: 2))
+        try fixture.cache.assign([("shop", "catalogue")])
+        #expect(fixture.cache.usage.bytes == 0)
+        let again = try CacheFixture(try fixture.directory.copied())
+        try again.commit("one", to: CacheDestination(pipeline: "shop", file: "catalogue"), at: 3)
+        #expect(try again.reader("catalogue") == "one")
+        _ = try fixture.cache.prune("shop")
+        #expect(try fixture.names("current").isEmpty && fixture.names("sets").isEmpty)
+    }
+
     // MARK: Examining
 
     @Test("are examined with link and directory, and made of the stamp again")

@@ -298,13 +298,12 @@ struct LineDifferenceTests {
                 }.joined(separator: ",") + #"],"key":".id"}"# + "\n")
         service.change { $0.key = ".id" }
         try await expect(
-            "history jwks --no-legend -n 5", of: service,
+            "history jwks --no-legend -n 4", of: service,
             output: """
                 6 current Thu 1970-01-01 00:00:00 UTC  2 B same        ab - -
                 5 kept    Thu 1970-01-01 00:00:00 UTC  2 B -           ab - -
                 4 kept    Thu 1970-01-01 00:00:00 UTC  5 B -           ab - -
                 3 kept    Thu 1970-01-01 00:00:00 UTC 40 B +1 -1 !1 >1 ab - -
-                2 kept    Thu 1970-01-01 00:00:00 UTC 34 B -           ab - -
 
                 """)
     }

@@ -65,6 +65,24 @@ struct RefusedContentTests {
         #expect(talk.pass(until: 609) == [])
     }
 
+    @Test(
+        "what does not fit for long is no matter of a moment, and waits for every; with failures it is counted as one")
+    func briefForLong() throws {
+        let talk = refused(nil, .brief)
+        for run in 2...UInt64(RefreshMachine.mostBriefRefusals) {
+            let due = try #require(talk.nextRun)
+            #expect(due.reason == .retry)
+            let start = Dialogue.instant(0).duration(to: due.at) / .seconds(1) + 0.001
+            _ = talk.pass(until: start)
+            _ = talk.at(start, run == 3 ? .fails(run, .transient) : .refuses(run, .brief))
+        }
+        let due = try #require(talk.nextRun)
+        let start = (Dialogue.instant(0).duration(to: due.at) / .seconds(1)).rounded(.up)
+        _ = talk.pass(until: start)
+        _ = talk.at(start, .refuses(UInt64(RefreshMachine.mostBriefRefusals) + 1, .brief))
+        #expect(talk.nextRun == PlannedRun(at: Dialogue.instant(start + 600), reason: .timer))
+    }
+
     @Test("however often that was, the origin's first failure after it is the first")
     func countedApart() throws {
         let talk = refused()

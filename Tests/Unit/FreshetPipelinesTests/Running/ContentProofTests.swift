@@ -156,14 +156,13 @@ struct ContentProofTests {
         #expect(stage.store.state.withLock { $0.bodies }.map(\.hasEnded) == [true])
     }
 
-    @Test("The list is a request of the run: it counts, and waits for what is left of the budget")
+    @Test("The list is a request of the run, and counts; a budget that is used up by then does not waste the content")
     func budget() throws {
         let stage = try stage(
             { $0.sha256 = ChecksumRule(list: Self.list) }, budget: RequestBudget(1, per: .hour))
         try run(stage, .content("one"), Self.sums("one"))
-        #expect(stage.store.text == nil)
-        #expect(stage.origin.asked.count == 1)
-        #expect(stage.status.failing?.failure.message.contains("refresh.budget") == true)
+        #expect(stage.store.text == "one" && stage.status.failing == nil)
+        #expect(stage.origin.asked.count == 2 && stage.status.budget?.used == 2)
     }
 
     @Test("A run that is ended while it asks for the list leaves nothing")
@@ -250,6 +249,17 @@ struct ContentProofTests {
             #expect(stage.status.refused?.reason.hasPrefix("check.minisign: \(words)") == true, "\(words)")
             #expect(!stage.events.contains { if case .signed = $0 { true } else { false } })
         }
+    }
+
+    @Test("The digest of what was signed is none of what was signed, whatever kind its signature says it has")
+    func digest() throws {
+        let key = try #require(Self.key)
+        // By its length alone it could be one.
+        let digest = String(repeating: "d", count: 64)
+        let stage = try stage { $0.minisign = SignatureRule(.key(key)) }
+        try run(stage, .content(digest), signature(of: digest, by: key, kind: .whole))
+        #expect(stage.store.text == nil)
+        #expect(stage.status.refused?.reason.contains("of the old kind") == true)
     }
 
     @Test("The key may be a file's; one that cannot be read refuses nothing")

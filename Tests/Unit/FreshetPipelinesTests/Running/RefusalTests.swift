@@ -225,6 +225,26 @@ struct RefusalTests {
         #expect(stage.store.text == "cut" && stage.status.failing == nil)
     }
 
+    @Test("What depends on the time is asked for whole: programs with now, and answers with a date alone")
+    func time() throws {
+        // The size refuses it before the program is asked, of which nobody knows what it would say later.
+        var rules = CheckRules(minBytes: 4)
+        rules.items = "now"
+        let stage = try refusingTagged(rules)
+        try stage.advance(3600)
+        #expect(tags(stage) == [nil, "v1", "v1"])
+    }
+
+    @Test("After the clock was set it is asked for whole, and at once")
+    func clock() throws {
+        let stage = try refusingTagged()
+        stage.origin.answers(.version("whole again", tag: "v3"))
+        stage.clock.stepWall(by: .seconds(86_400))
+        stage.engine.clockStepped()
+        try stage.advance(60)
+        #expect(tags(stage) == [nil, "v1", "v1"] && stage.store.text == "whole again")
+    }
+
     @Test("A failure of the origin in between is one of its own, and changes nothing of that")
     func between() throws {
         let stage = try refusingTagged()
