@@ -11,7 +11,7 @@ struct Prune: Verb {
             --yes has to be given. A pipeline whose file has faults is configured, and so is one whose file was not reloaded \
             yet.
 
-            Exit status: 0 it is removed, or there is nothing; 1 nothing was removed.
+            Exit status: 0 it is removed, or there is nothing; 1 it was not removed, or not all of it.
             """)
 
     @Flag(name: [.customShort("n"), .long], help: "Show what would be removed, and remove nothing.") var dryRun = false

@@ -17,6 +17,7 @@ struct HandedFiles: Sendable {
     /// Files in a directory of their own below `TMPDIR`, which is to be ended by ``removeDirectory()``. Blocks.
     static func temporary(prefix: String) throws(Refusal) -> HandedFiles {
         let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+        // The six X are what mkdtemp(3) puts letters of its own for.
         var template = Array("\(parent)/freshet-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else {
             throw Refusal(

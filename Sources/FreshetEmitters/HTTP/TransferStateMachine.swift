@@ -104,7 +104,9 @@ struct TransferStateMachine {
 
     mutating func hopEnded(_ end: HopEnd) -> EndAction {
         guard case .requesting(let hop, let redirects, let resumptions) = state else {
-            // safe: our own programming error; an abandoned request is taken away before it could end.
+            // safe: our own programming error, out of reach of what an origin sends. A hop ends once: libcurl reports each
+            // transfer once, and who takes it from its pool tells it here in the same turn of the loop. A request that is
+            // cancelled is taken out of its pool in the turn in which it is cancelled, and is not reported any more.
             preconditionFailure("a hop ended that is not under way, in \(state)")
         }
         switch end {
