@@ -341,6 +341,8 @@ extension OfferedGeneration {
         pinnedSince = generation.pinnedAt?.microseconds
         turn = generation.turn
         directory = generation.directory
+        withdrawnSince = generation.withdrawnAt?.microseconds
+        writtenAt = generation.writtenAt?.microseconds
     }
 }
 

@@ -68,6 +68,8 @@ private struct Watched {
     private var seen: (side: Comparison.Side, content: [UInt8])?
     /// The highest number that was seen: a rollback goes back, and the next change goes on from here.
     private var newest: Int64 = 0
+    /// It was told that this is withdrawn.
+    private var withdrawn: Int64?
 
     init(name: String, comparison: Comparison, session: Session, options: GlobalOptions) {
         self.name = name
@@ -83,12 +85,42 @@ private struct Watched {
         var base64: String?
     }
 
+    /// What a line of the sequence says of a copy that readers find no more, or again.
+    private struct Withdrawal: Encodable {
+        var withdrawn: Int64?
+        var returned: Int64?
+    }
+
+    /// Tells once that there is no copy any more since it is too old, and once that the same one is there again.
+    private mutating func tellWithdrawal(of number: Int64?) -> Bool {
+        guard number != withdrawn else { return true }
+        let before = withdrawn
+        withdrawn = number
+        guard options.json else {
+            if let number {
+                session.say("Generation \(number) is withdrawn: it is past its max-age.")
+            } else if let before, before == seen?.side.number {
+                session.say("Generation \(before) is there again.")
+            }
+            return true
+        }
+        let news = Withdrawal(withdrawn: number, returned: number == nil ? before : nil)
+        return session.context.outputBytes(Array("\u{1E}\(ControlJSON.text(of: news))\n".utf8)[...])
+    }
+
     /// Shows what is new; false if nobody reads any more.
     mutating func look(_ client: ControlClient, isFirst: Bool) throws(CommandFailure) -> Bool {
-        guard let (side, content) = try current(client) else {
+        let copy: Copy
+        switch try current(client) {
+        case .withdrawn(let number): return tellWithdrawal(of: number)
+        case .seen: return tellWithdrawal(of: nil)
+        case let other: copy = other
+        }
+        guard case .new(let side, let content) = copy else {
             if isFirst, session.context.isTerminal { session.say("No copy yet; end with Ctrl-C.") }
             return true
         }
+        withdrawn = nil
         let before = newest
         newest = max(newest, side.number ?? 0)
         defer { seen = (side, content) }
@@ -103,40 +135,49 @@ private struct Watched {
         return true
     }
 
-    /// What is current, if that is not what was seen last.
-    private func current(
-        _ client: ControlClient
-    ) throws(CommandFailure) -> (side: Comparison.Side, content: [UInt8])? {
+    private enum Copy {
+        case new(Comparison.Side, [UInt8])
+        /// It is what was seen last.
+        case seen
+        /// That of this number is too old for readers.
+        case withdrawn(Int64)
+        case none
+    }
+
+    /// What is current.
+    private func current(_ client: ControlClient) throws(CommandFailure) -> Copy {
         var gone: Int64?
         while true {
             let generation: GenerationStatus
             do throws(ControlClient.Failure) {
                 generation = try client.generation(of: name)
             } catch .refused(.noGeneration) {
-                return nil
+                return .none
+            } catch .refused(.withdrawn(_, let number, _)) {
+                return .withdrawn(number)
             } catch {
                 throw session.failure(error)
             }
             let side = Comparison.Side(generation)
-            if side.number == seen?.side.number, side.digest == seen?.side.digest { return nil }
+            if side.number == seen?.side.number, side.digest == seen?.side.digest { return .seen }
             let content: [UInt8]?
             do throws(ControlClient.Failure) {
                 content = try comparison.bytes(of: side, client)
             } catch .refused(.noSuchGeneration) {
                 // Another one has taken its place since; or none has, and nothing is kept of it.
-                guard side.number != gone else { return nil }
+                guard side.number != gone else { return .none }
                 gone = side.number
                 continue
             } catch .refused(.damagedGeneration) {
                 // The daemon finds that too, and then there is another one.
                 session.say(
                     session.failure(.refused(.damagedGeneration(name: name, number: generation.number))).message)
-                return nil
+                return .none
             } catch {
                 throw session.failure(error)
             }
             guard let content else { throw comparison.tooLarge(side) }
-            return (side, content)
+            return .new(side, content)
         }
     }
 

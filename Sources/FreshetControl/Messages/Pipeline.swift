@@ -327,6 +327,8 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
     package var parameters: [ParameterStatus]?
     /// Hooks that are owed; nil: none.
     package var hooks: [HookDebt]?
+    /// What readers would see if it were not too old; nil: nothing is withdrawn.
+    package var withdrawn: WithdrawnCopy?
 
     package init(
         name: String, description: String? = nil, source: String, state: PipelineState,
@@ -338,8 +340,9 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
         lastRun: RunStatus? = nil, lastCauses: [CauseStatus] = [], nextRun: NextRun? = nil,
         failure: FailureStatus? = nil, candidate: CandidateStatus? = nil, budget: BudgetStatus? = nil,
         branches: BranchesStatus? = nil, more: MorePages? = nil, needsNetwork: Bool = false, path: String? = nil,
-        parameters: [ParameterStatus]? = nil, hooks: [HookDebt]? = nil
+        parameters: [ParameterStatus]? = nil, hooks: [HookDebt]? = nil, withdrawn: WithdrawnCopy? = nil
     ) {
+        self.withdrawn = withdrawn
         self.hooks = hooks
         self.name = name
         self.description = description

@@ -69,6 +69,12 @@ extension PipelineRunner {
     /// Tells what readers see since somebody but a run has changed it: rolled it back, pinned it.
     package func offers(_ generation: OfferedGeneration) {
         state.withLock { $0.offer(generation) }
+        lookAtCopy()
+    }
+
+    /// Has the machine look at the copy, if that matters to it.
+    private func lookAtCopy() {
+        if state.withLock({ $0.toldCopy != nil }) { mailbox.post(.timer) }
     }
 
     /// Tells that the operator has made what a check refused the copy that readers see.
@@ -100,6 +106,7 @@ extension PipelineRunner {
     /// Tells that the copy was let go of where readers see none, and so none is to be told of.
     package func releases() {
         state.withLock { $0.generation?.release() }
+        lookAtCopy()
     }
 
     /// While it is held nothing starts. A run under way ends by itself.
@@ -130,7 +137,9 @@ extension PipelineRunner {
             // However young the check is that found that.
             if freshness == .fresh, state.generation?.isBehind == true { freshness = .stale }
             return PipelineStatus(
-                name: name, activity: activity, waitsFor: wait, generation: state.generation,
+                name: name, activity: activity, waitsFor: wait,
+                generation: state.generation.flatMap { $0.withdrawnSince == nil ? $0 : nil },
+                withdrawn: state.generation.flatMap { $0.withdrawnSince == nil ? nil : $0 },
                 freshness: freshness, lastCheck: state.lastCheck,
                 originExpires: machine.settings.policy.honoursOrigin ? machine.originExpires : nil,
                 expires: machine.expires,

@@ -23,7 +23,10 @@ package final class PipelineRunner: Sendable {
         /// Parameters that were set and do not hold with the configuration, to be told.
         var droppedParameters: [String]
         var subscription: CauseSubscription
+        /// What readers see, or would if it were not withdrawn.
         var generation: OfferedGeneration?
+        /// What the machine was told of that; nil: it need not know.
+        var toldCopy: ToldCopy?
         /// Wall-clock microseconds since 1970.
         var lastCheck: Int64?
 
@@ -102,7 +105,9 @@ package final class PipelineRunner: Sendable {
                 machine: machine, definition: definition, parameters: parameters,
                 droppedParameters: remembered.parameters.keys.filter { parameters.set[$0] == nil }.sorted(),
                 subscription: subscription,
-                generation: remembered.generation, lastCheck: remembered.lastCheck,
+                generation: remembered.generation,
+                toldCopy: machine.withdrawal == nil ? nil : ToldCopy(remembered.generation),
+                lastCheck: remembered.lastCheck,
                 refused: remembered.refused,
                 pages: remembered.generation == nil
                     ? [] : PartsDesk.pages(remembered.pages, of: definition, with: values)))
@@ -195,7 +200,10 @@ package final class PipelineRunner: Sendable {
         var events = events
         repeat {
             let now = world.clock.now
-            let actions = state.withLock { $0.machine.handle(events, now: now) }
+            let actions = state.withLock { state in
+                let news = copyNews(&state, now)
+                return state.machine.handle(news + events, now: now)
+            }
             events = []
             for action in actions { perform(action, in: &group, &events) }
         } while !events.isEmpty
@@ -216,6 +224,8 @@ package final class PipelineRunner: Sendable {
             probes.wantNothing(mailbox.key)
         case .start(let order):
             start(order, in: &group)
+        case .withdraw, .putBack:
+            settleCopy(withdraws: action == .withdraw, in: &group)
         case .cancel:
             state.withLock { $0.interruption }?.value = true
         case .wake(at: let instant?):
@@ -274,7 +284,9 @@ package final class PipelineRunner: Sendable {
         RunBody.Publication(
             isWanted: { [self] in
                 // A copy that was rolled back to or is pinned is not replaced by a part of another one.
-                state.withLock { $0.generation.map { !$0.isBehind && $0.pinnedSince == nil } ?? true }
+                state.withLock {
+                    $0.generation.map { !$0.isBehind && $0.pinnedSince == nil && $0.withdrawnSince == nil } ?? true
+                }
             },
             published: { [self] generation in state.withLock { $0.offer(generation) } })
     }

@@ -150,12 +150,16 @@ struct RunBody: Sendable {
             result = try await fetch(nil)
         } else if case .notModified(let newer, let freshFor) = result, let validators {
             let expiry = expiry(in: freshFor)
+            progress.noteConclusion()
             if await store.recordUnchanged(
                 definition.name, binding: binding, asked: validators, validators: newer, expires: expiry?.wall)
             {
-                return Success(changed: false, expiry: expiry)
+                guard definition.cache.withdraws else { return Success(changed: false, expiry: expiry) }
+                if case .done(let shown) = await store.putBack(definition) {
+                    return Success(changed: false, generation: shown, expiry: expiry)
+                }
             }
-            // Somebody removed the copy while the origin confirmed it, or rolled it back.
+            // Somebody removed the copy while the origin confirmed it, or rolled it back; or it could not be put back.
             result = try await fetch(nil)
         }
         switch result {
@@ -207,6 +211,7 @@ struct RunBody: Sendable {
             return Success(try await settle(snapshot, error), expiry)
         }
         if Task.isCancelled { throw .cancelled }
+        progress.noteConclusion()
         do throws(RunFailure) {
             return Success(try await world.store.commit(snapshot, of: definition), expiry)
         } catch {
@@ -222,6 +227,7 @@ struct RunBody: Sendable {
         }
         failure.refusal = failure.refusal ?? .passing
         let reason = world.redact(failure.message)
+        progress.noteConclusion()
         switch await world.store.setAside(snapshot, of: definition, because: reason) {
         case .committed(let result): return result
         case .kept(let refused):

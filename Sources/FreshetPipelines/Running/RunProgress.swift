@@ -13,6 +13,7 @@ final class RunProgress: Sendable {
         var refused: RefusedSnapshot?
         var refusal: KnownRefusal?
         var signedComment: String?
+        var concludes = false
     }
 
     private let state = Lock(State())
@@ -87,6 +88,11 @@ final class RunProgress: Sendable {
     var signedComment: String? { state.withLock { $0.signedComment } }
 
     func noteSigned(_ comment: String) { state.withLock { $0.signedComment = comment } }
+
+    /// What has come of it is being committed: whether the copy is too old is not known before that is done.
+    var concludes: Bool { state.withLock { $0.concludes } }
+
+    func noteConclusion() { state.withLock { $0.concludes = true } }
 
     func noteTruncation() { state.withLock { $0.truncated = true } }
 

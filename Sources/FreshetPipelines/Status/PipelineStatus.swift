@@ -80,7 +80,7 @@ package enum Freshness: String, Hashable, Sendable {
     /// Older than `fresh-for`, and a check that should have been is not: it is overdue or has failed. Or past its expiry
     /// by its origin's word, if that is heard. Or the source is known to have other content, which is held back.
     case stale
-    /// Older than its `max-age`, and offered still.
+    /// Older than its `max-age`, and offered still or withdrawn.
     case expired
 }
 
@@ -104,8 +104,10 @@ package struct PipelineStatus: Hashable, Sendable {
     package var activity: PipelineActivity
     /// What a run waits for, whatever the activity is called.
     package var waitsFor: Wait?
-    /// What readers see; nil: nothing yet.
+    /// What readers see; nil: nothing yet, or it is withdrawn.
     package var generation: OfferedGeneration?
+    /// What readers would see if it were not too old; nil: nothing is withdrawn.
+    package var withdrawn: OfferedGeneration?
     /// Nil while nothing is offered.
     package var freshness: Freshness?
     /// The last check that succeeded, a 304 included, from which age counts: wall-clock microseconds since 1970.
@@ -130,6 +132,9 @@ package struct PipelineStatus: Hashable, Sendable {
     package var branches: BranchReport?
     /// Where a further page can be loaded; nil: nowhere.
     package var more: PagesReport?
+
+    /// What is kept as the copy, whether readers see it or not.
+    package var kept: OfferedGeneration? { generation ?? withdrawn }
 }
 
 /// A budget of requests, and what was spent of it within the last period.

@@ -151,6 +151,10 @@ package struct OfferedGeneration: Hashable, Sendable {
     package var turn: UInt64 = 0
     /// Of several files: the link to the directory that has them.
     package var directory: String?
+    /// Since when readers do not find it, since it is too old: wall-clock microseconds since 1970; nil: they do.
+    package var withdrawnSince: Int64?
+    /// When its file was written: wall-clock microseconds since 1970. Of one that was rolled back to it is when that was.
+    package var writtenAt: Int64?
 
     package init(
         number: UInt64, size: UInt64, digest: String, committedAt: Int64, path: String, truncated: Bool = false
@@ -262,6 +266,14 @@ package enum CommitResult: Hashable, Sendable {
     case unchanged(OfferedGeneration)
 }
 
+/// What came of withdrawing a copy from readers, or of putting it back.
+package enum WithdrawalResult: Hashable, Sendable {
+    case done(OfferedGeneration)
+    /// There is nothing that could be withdrawn, or is whole to be put back; or it was to be left.
+    case nothing
+    case failed
+}
+
 /// Content that a check refused, kept aside for a look.
 package struct RefusedSnapshot: Hashable, Sendable {
     /// SHA-256 in lower-case hexadecimal digits.
@@ -354,6 +366,12 @@ package protocol SnapshotStore: Sendable {
     func recordUnchanged(
         _ pipeline: String, binding: String, asked: Validators, validators: Validators?, expires: Int64?
     ) async -> Bool
+    /// Takes the copy away from readers, and keeps its content.
+    ///
+    /// - Parameter isMoot: asked when nothing else can happen to the copy before that is done: then it is left.
+    func withdraw(_ pipeline: String, unless isMoot: @escaping @Sendable () -> Bool) async -> WithdrawalResult
+    /// Has readers find the copy, if it was withdrawn.
+    func putBack(_ definition: PipelineDefinition) async -> WithdrawalResult
     /// Remembers until when the origin wants to be left alone (nil: no longer). Wall-clock microseconds since 1970.
     func rememberRetryAfter(_ pipeline: String, until: Int64?) async
     /// Remembers what was spent of a pipeline's budget, instead of what was remembered before.
@@ -370,4 +388,12 @@ package protocol SnapshotStore: Sendable {
     func keepParts(
         _ pipeline: String, _ new: [String: StoredPart], and isKept: @escaping @Sendable (_ name: String) -> Bool
     ) async
+}
+
+/// Of a store that nobody reads from nothing can be withdrawn.
+extension SnapshotStore {
+    package func withdraw(
+        _ pipeline: String, unless isMoot: @escaping @Sendable () -> Bool
+    ) async -> WithdrawalResult { .nothing }
+    package func putBack(_ definition: PipelineDefinition) async -> WithdrawalResult { .nothing }
 }

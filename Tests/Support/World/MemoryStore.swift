@@ -24,10 +24,15 @@ package final class MemoryStore: SnapshotStore {
         package var settingsAside = 0
         /// Bodies that were kept aside, in their order.
         package var bodies: [MemoryBody] = []
+        /// Nothing can be withdrawn, or put back.
+        package var isReadOnly = false
+        /// What was done of that, in its order.
+        package var withdrawals: [Withdrawal] = []
     }
 
     package let state = Lock(State())
     private let clock: ScriptedClock
+    var wallNow: Int64 { clock.wallNow }
 
     package init(clock: ScriptedClock) { self.clock = clock }
 
@@ -83,11 +88,15 @@ package final class MemoryStore: SnapshotStore {
         let result = state.withLock { state -> CommitResult? in
             if state.refusesCommits { return nil }
             let old = state.bytes == bytes ? state.remembered.generation : nil
-            let generation =
+            var generation =
                 old
                 ?? OfferedGeneration(
                     number: (state.remembered.generation?.number ?? 0) + 1, size: UInt64(bytes.count),
                     digest: "", committedAt: wallNow, path: definition.cache.file)
+            if generation.withdrawnSince != nil {
+                generation.withdrawnSince = nil
+                generation.writtenAt = wallNow
+            }
             state.bytes = bytes
             state.validators = snapshot.validators
             state.binding = snapshot.binding
