@@ -46,8 +46,9 @@ extension LocalCache {
             try claim(destination)
             guard let known = try keptOffer(of: destination.pipeline, &state) else { return nil }
             let path = layout.reader(known.file)
-            guard known.isWithdrawn else { return known.generation(path: path) }
-            return try show(known, at: destination, &state).generation(path: path, turn: state.takeTurn())
+            // Also if it was there: whoever asks has not heard of that.
+            let shown = known.isWithdrawn ? try show(known, at: destination, &state) : known
+            return shown.generation(path: path, turn: state.takeTurn())
         }
     }
 

@@ -41,7 +41,8 @@ extension Supervisor {
             let fact = status?.generation.map { "generation \($0.number), \($0.size) bytes, since \($0.age.rounded)" }
             rows.append(
                 book.status(
-                    CommitNews.row(of: name), fact: fact ?? (status?.withdrawn == nil ? "no copy yet" : "its copy is withdrawn"),
+                    CommitNews.row(of: name),
+                    fact: fact ?? (status?.withdrawn == nil ? "no copy yet" : "its copy is withdrawn"),
                     unavailable: faulty[name].map { "it does not run: \($0.message)" }))
         }
         return rows

@@ -44,8 +44,8 @@ package enum CopySettlement: Hashable, Sendable {
 extension RefreshMachine {
     struct Withdrawal: Hashable, Sendable {
         var copy: CopyFacts?
-        /// It was asked for, and what came of it is not known yet.
-        var isUnderWay = false
+        /// It was asked to be withdrawn, or to be put back, and what came of it is not known yet.
+        var asked: Bool?
         /// The last attempt has failed: readers find what they should not.
         var hasFailed = false
         /// It came to nothing, and is tried again then, or when a run has ended.
@@ -89,14 +89,16 @@ extension RefreshMachine {
     }
 
     mutating func copySettled(_ settlement: CopySettlement, _ now: Instant) {
-        withdrawal?.isUnderWay = false
+        let isSo = settlement == .done && withdrawal?.copy?.isWithdrawn == withdrawal?.asked
+        withdrawal?.asked = nil
         withdrawal?.hasFailed = settlement == .failed
-        if settlement != .done { withdrawal?.retry = now.advanced(by: Self.withdrawalRetry) }
+        // Also if it was done, and something else is so: not over and over.
+        if !isSo { withdrawal?.retry = now.advanced(by: Self.withdrawalRetry) }
     }
 
     /// Asks for what is to become of the copy, if that is not so already.
     mutating func settleWithdrawal(_ now: Instant) {
-        guard !isStopped, hasGeneration, var withdrawal, let copy = withdrawal.copy, !withdrawal.isUnderWay else {
+        guard !isStopped, hasGeneration, var withdrawal, let copy = withdrawal.copy, withdrawal.asked == nil else {
             return
         }
         let isDue = isDue(at: now)
@@ -109,7 +111,7 @@ extension RefreshMachine {
         }
         if let retry = withdrawal.retry, now < retry { return }
         withdrawal.retry = nil
-        withdrawal.isUnderWay = true
+        withdrawal.asked = isDue
         self.withdrawal = withdrawal
         actions.append(isDue ? .withdraw : .putBack)
     }

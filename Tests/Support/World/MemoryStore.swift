@@ -93,6 +93,7 @@ package final class MemoryStore: SnapshotStore {
                 ?? OfferedGeneration(
                     number: (state.remembered.generation?.number ?? 0) + 1, size: UInt64(bytes.count),
                     digest: "", committedAt: wallNow, path: definition.cache.file)
+            generation.turn = state.remembered.generation?.turn ?? 0
             if generation.withdrawnSince != nil {
                 generation.withdrawnSince = nil
                 generation.writtenAt = wallNow

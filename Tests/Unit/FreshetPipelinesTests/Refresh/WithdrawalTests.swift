@@ -87,7 +87,7 @@ struct WithdrawalDialogueTests {
         #expect(talk.freshness == .expired)
         let away = self.talk(lastCheck: -200)
         #expect(away.at(1) == [])
-        #expect(away.machine.withdrawal?.isUnderWay == true)
+        #expect(away.machine.withdrawal?.asked == true)
     }
 
     @Test("A pinned copy is not, and is when it is unpinned")
@@ -138,6 +138,15 @@ struct WithdrawalDialogueTests {
         #expect(talk.pass(until: 172).map(\.deed) == [.withdraws])
         #expect(talk.at(173, .copy(gone), .copySettled(.done)) == [])
         #expect(news(talk).dropFirst() == [.withdrawn(checked: Dialogue.instant(-50))])
+    }
+
+    @Test("What is done and is not so all the same is not asked for over and over")
+    func contradicted() {
+        let talk = talk(lastCheck: -200, copy: gone)
+        #expect(talk.at(1, .reconfigured(settings(1000), sameProduct: true)) == [.putsBack])
+        #expect(talk.at(2, .copySettled(.done)) == [])
+        #expect(talk.pass(until: 61) == [])
+        #expect(talk.pass(until: 62).map(\.deed) == [.putsBack])
     }
 
     @Test("One that is gone is neither withdrawn nor put back")
