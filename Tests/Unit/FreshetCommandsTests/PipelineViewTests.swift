@@ -55,7 +55,7 @@ struct PipelineViewTests {
             name: "a", source: "https://example.com/", state: .failed, freshness: .expired,
             withdrawn: WithdrawnCopy(
                 number: 7, size: 1_024, digest: "", committedAt: now - 90 * Self.minute, since: now - 5 * Self.minute))
-        #expect(view(status).lines.contains("     Copy: withdrawn 5min ago; generation 7, 1.0 KiB, is kept"))
+        #expect(view(status).lines.contains("     Copy: withdrawn 5min ago; generation 7, 1 KiB, is kept"))
         #expect(view(status).row.map(\.text).contains("7 (withdrawn)"))
     }
 

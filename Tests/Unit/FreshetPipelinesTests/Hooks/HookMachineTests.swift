@@ -123,7 +123,8 @@ struct HookMachineTests {
         #expect(order.told == mark(1) && order.memory.tried?.isWithdrawn == true && order.causes == "withdrawn")
         // Heard once more, by somebody who knows less of why.
         desk.perform(desk.machine.offer("a", gone, causes: "something", at: desk.now))
-        desk.fail("a", wakes: true)
+        desk.fail("a")
+        desk.wake()
         order = try #require(desk.orders.last)
         #expect(order.attempt == 2 && order.causes == "withdrawn")
         desk.succeed("a")
