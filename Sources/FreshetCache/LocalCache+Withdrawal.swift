@@ -58,11 +58,16 @@ extension LocalCache {
         try onFiles { (files) throws(SystemCallError) in
             guard let status = try files.status(path) else { return }
             if status.isDirectory { try self.takeAway(path, files) } else { try files.unlink(path) }
-            try files.synchronizeDirectory(self.layout.current)
+            try self.synchronizeCurrent(files)
         }
     }
 
     // MARK: Inside
+
+    /// Many copies expire at one time, when the way to their origins is gone: they share the flush, as commits do.
+    private func synchronizeCurrent(_ files: any FileSystem) throws(SystemCallError) {
+        try currentFlush.perform { () throws(SystemCallError) in try files.synchronizeDirectory(layout.current) }
+    }
 
     /// A file that has lost a name has changed in nothing else: its content need not be read for that.
     private func noteLoss(of whole: IndexedOffer) throws(CacheError) {
@@ -100,7 +105,7 @@ extension LocalCache {
                     _ = try self.showSet(content, of: pipeline, at: link, files)
                 }
                 try files.replace(reader, withLinkTo: stored, by: self.layout.readerTemporary(token))
-                try files.synchronizeDirectory(self.layout.current)
+                try self.synchronizeCurrent(files)
                 guard let status = try files.status(reader) else {
                     throw SystemCallError(call: "lstat", path: reader, errno: SystemCallError.missing)
                 }
