@@ -130,8 +130,9 @@ extension LocalCache {
         }
         if directory == layout.sets {
             let row = try withIndex { (index) throws(SQLiteError) in try index.pipeline(name) }
-            if let row, row.isSet || row.formerSet != nil { return nil }
-            return .stray
+            guard let row, row.isSet || !row.formerSets.isEmpty else { return .stray }
+            guard let status = try status(directory + "/" + name) else { return nil }
+            return status.isDirectory ? nil : .stray
         }
         if CacheLayout.isTemporary(name) { return isLiving(name) ? nil : .unfinished }
         return try withIndex { (index) throws(SQLiteError) in try index.owner(of: name) } == nil ? .stray : nil

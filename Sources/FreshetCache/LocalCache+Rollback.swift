@@ -193,6 +193,10 @@ extension LocalCache {
             try finish(candidate, destination)
             var candidate = candidate
             candidate.truncated = new.truncated
+            let copy = try onFiles { (files) throws(SystemCallError) in
+                try files.status(self.layout.reader(destination.file))
+            }
+            try keepAccess(destination, beside: copy)
             return try place(candidate, as: new, of: row, destination, &state, isDurable: true, note)
         }
     }

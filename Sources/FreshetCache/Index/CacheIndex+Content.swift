@@ -15,9 +15,9 @@ struct IndexedPipeline: Hashable, Sendable {
     var checkDigest: ContentDigest?
     /// `file` is the stamp of several files.
     var isSet = false
-    /// The link of several files that it had before, and which is to be taken away with all that belongs to it once readers
-    /// have something else.
-    var formerSet: String?
+    /// The links of several files that it had before, and which are to be taken away with all that belongs to them once
+    /// readers have something else; the oldest first.
+    var formerSets: [String] = []
 
     /// Whether readers are to keep what they have although there is other content.
     ///
@@ -58,6 +58,8 @@ struct IndexedOffer: Hashable, Sendable {
     var pipeline: IndexedPipeline
     var file: String
     var generation: IndexedGeneration
+    /// The reader's file as it was found last; nil: it was not looked at.
+    var status: FileStatus?
 
     /// The digest of what the origin has, if that is known to be other content.
     var originDigest: ContentDigest? {
@@ -171,6 +173,12 @@ extension CacheIndex {
             .integer(generation.content.number), .integer(pipeline))
     }
 
+    /// Notes what is now the file of a generation, unless that was forgotten since it was looked up.
+    mutating func update(_ generation: IndexedGeneration, of pipeline: Int64) throws(SQLiteError) {
+        let known = try self.generation(generation.content.number, of: pipeline)
+        if known?.content == generation.content { try put(generation, of: pipeline) }
+    }
+
     mutating func forget(generation number: Int64, of pipeline: Int64) throws(SQLiteError) {
         try database.run(
             "DELETE FROM generations WHERE pipeline = ? AND number = ?", .integer(pipeline), .integer(number))
@@ -200,7 +208,7 @@ extension CacheIndex {
             id: row.integer(0), name: row.text(1), file: row.optionalText(2), current: row.optionalInteger(3),
             lastNumber: row.integer(4), originDigest: ContentDigest(bytes: row.blob(5)), pin: pin(row, at: 6),
             checkDigest: ContentDigest(bytes: row.blob(9)), isSet: row.integer(10) != 0,
-            formerSet: row.optionalText(11))
+            formerSets: formerSets(row.optionalText(11)))
     }
 
     /// From three columns: number, digest, time.
