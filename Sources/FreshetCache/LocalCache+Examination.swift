@@ -240,6 +240,13 @@ extension LocalCache {
         }
     }
 
+    /// Whether readers find a file by any name.
+    private func isFound(_ inode: UInt64) throws(CacheError) -> Bool {
+        try onFiles { (files) throws(SystemCallError) in
+            try files.list(self.layout.current).contains { $0.inode == inode && !CacheLayout.isTemporary($0.name) }
+        }
+    }
+
     private func lookAtCopy(
         of row: IndexedPipeline, _ kept: [IndexedGeneration], _ whole: [Int64: UInt64],
         _ examination: inout CacheExamination
@@ -253,6 +260,8 @@ extension LocalCache {
             return
         }
         guard let status else {
+            // Under a former name of the copy readers have it until the next commit, which is no damage.
+            if let inode = whole[current], try isFound(inode) { return }
             finding.kind = .copyMissing
             examination.add(finding)
             return

@@ -303,7 +303,7 @@ extension LocalCache {
             }
         }
         if !row.isSet { try removeSets(of: row.name) }
-        try withIndex { (index) throws(SQLiteError) in try index.forgetFormerSets(of: row.id) }
+        try withIndex { (index) throws(SQLiteError) in try index.forgetFormerSets(row.formerSets, of: row.name) }
     }
 
     /// Removes content that was forgotten since it was of the other kind.

@@ -17,26 +17,25 @@ struct LinuxFileSystem: FileSystem {
     }
 
     func createFile(_ path: String) throws(SystemCallError) -> Int32 {
-        // O_NOFOLLOW is about the last component alone: what a directory's name leads to elsewhere is nobody's to fill.
-        guard let slash = path.lastIndex(of: "/"), slash > path.startIndex else {
-            return try open(path, O_WRONLY | O_CREAT | O_EXCL)
-        }
-        let directory = try open(String(path[..<slash]), O_RDONLY | O_DIRECTORY, in: AT_FDCWD, path)
-        defer { close(directory) }
-        let name = String(path[path.index(after: slash)...])
-        return try open(name, O_WRONLY | O_CREAT | O_EXCL, in: directory, path)
+        try openInDirectory(path, O_WRONLY | O_CREAT | O_EXCL)
     }
 
     func openFile(_ path: String) throws(SystemCallError) -> Int32 {
-        try open(path, O_RDONLY | O_NONBLOCK)
+        try openInDirectory(path, O_RDONLY | O_NONBLOCK)
     }
 
     func openDirectory(_ path: String) throws(SystemCallError) -> Int32 {
-        try open(path, O_RDONLY | O_DIRECTORY)
+        try open(path, O_RDONLY | O_DIRECTORY, in: AT_FDCWD, path)
     }
 
-    private func open(_ path: String, _ flags: Int32) throws(SystemCallError) -> Int32 {
-        try open(path, flags, in: AT_FDCWD, path)
+    /// O_NOFOLLOW is about the last component alone: what is in the directory that a link leads to is nobody's file either.
+    private func openInDirectory(_ path: String, _ flags: Int32) throws(SystemCallError) -> Int32 {
+        guard let slash = path.lastIndex(of: "/"), slash > path.startIndex else {
+            return try open(path, flags, in: AT_FDCWD, path)
+        }
+        let directory = try open(String(path[..<slash]), O_RDONLY | O_DIRECTORY, in: AT_FDCWD, path)
+        defer { close(directory) }
+        return try open(String(path[path.index(after: slash)...]), flags, in: directory, path)
     }
 
     /// - Parameter path: all of it, for an error.

@@ -39,8 +39,13 @@ extension CacheIndex {
         text.map { $0.split(separator: formerSeparator).map(String.init) } ?? []
     }
 
-    mutating func forgetFormerSets(of pipeline: Int64) throws(SQLiteError) {
-        try database.run("UPDATE pipelines SET former_set = NULL WHERE id = ?", .integer(pipeline))
+    /// Forgets these, and none that was added since.
+    mutating func forgetFormerSets(_ links: [String], of name: String) throws(SQLiteError) {
+        guard let row = try pipeline(name) else { return }
+        let left = row.formerSets.filter { !links.contains($0) }
+        try database.run(
+            "UPDATE pipelines SET former_set = ? WHERE id = ?",
+            SQLiteValue(left.isEmpty ? nil : left.joined(separator: Self.formerSeparator)), .integer(row.id))
     }
 
     /// The names below `current/` that a file takes.

@@ -123,5 +123,12 @@ struct ForeignLinkTests {
         try fixture.commit("one")
         #expect(try fixture.reader() == "one")
         try expectUntouched()
+        // Nor is anything read there.
+        let generations = directory.cache + "/generations/jwks"
+        let name = try #require(try fixture.names("generations/jwks").first)
+        TemporaryDirectory.remove(generations)
+        try lead("generations/jwks")
+        try TemporaryDirectory.write(Array("two".utf8), to: outside + "/" + name)
+        #expect(throws: CacheError.self) { try fixture.cache.content(of: "jwks", limit: 100) }
     }
 }

@@ -27,6 +27,9 @@ struct Switch: Sendable, CustomTestStringConvertible {
             Switch(testDescription: "a rollback of \(name)", hasSeveral: several) {
                 _ = try $0.cache.rollBack(several ? .catalogue : .single, to: nil)
             },
+            Switch(testDescription: "a pin of \(name)", hasSeveral: several) {
+                _ = try $0.cache.pin("shop", at: WallTime(seconds: 9))
+            },
             Switch(testDescription: "a refusal of \(name)", hasSeveral: several) {
                 let pending = try $0.cache.begin(several ? .catalogue : .single)
                 try pending.write(Array(text("bad", several).utf8))

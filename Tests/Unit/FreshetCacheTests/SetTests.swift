@@ -105,6 +105,26 @@ struct SetTests {
         }
     }
 
+    @Test("have a mode that was widened where readers are led to, and not in what is kept besides")
+    func widened() throws {
+        let fixture = try CacheFixture()
+        var destination = CacheDestination.catalogue
+        destination.mode = 0o600
+        for (offset, text) in ["one", "two"].enumerated() {
+            try fixture.commit(SeenSet.bundle(text), to: destination, at: Int64(offset))
+        }
+        destination.mode = 0o644
+        try fixture.cache.setAccess(destination)
+        #expect(
+            try modes(fixture) == [
+                "stamp": 0o644, "2/a.txt": 0o644, "2/b.json": 0o644, "1/a.txt": 0o600, "1/b.json": 0o600,
+            ])
+        try fixture.checkSet(["two"], "")
+        _ = try fixture.cache.rollBack(destination, to: nil)
+        #expect(try modes(fixture).values.allSatisfy { $0 == 0o644 })
+        try fixture.checkSet(["one"], "")
+    }
+
     @Test("have it for certain after a call has failed at any point of that, once it is tried again")
     func narrowedLate() throws {
         var number = 1
