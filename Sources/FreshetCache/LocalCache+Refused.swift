@@ -150,13 +150,18 @@ extension LocalCache {
             try onFiles { (files) throws(SystemCallError) in
                 try files.rename(candidate.path, to: layout.refused(candidate.digest, of: destination.pipeline))
             }
-            let before = try transaction { (index) throws(SQLiteError) in
+            let (isNoted, before) = try contentTransaction(of: candidate.token) {
+                (index) throws(SQLiteError) -> (Bool, IndexedRefusal?) in
+                // A reload may have had it keep the other kind of content since.
+                guard try index.isOfItsKind(destination) else { return (false, nil) }
                 let row = try index.ensurePipeline(destination.pipeline)
                 let before = try index.refused(of: row.id)
                 try index.setRefused(refusal, of: row.id)
-                self.weigh(candidate.token, 0)
-                try self.measure(&index)
-                return before
+                return (true, before)
+            }
+            guard isNoted else {
+                removeRefused(candidate.digest, of: destination.pipeline)
+                throw .reassigned(destination.pipeline)
             }
             if let before, before.digest != candidate.digest { removeRefused(before.digest, of: destination.pipeline) }
             return .kept(refusal.candidate)

@@ -103,6 +103,14 @@ extension PipelineRunner {
         state.withLock { $0.refused = nil }
     }
 
+    /// Tells that this, which a check refused, is not kept any more; also if the run under way was what refused it.
+    package func keepsNotRefused(_ digest: String) {
+        state.withLock { state in
+            if state.refused?.digest == digest { state.refused = nil }
+            state.progress.forgetRefused(digest)
+        }
+    }
+
     /// Tells that the copy was let go of where readers see none, and so none is to be told of.
     package func releases() {
         state.withLock { $0.generation?.release() }

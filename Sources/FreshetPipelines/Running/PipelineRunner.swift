@@ -315,7 +315,7 @@ package final class PipelineRunner: Sendable {
         } catch {
             if let refused = body.progress.refused {
                 state.withLock { state in
-                    (state.refused, state.refusedRun) = (refused, run)
+                    (state.refused, state.refusedRun) = (body.progress.isRefusedGone ? nil : refused, run)
                     state.refusal = body.progress.refusal
                 }
             }

@@ -11,6 +11,7 @@ final class RunProgress: Sendable {
         var truncated = false
         var publications = 0
         var refused: RefusedSnapshot?
+        var isRefusedGone = false
         var refusal: KnownRefusal?
         var signedComment: String?
         var concludes = false
@@ -81,7 +82,14 @@ final class RunProgress: Sendable {
 
     /// - Parameter refusal: nil: nothing.
     func noteRefused(_ snapshot: RefusedSnapshot, _ refusal: KnownRefusal?) {
-        state.withLock { ($0.refused, $0.refusal) = (snapshot, refusal) }
+        state.withLock { ($0.refused, $0.isRefusedGone, $0.refusal) = (snapshot, false, refusal) }
+    }
+
+    /// What it refused has gone for room already.
+    var isRefusedGone: Bool { state.withLock { $0.isRefusedGone } }
+
+    func forgetRefused(_ digest: String) {
+        state.withLock { if $0.refused?.digest == digest { $0.isRefusedGone = true } }
     }
 
     /// What the publisher says of the content in its signature, which is verified.
