@@ -92,7 +92,7 @@ struct CacheStore: SnapshotStore {
                 return switch outcome {
                 case .kept(let candidate): .kept(RefusedSnapshot(candidate))
                 case .accepted(let outcome): .committed(result(of: outcome, definition.name))
-                case .isCopy: .dropped
+                case .isCopy(let digest): .isCopy(digest: digest.description)
                 }
             }
         }
@@ -103,6 +103,12 @@ struct CacheStore: SnapshotStore {
             attempt(pipeline, else: false) { () throws(CacheError) in
                 try cache.keepsRefused(pipeline, digest, at: WallTime(microseconds: WallClock.now))
             }
+        }
+    }
+
+    func isCopy(_ pipeline: String, _ digest: String) async -> Bool {
+        await workers.run("index") { [self] in
+            attempt(pipeline, else: false) { () throws(CacheError) in try cache.isCopy(pipeline, digest) }
         }
     }
 

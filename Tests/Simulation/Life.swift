@@ -87,6 +87,7 @@ final class Life: SnapshotStore {
     { .dropped }
 
     func keepsRefused(_ pipeline: String, _ digest: String) async -> Bool { false }
+    func isCopy(_ pipeline: String, _ digest: String) async -> Bool { false }
 
     func recordUnchanged(
         _ pipeline: String, binding: String, asked: Validators, validators: Validators?, expires: Int64?

@@ -303,8 +303,8 @@ package final class PipelineRunner: Sendable {
         } catch {
             if let refused = body.progress.refused {
                 state.withLock { state in
-                    (state.refused, state.refusedRun) = (refused, run)
-                    state.refusal = body.progress.refusal
+                    if let snapshot = refused.snapshot { (state.refused, state.refusedRun) = (snapshot, run) }
+                    state.refusal = refused.known
                 }
             }
             switch error {

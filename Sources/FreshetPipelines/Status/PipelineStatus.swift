@@ -87,7 +87,7 @@ package enum Freshness: String, Hashable, Sendable {
 /// The next run that is planned, if nothing is heard before.
 package struct PlannedRun: Hashable, Sendable {
     package enum Reason: String, Hashable, Sendable {
-        /// `every` since the last successful check.
+        /// `every` since the last successful check; sooner since one that found what is refused.
         case timer
         case retry
         /// Signals were heard and are held for now.
@@ -138,13 +138,39 @@ package struct BudgetUse: Hashable, Sendable {
     package var used: Int
 }
 
+/// What has failed since all was well, each kind counted for itself: how often an origin failed says nothing of how long
+/// what it has is refused.
+struct FailureTally: Hashable, Sendable {
+    private(set) var failures = 0
+    /// What did not fit what lies beside it.
+    private(set) var mismatches = 0
+    private(set) var refusals = 0
+
+    /// - Returns: how many of this kind there were.
+    mutating func note(_ failure: RunFailure) -> Int {
+        switch failure.refusal {
+        case nil:
+            failures += 1
+            return failures
+        case .brief:
+            mismatches += 1
+            return mismatches
+        case .lasting, .passing:
+            refusals += 1
+            return refusals
+        }
+    }
+}
+
 /// Failures in a row.
 package struct OngoingFailure: Hashable, Sendable {
     /// The last one.
     package var failure: RunFailure
     /// When the first one was.
     package var since: ContinuousClock.Instant
+    /// How many runs ended like the last one: the origin's failures and what checks refuse are counted apart.
     package var attempts: Int
+    var tally = FailureTally()
     /// The last run made a copy, of which only a part is not new.
     package var isPartial: Bool
     /// The number of the last run that failed, and when it ended.

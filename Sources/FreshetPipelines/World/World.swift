@@ -290,7 +290,9 @@ package enum SetAsideResult: Hashable, Sendable {
     case kept(RefusedSnapshot)
     /// The operator has accepted this very content before: it was committed, whatever the check says.
     case committed(CommitResult)
-    /// Nothing is kept of it: it is the copy that is there, or could not be kept.
+    /// Nothing is kept of it: it is the copy that is there, of this digest.
+    case isCopy(digest: String)
+    /// It could not be kept.
     case dropped
 }
 
@@ -344,6 +346,8 @@ package protocol SnapshotStore: Sendable {
         -> SetAsideResult
     /// Whether what was set aside last is this, and is kept still.
     func keepsRefused(_ pipeline: String, _ digest: String) async -> Bool
+    /// Whether the copy that readers see is whole and has this digest.
+    func isCopy(_ pipeline: String, _ digest: String) async -> Bool
     /// Notes a successful check that brought nothing new, and validators, bound as before, if the origin sent newer ones.
     ///
     /// - Parameters:

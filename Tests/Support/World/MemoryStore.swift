@@ -61,6 +61,7 @@ package final class MemoryStore: SnapshotStore {
         {
             return .committed(result)
         }
+        if self.bytes == bytes { return .isCopy(digest: text) }
         let refused = RefusedSnapshot(
             digest: text, size: UInt64(bytes.count), refusedAt: clock.wallNow,
             keptUntil: clock.wallNow + MemoryStore.refusedAge, reason: reason)
@@ -74,6 +75,8 @@ package final class MemoryStore: SnapshotStore {
     package func keepsRefused(_ pipeline: String, _ digest: String) async -> Bool {
         state.withLock { $0.refused?.digest == digest }
     }
+
+    package func isCopy(_ pipeline: String, _ digest: String) async -> Bool { text == digest }
 
     package func commit(_ snapshot: Snapshot, of definition: PipelineDefinition) async throws(RunFailure)
         -> CommitResult
@@ -186,6 +189,8 @@ package final class MemoryBody: PendingBody {
         return result
     }
 
+    package func isIntact() async throws(RunFailure) -> Bool { true }
+
     package var path: String? { nil }
 
     fileprivate func take() -> [UInt8] {
@@ -267,6 +272,10 @@ package final class MemoryDisk: SnapshotStore {
 
     package func keepsRefused(_ pipeline: String, _ digest: String) async -> Bool {
         await self[pipeline].keepsRefused(pipeline, digest)
+    }
+
+    package func isCopy(_ pipeline: String, _ digest: String) async -> Bool {
+        await self[pipeline].isCopy(pipeline, digest)
     }
 
     package func commit(
