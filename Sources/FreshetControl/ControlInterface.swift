@@ -45,7 +45,8 @@ package enum ControlInterface {
           truncated: ?bool,
           behind: ?bool,
           pinnedSince: ?int,
-          directory: ?string
+          directory: ?string,
+          comment: ?string
         )
 
         # A generation that there is, or was; kept, if its content is still there. The causes of its run, and how long that

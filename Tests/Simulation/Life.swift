@@ -87,6 +87,7 @@ final class Life: SnapshotStore {
     { .dropped }
 
     func keepsRefused(_ pipeline: String, _ digest: String) async -> Bool { false }
+    func rememberSigned(_ pipeline: String, _ signed: SignedComment) async {}
     func isCopy(_ pipeline: String, _ digest: String) async -> Bool { false }
 
     func recordUnchanged(

@@ -151,6 +151,8 @@ package struct OfferedGeneration: Hashable, Sendable {
     package var turn: UInt64 = 0
     /// Of several files: the link to the directory that has them.
     package var directory: String?
+    /// What its publisher says of it in a signature that was verified; nil: nothing that is known.
+    package var comment: String?
 
     package init(
         number: UInt64, size: UInt64, digest: String, committedAt: Int64, path: String, truncated: Bool = false
@@ -193,6 +195,8 @@ package struct RememberedState: Hashable, Sendable {
     package var pages: [StoredPagesState]
     /// What a check refused last, if it is kept aside.
     package var refused: RefusedSnapshot?
+    /// What the publisher said of the last content that was signed.
+    package var signed: SignedComment?
     /// The checks were of another configuration: they say how old the copy is, and nothing of what is configured now.
     package var isOfAnother = false
 
@@ -346,6 +350,8 @@ package protocol SnapshotStore: Sendable {
         -> SetAsideResult
     /// Whether what was set aside last is this, and is kept still.
     func keepsRefused(_ pipeline: String, _ digest: String) async -> Bool
+    /// Keeps what the publisher says of the copy that was just committed, instead of what it said of another one.
+    func rememberSigned(_ pipeline: String, _ signed: SignedComment) async
     /// Whether the copy that readers see is whole and has this digest.
     func isCopy(_ pipeline: String, _ digest: String) async -> Bool
     /// Notes a successful check that brought nothing new, and validators, bound as before, if the origin sent newer ones.

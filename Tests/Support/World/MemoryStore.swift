@@ -78,6 +78,10 @@ package final class MemoryStore: SnapshotStore {
 
     package func isCopy(_ pipeline: String, _ digest: String) async -> Bool { text == digest }
 
+    package func rememberSigned(_ pipeline: String, _ signed: SignedComment) async {
+        state.withLock { $0.remembered.signed = signed }
+    }
+
     package func commit(_ snapshot: Snapshot, of definition: PipelineDefinition) async throws(RunFailure)
         -> CommitResult
     {
@@ -276,6 +280,10 @@ package final class MemoryDisk: SnapshotStore {
 
     package func isCopy(_ pipeline: String, _ digest: String) async -> Bool {
         await self[pipeline].isCopy(pipeline, digest)
+    }
+
+    package func rememberSigned(_ pipeline: String, _ signed: SignedComment) async {
+        await self[pipeline].rememberSigned(pipeline, signed)
     }
 
     package func commit(
