@@ -34,13 +34,15 @@ enum BackOff {
         wait + jitter.duration(upTo: min(max(wait / 4, ceiling(after: failures, policy: policy)), policy.to))
     }
 
-    /// The wait after so many checks in a row that found what is refused: `from`, but a minute at least, and twice that with
-    /// each. It has no limit of its own, so that what stays is soon asked for no more often than what is well.
+    /// How long to wait after a check that found what is refused: `from`, but a minute at least, and twice that with each
+    /// wait. It has no limit of its own, so that what stays is soon asked for no more often than what is well.
     ///
-    /// - Parameter planned: the wait after a check that succeeded, which is never exceeded.
-    static func afterRefusedContent(_ times: Int, policy: RetryPolicy, planned: Duration) -> Duration {
+    /// - Parameters:
+    ///   - waits: which wait it is, from 1 on.
+    ///   - planned: the wait after a check that succeeded, which is never exceeded.
+    static func afterRefusedContent(_ waits: Int, policy: RetryPolicy, planned: Duration) -> Duration {
         var wait = max(policy.from, leastAfterRefusedContent)
-        var doublings = times - 1
+        var doublings = waits - 1
         // Ends early: a minute passes any `every` after a few steps.
         while doublings > 0, wait < planned {
             wait *= 2

@@ -220,8 +220,11 @@ extension RefreshMachine {
         superseded = 0
         lastRefusal = now
         noteFailure(run, failure, now)
+        failing?.tally.waitsAgain(since: run.order.started)
         answered(until: now)
-        plan = plannedCheck(since: now)
+        let due = plannedCheck(since: now)
+        failing?.tally.due = due
+        plan = due
         finish(run, .failed, failure: failure, now)
     }
 

@@ -145,6 +145,17 @@ struct FailureTally: Hashable, Sendable {
     /// What did not fit what lies beside it.
     private(set) var mismatches = 0
     private(set) var refusals = 0
+    /// Which wait for another content it is, and when that one is over.
+    private(set) var waits = 0
+    var due: ContinuousClock.Instant?
+
+    /// What was refused is refused still. A check that came sooner, since somebody asked or a signal fired, tells little of
+    /// how long that will be so, and makes the wait no longer.
+    ///
+    /// - Parameter start: when that check began.
+    mutating func waitsAgain(since start: ContinuousClock.Instant) {
+        if due.map({ start >= $0 }) ?? true { waits += 1 }
+    }
 
     /// - Returns: how many of this kind there were.
     mutating func note(_ failure: RunFailure) -> Int {

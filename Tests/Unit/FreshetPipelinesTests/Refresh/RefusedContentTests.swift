@@ -41,7 +41,7 @@ struct RefusedContentTests {
         #expect(waits(refused(forever), 30).last == 3_162_240_000.0)
     }
 
-    @Test("once all was well it begins with a minute again; a failure in between, or a reload, makes it no shorter")
+    @Test("once all was well it begins with a minute again; a failure in between, or a reload, changes nothing of it")
     func beginsAnew() throws {
         let talk = refused()
         #expect(waits(talk, 2) == [60, 120])
@@ -51,12 +51,30 @@ struct RefusedContentTests {
         _ = talk.at(300, .fails(4, .transient))
         #expect(talk.pass(until: 302).map(\.deed) == [.starts(5, ["file"])])
         _ = talk.at(302, .refuses(5, .lasting))
-        #expect(talk.nextRun == PlannedRun(at: Dialogue.instant(302 + 480), reason: .timer))
+        #expect(talk.nextRun == PlannedRun(at: Dialogue.instant(302 + 240), reason: .timer))
         _ = talk.at(310, .hears("file", at: 310))
         _ = talk.at(310, .succeeds(6))
         _ = talk.at(400, .hears("file", at: 400))
         _ = talk.at(400, .refuses(7, .lasting))
         #expect(waits(talk, from: 8, 1) == [60])
+    }
+
+    @Test("checks that come sooner, by the operator or by signals, make it no longer: it is waited for once more")
+    func sooner() {
+        let talk = refused()
+        for run in 2...UInt64(30) {
+            let second = 10 + Double(run)
+            _ = talk.at(second, run % 2 == 0 ? .refresh(request: nil, force: true) : .hears("file", at: second))
+            _ = talk.pass(until: second + 0.5)
+            _ = talk.at(second + 0.5, .refuses(run, .lasting))
+        }
+        guard case .failed(_, _, let attempts) = talk.activity else {
+            Issue.record("\(talk.activity)")
+            return
+        }
+        #expect(attempts == talk.orders.count && attempts > 10)
+        let last = talk.summaries.last?.ended
+        #expect(last.flatMap { talk.nextRun?.at == $0.advanced(by: .seconds(60)) } == true)
     }
 
     @Test("what holds back every check holds back this one: the network, a budget, min-interval")
@@ -105,13 +123,15 @@ struct RefusedContentTests {
 
     @Test("signals of the surroundings fetch nothing for fresh-for, demands do at once")
     func signals() {
-        let talk = refused()
+        var policy = policy
+        policy.freshFor = .seconds(40)
+        let talk = refused(policy)
         #expect(talk.at(20, .hears("resume", at: 20)) == [])
         #expect(talk.at(30, .hears("file", at: 30)) == [.starts(2, ["file"])])
         _ = talk.at(31, .refuses(2, .lasting))
-        #expect(talk.at(90, .hears("network", at: 90)) == [])
-        #expect(talk.pass(until: 91) == [])
-        #expect(talk.at(92, .hears("network", at: 92)) == [.starts(3, ["network"])])
+        #expect(talk.at(70, .hears("network", at: 70)) == [])
+        #expect(talk.pass(until: 71) == [])
+        #expect(talk.at(72, .hears("network", at: 72)) == [.starts(3, ["network"])])
     }
 
     @Test("what the surroundings asked for by then is answered by it")
@@ -130,7 +150,7 @@ struct RefusedContentTests {
         _ = talk.at(start, end(UInt64(talk.orders.count)))
     }
 
-    @Test("what does not fit for long is no matter of a moment, and is asked for as seldom as what is refused for good")
+    @Test("what does not fit for long is no matter of a moment, and is asked for like what is refused for good")
     func briefForLong() throws {
         let talk = refused(nil, .brief)
         for _ in 2...RefreshMachine.mostBriefRefusals {
@@ -139,7 +159,9 @@ struct RefusedContentTests {
         }
         #expect(talk.nextRun?.reason == .retry)
         try tryAgain(talk) { .refuses($0, .brief) }
-        #expect(talk.nextRun == PlannedRun(at: Dialogue.instant(talk.now + 600), reason: .timer))
+        #expect(talk.nextRun == PlannedRun(at: Dialogue.instant(talk.now + 60), reason: .timer))
+        try tryAgain(talk) { .refuses($0, .brief) }
+        #expect(talk.nextRun == PlannedRun(at: Dialogue.instant(talk.now + 120), reason: .timer))
     }
 
     @Test(
