@@ -119,7 +119,7 @@ let package = Package(
             dependencies: ["FreshetEmitters", "FreshetPipelines", "FreshetEventLoop", "FreshetJQ", "freshetd"],
             path: "Tests/Unit/FreshetEmittersTests"),
         .testTarget(
-            name: "FreshetCacheTests", dependencies: ["FreshetCache", "FreshetSignals"],
+            name: "FreshetCacheTests", dependencies: ["FreshetCache", "FreshetSignals", "FreshetEventLoop"],
             path: "Tests/Unit/FreshetCacheTests"),
         .testTarget(
             name: "FreshetConfigurationTests", dependencies: ["FreshetConfiguration", "FreshetPipelines"],

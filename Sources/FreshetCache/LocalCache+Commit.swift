@@ -263,7 +263,7 @@ extension LocalCache {
             try show()
         }
         try files.synchronizeDirectory(layout.generations(of: destination.pipeline))
-        try files.synchronizeDirectory(layout.current)
+        try currentFlush.perform { () throws(SystemCallError) in try files.synchronizeDirectory(layout.current) }
         guard let status = try files.status(reader) else {
             throw SystemCallError(call: "lstat", path: reader, errno: SystemCallError.missing)
         }

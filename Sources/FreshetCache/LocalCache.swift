@@ -22,6 +22,8 @@ package final class LocalCache: Sendable {
     /// Bytes of all content that the index knows, as of its last change.
     let used = Atomic<Int64>(0)
     let index: Mutex<CacheIndex>
+    /// Commits under way at once share the flush of the directory that people read.
+    let currentFlush = SharedFlush()
     private let lock: StateLock
     private let pipelines = Mutex<[String: PipelineEntry]>([:])
     private let tokens = Atomic<UInt64>(0)

@@ -13,10 +13,16 @@ struct CacheStore: SnapshotStore {
     let report: @Sendable (_ pipeline: String, _ error: CacheError) -> Void
     /// Told that the origin has new content, which is not to replace the copy.
     var heldBack: @Sendable (_ pipeline: String, _ copy: Generation) -> Void = { _, _ in }
+    /// Does the commits. They wait for the disk most of their time, and a journalling file system writes the changes of
+    /// all who wait for it at once: so many under way cost hardly more than one.
+    var committers = WorkerPool(threads: Self.commitsAtOnce)
     /// Reads generations for clients, one at a time: however many they are and ask for, commits have their workers.
     let readers = WorkerPool(threads: 1)
     /// Reads all of the cache for an examination, which may take long.
     let examiner = WorkerPool(threads: 1)
+
+    /// Commits under way at once. Threads start when they are needed, and end when they are not.
+    static let commitsAtOnce = 32
 
     /// The small state that says which request and transform made the copy at hand.
     private static let bindingKey = "binding"
@@ -58,7 +64,7 @@ struct CacheStore: SnapshotStore {
     func commit(
         _ snapshot: Snapshot, of definition: PipelineDefinition
     ) async throws(RunFailure) -> CommitResult {
-        try await workers.run("commit") { [self] () throws(RunFailure) in
+        try await committers.run("commit") { [self] () throws(RunFailure) in
             let destination = try CacheDestination(definition)
             do throws(CacheError) {
                 let pending = try pending(snapshot.body, for: destination)

@@ -118,25 +118,24 @@ extension Supervisor {
     /// What is to be said of the daemon now.
     func statusLine() -> String {
         let now = WallClock.now
-        let statuses = pipelines.values.map(\.runner.status)
+        let glances = pipelines.map { (name: $0.key, glance: $0.value.runner.glance) }
         var line = StatusLine()
         line.counts = PipelineCounts(
-            statuses.map { PipelineState($0.activity) } + Array(repeating: .failed, count: faulty.count))
+            glances.map { PipelineState($0.glance.activity) } + Array(repeating: .failed, count: faulty.count))
         for (name, fault) in faulty { line.add(name) { (fault.message, fault.since) } }
         var next: (pipeline: String, at: ContinuousClock.Instant)?
-        for status in statuses {
-            if case .failed(let reason, let since, _) = status.activity {
-                line.add(status.name) { (reason.message, WallClock.microseconds(at: since)) }
+        for (name, glance) in glances {
+            if case .failed(let reason, let since, _) = glance.activity {
+                line.add(name) { (reason.message, WallClock.microseconds(at: since)) }
             }
-            if status.freshness == .expired { line.expired.append(status.name) }
-            if let planned = status.next, next.map({ planned.at < $0.at }) ?? true {
-                next = (status.name, planned.at)
-            }
+            if glance.isExpired { line.expired.append(name) }
+            if let planned = glance.next, next.map({ planned < $0.at }) ?? true { next = (name, planned) }
         }
         line.next = next.map { ($0.pipeline, WallClock.microseconds(at: $0.at)) }
         line.failingHooks = parts?.hooks.failing ?? 0
         line.network = parts?.elsewhere.fact.description ?? "not known"
-        if let work = workers.oldestRunning {
+        let work = [workers, parts?.store.committers].compactMap { $0?.oldestRunning }.min { $0.since < $1.since }
+        if let work {
             let time = ContinuousClock.now - work.since
             if time >= Self.slowDisk { line.slowDisk = (work.name, time.components.seconds) }
         }

@@ -142,7 +142,7 @@ extension Supervisor: ControlService {
     /// How many pipelines there are, by state.
     func counts() -> PipelineCounts {
         PipelineCounts(
-            pipelines.values.map { PipelineState($0.runner.status.activity) }
+            pipelines.values.map { PipelineState($0.runner.glance.activity) }
                 + Array(repeating: .failed, count: faulty.count))
     }
 

@@ -6,11 +6,11 @@ package struct PipelineDefinition: Hashable, Sendable {
     /// One line for people.
     package var description: String?
     /// Where its data comes from: a source, and what is fetched for each item of it.
-    package var stage: StageDefinition
+    @Shared package var stage: StageDefinition
     /// A jq program that makes the snapshot from the data; nil leaves it as it is.
     package var transform: String?
-    package var refresh: RefreshPolicy
-    package var check: CheckRules
+    @Shared package var refresh: RefreshPolicy
+    @Shared package var check: CheckRules
     package var cache: CacheRules
     /// What of the source can be changed while the daemon runs; at most ``ParameterLimits/perPipeline``.
     package var parameters: [ParameterDefinition]

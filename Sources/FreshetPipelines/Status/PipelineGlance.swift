@@ -1,0 +1,25 @@
+internal import FreshetSignals
+
+/// The little of a ``PipelineStatus`` that a line about all pipelines needs: so cheap that it may be asked of thousands at
+/// once, on the thread that everything else waits for.
+package struct PipelineGlance: Hashable, Sendable {
+    /// Without the progress of a run, and without what its wait is for in detail.
+    package var activity: PipelineActivity
+    /// The copy is older than its `max-age`.
+    package var isExpired: Bool
+    /// When the next run is planned; nil: nothing is, or one is under way.
+    package var next: ContinuousClock.Instant?
+}
+
+extension PipelineRunner {
+    /// What is to be seen of the pipeline at a glance.
+    package var glance: PipelineGlance {
+        let now = world.clock.now
+        // In its place: a copy of the machine is what makes the whole status dear.
+        return state.withLock { state in
+            PipelineGlance(
+                activity: state.machine.activity(at: now), isExpired: state.machine.freshness(at: now) == .expired,
+                next: state.machine.nextRun(at: now)?.at)
+        }
+    }
+}

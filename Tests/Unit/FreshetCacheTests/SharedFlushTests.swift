@@ -1,0 +1,112 @@
+import FreshetEventLoop
+import Glibc
+import Synchronization
+import Testing
+
+@testable import FreshetCache
+
+@Suite("A flush that many share")
+struct SharedFlushTests {
+    private static let patience: Duration = .seconds(60)
+
+    @Test("those who come while one is under way share the next, which has the changes of all of them")
+    func shared() throws {
+        let bed = Bed()
+        try bed.holdFirst(with: 5)
+        bed.gate.open()
+        bed.awaitAnswers(6)
+        #expect(bed.flushed.withLock { $0 } == [[0], [0, 1, 2, 3, 4, 5]])
+        #expect(bed.answers.withLock { $0 }.allSatisfy { $0.error == nil })
+    }
+
+    @Test("an error is told to all who shared the flush, to nobody before and to nobody after")
+    func failing() throws {
+        let bed = Bed(failing: 2)
+        try bed.holdFirst(with: 3)
+        bed.gate.open()
+        bed.awaitAnswers(4)
+        let answers = bed.answers.withLock { $0 }
+        #expect(answers.filter { $0.error == nil }.map(\.caller) == [0])
+        #expect(answers.filter { $0.error != nil }.map(\.caller).sorted() == [1, 2, 3])
+        bed.call(4)
+        bed.awaitAnswers(5)
+        #expect(bed.answers.withLock { $0 }.last?.error == nil)
+        #expect(bed.flushed.withLock { $0.count } == 3)
+    }
+
+    @Test("of many threads each returns after a flush that began after its change")
+    func many() throws {
+        let bed = Bed()
+        bed.gate.open()
+        for caller in 0..<500 { bed.call(caller) }
+        bed.awaitAnswers(500)
+        #expect(bed.answers.withLock { $0 }.allSatisfy { $0.wasFlushed })
+        #expect(bed.flushed.withLock { $0.count } <= 500)
+    }
+
+    /// Callers on threads of their own, each of which makes a change and then has it flushed.
+    private final class Bed: Sendable {
+        struct Answer {
+            var caller: Int
+            var error: SystemCallError?
+            var wasFlushed: Bool
+        }
+
+        let gate = Latch()
+        /// The changes that each flush found when it began.
+        let flushed = Mutex<[[Int]]>([])
+        let answers = Mutex<[Answer]>([])
+        private let changes = Mutex<[Int]>([])
+        private let began = Latch()
+        private let flush = SharedFlush()
+        private let pool = WorkerPool(threads: 16)
+        private let failing: Int?
+
+        /// - Parameter failing: the number of the flush that fails.
+        init(failing: Int? = nil) { self.failing = failing }
+
+        func call(_ caller: Int) {
+            pool.perform("flush") { [self] in
+                changes.withLock { $0.append(caller) }
+                var failure: SystemCallError?
+                do throws(SystemCallError) {
+                    try flush.perform { () throws(SystemCallError) in
+                        let found = changes.withLock { $0.sorted() }
+                        let number = flushed.withLock { flushed in
+                            flushed.append(found)
+                            return flushed.count
+                        }
+                        began.open()
+                        _ = gate.wait(for: SharedFlushTests.patience)
+                        if number == failing { throw SystemCallError(call: "fsync", path: "/x", errno: 5) }
+                    }
+                } catch {
+                    failure = error
+                }
+                let wasFlushed = flushed.withLock { $0.contains { $0.contains(caller) } }
+                answers.withLock { $0.append(Answer(caller: caller, error: failure, wasFlushed: wasFlushed)) }
+            }
+        }
+
+        /// The first caller's flush is under way, and so many others wait.
+        func holdFirst(with others: Int) throws {
+            call(0)
+            try #require(began.wait(for: SharedFlushTests.patience))
+            for caller in 1...others { call(caller) }
+            try #require(isSoon { flush.waiting == others })
+        }
+
+        func awaitAnswers(_ count: Int) {
+            #expect(isSoon { answers.withLock { $0.count } == count })
+        }
+
+        private func isSoon(_ condition: () -> Bool) -> Bool {
+            let deadline = ContinuousClock.now + SharedFlushTests.patience
+            while !condition() {
+                guard ContinuousClock.now < deadline else { return false }
+                sched_yield()
+            }
+            return true
+        }
+    }
+}
