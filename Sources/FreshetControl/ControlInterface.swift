@@ -45,7 +45,8 @@ package enum ControlInterface {
           truncated: ?bool,
           behind: ?bool,
           pinnedSince: ?int,
-          directory: ?string
+          directory: ?string,
+          comment: ?string
         )
 
         # A generation that readers do not find since it is past its maximum age; its content is kept. Since is when it was withdrawn.

@@ -141,13 +141,15 @@ extension PipelineRunner {
             default: break
             }
             let order = machine.run?.order
+            var generation = state.generation
+            if let signed = state.signed, signed.digest == generation?.digest { generation?.comment = signed.comment }
             var freshness = machine.freshness(at: now)
             // However young the check is that found that.
             if freshness == .fresh, state.generation?.isBehind == true { freshness = .stale }
             return PipelineStatus(
                 name: name, activity: activity, waitsFor: wait,
-                generation: state.generation.flatMap { $0.withdrawnSince == nil ? $0 : nil },
-                withdrawn: state.generation.flatMap { $0.withdrawnSince == nil ? nil : $0 },
+                generation: generation.flatMap { $0.withdrawnSince == nil ? $0 : nil },
+                withdrawn: generation.flatMap { $0.withdrawnSince == nil ? nil : $0 },
                 freshness: freshness, lastCheck: state.lastCheck,
                 originExpires: machine.settings.policy.honoursOrigin ? machine.originExpires : nil,
                 expires: machine.expires,
