@@ -74,10 +74,10 @@ extension LocalCache {
         }
     }
 
-    /// Whether the copy that readers see is whole and has this digest, in hexadecimal digits.
+    /// Whether the copy, also one that is withdrawn, is whole and has this digest, in hexadecimal digits.
     package func isCopy(_ pipeline: String, _ digest: String) throws(CacheError) -> Bool {
         try CacheName.check(pipeline)
-        return try offer(of: pipeline)?.generation.content.digest.description == digest
+        return try keptOffer(of: pipeline)?.generation.content.digest.description == digest
     }
 
     /// Opens what was refused last, as ``open(_:of:for:)`` does a generation.

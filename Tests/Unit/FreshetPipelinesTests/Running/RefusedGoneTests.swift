@@ -23,15 +23,18 @@ struct RefusedGoneTests {
     func early() {
         let progress = RunProgress()
         func refuse(_ digest: String) {
+            let snapshot = RefusedSnapshot(digest: digest, size: 1, refusedAt: 0, keptUntil: 1, reason: "a check")
             progress.noteRefused(
-                RefusedSnapshot(digest: digest, size: 1, refusedAt: 0, keptUntil: 1, reason: "a check"), nil)
+                KnownRefusal(
+                    place: .aside(snapshot), failure: RunFailure(.content, "a check"), validators: Validators(),
+                    binding: ""))
         }
         refuse("one")
         progress.forgetRefused("other")
-        #expect(!progress.isRefusedGone)
+        #expect(progress.refused?.isGone == false)
         progress.forgetRefused("one")
-        #expect(progress.isRefusedGone)
+        #expect(progress.refused?.isGone == true)
         refuse("one")
-        #expect(!progress.isRefusedGone)
+        #expect(progress.refused?.isGone == false)
     }
 }
