@@ -5,6 +5,9 @@ import Testing
 
 @testable import FreshetCache
 
+/// The event loop has one by that name too.
+private typealias SystemCallError = FreshetCache.SystemCallError
+
 @Suite("A flush that many share")
 struct SharedFlushTests {
     private static let patience: Duration = .seconds(60)
