@@ -5,9 +5,6 @@ import Testing
 
 @testable import FreshetCache
 
-/// The event loop has one by that name too.
-private typealias SystemCallError = FreshetCache.SystemCallError
-
 @Suite("A flush that many share")
 struct SharedFlushTests {
     private static let patience: Duration = .seconds(60)
@@ -51,7 +48,7 @@ struct SharedFlushTests {
     private final class Bed: Sendable {
         struct Answer {
             var caller: Int
-            var error: SystemCallError?
+            var error: FreshetCache.SystemCallError?
             var wasFlushed: Bool
         }
 
@@ -71,9 +68,9 @@ struct SharedFlushTests {
         func call(_ caller: Int) {
             pool.perform("flush") { [self] in
                 changes.withLock { $0.append(caller) }
-                var failure: SystemCallError?
-                do throws(SystemCallError) {
-                    try flush.perform { () throws(SystemCallError) in
+                var failure: FreshetCache.SystemCallError?
+                do throws(FreshetCache.SystemCallError) {
+                    try flush.perform { () throws(FreshetCache.SystemCallError) in
                         let found = changes.withLock { $0.sorted() }
                         let number = flushed.withLock { flushed in
                             flushed.append(found)
@@ -81,7 +78,7 @@ struct SharedFlushTests {
                         }
                         began.open()
                         _ = gate.wait(for: SharedFlushTests.patience)
-                        if number == failing { throw SystemCallError(call: "fsync", path: "/x", errno: 5) }
+                        if number == failing { throw FreshetCache.SystemCallError(call: "fsync", path: "/x", errno: 5) }
                     }
                 } catch {
                     failure = error
