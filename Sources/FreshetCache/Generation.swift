@@ -20,11 +20,16 @@ package struct Generation: Hashable, Sendable {
     package var turn: UInt64 = 0
     /// Of several files: the link to the directory that has them, by absolute path.
     package var directory: String?
+    /// Since when readers find nothing at its path, since it is too old; nil: they find it.
+    package var withdrawnAt: WallTime?
+    /// When its file was written: of one that was rolled back to, when that was.
+    package var writtenAt: WallTime?
 
     package init(
         number: Int64, digest: ContentDigest, size: Int64, committedAt: WallTime, run: Int64?, path: String,
-        truncated: Bool = false
+        truncated: Bool = false, writtenAt: WallTime? = nil
     ) {
+        self.writtenAt = writtenAt
         self.truncated = truncated
         self.number = number
         self.digest = digest
@@ -139,7 +144,7 @@ package struct RefreshState: Hashable, Sendable {
 
 /// What is remembered of a pipeline, at one look.
 package struct PipelineMemory: Hashable, Sendable {
-    /// What it offers now; nil if it has nothing, or if that is gone or damaged.
+    /// What it offers now, or has withdrawn; nil if it has nothing, or if that is gone or damaged.
     package var current: Generation?
     package var attempts: RefreshState
     /// The number of its newest run, 0 if it had none.

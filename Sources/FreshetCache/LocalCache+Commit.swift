@@ -27,6 +27,12 @@ extension LocalCache {
                 guard candidate.isCheck else { return .unchanged(try drop(candidate, for: stays, &state)) }
                 return try decline(candidate, for: stays, destination, check, &state)
             }
+            // A further page of what is withdrawn makes it no younger.
+            if !candidate.isCheck, offer == nil, let kept = try keptOffer(of: destination.pipeline, &state),
+                kept.isWithdrawn
+            {
+                return .unchanged(try drop(candidate, for: kept, &state))
+            }
             if let offer, offer.generation.content.digest == candidate.digest {
                 return .unchanged(try confirm(offer, candidate, destination, check, &state))
             }
@@ -114,7 +120,7 @@ extension LocalCache {
     /// new content. Without a copy, or with one of another name, there is nothing to do.
     package func setAccess(_ destination: CacheDestination) throws(CacheError) {
         try entry(destination.pipeline).state.withLock { (state) throws(CacheError) in
-            guard let offer = try verifiedOffer(of: destination.pipeline, &state), offer.file == destination.file else {
+            guard let offer = try keptOffer(of: destination.pipeline, &state), offer.file == destination.file else {
                 return
             }
             var generation = offer.generation
@@ -126,9 +132,8 @@ extension LocalCache {
     }
 
     /// Returns what the reader's file is now: a change of its mode is a change of its status.
-    private func setAccess(of offer: IndexedOffer, to destination: CacheDestination) throws(CacheError) -> FileIdentity
-    {
-        let reader = layout.reader(offer.file)
+    func setAccess(of offer: IndexedOffer, to destination: CacheDestination) throws(CacheError) -> FileIdentity {
+        let reader = place(of: offer)
         return try onFiles { (files) throws(SystemCallError) in
             guard let status = try files.status(reader) else { return offer.generation.identity }
             if destination.isMet(by: status) { return status.identity }

@@ -255,7 +255,8 @@ extension LocalCache {
         let path = layout.reader(file)
         var finding = CacheFinding(.copyDamaged, of: row.name, generation: row.current, path: path)
         let status = try isDirectory(layout.current) ? status(path) : nil
-        guard let current = row.current else {
+        guard let current = row.current, row.withdrawnAt == nil else {
+            if row.withdrawnAt != nil { (finding.generation, finding.detail) = (nil, "the copy is withdrawn") }
             if status != nil { examination.add(finding) }
             return
         }

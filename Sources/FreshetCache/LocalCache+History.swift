@@ -82,7 +82,8 @@ extension LocalCache {
     ) throws(SystemCallError) -> Bool {
         guard reader.has(4, on: content) else { return false }
         // Without a copy nothing says who may read it now: nobody but those who may read all of the cache.
-        guard let file, let offered = try fileSystem.status(layout.reader(file)), offered.isRegularFile else {
+        let copy = file.map { withdrawnCopy(at: $0) ?? layout.reader($0) }
+        guard let copy, let offered = try fileSystem.status(copy), offered.isRegularFile else {
             return reader.user == 0 || reader.user == content.owner
         }
         guard reader.has(4, on: offered) else { return false }
@@ -94,5 +95,14 @@ extension LocalCache {
             guard let slash = directory.lastIndex(of: "/") else { return true }
             directory = String(directory[..<slash])
         }
+    }
+
+    /// The content of a copy that is withdrawn from this name: its modes say who might read it there.
+    private func withdrawnCopy(at file: String) -> String? {
+        // Without the index nothing can be said: nobody gets more than they may.
+        let known = try? withIndex { (index) throws(SQLiteError) in
+            try index.owner(of: file).flatMap { (owner) throws(SQLiteError) in try index.offer(of: owner) }
+        }
+        return known.flatMap { $0.isWithdrawn ? place(of: $0) : nil }
     }
 }

@@ -1,9 +1,20 @@
+/// What a hook is told of: that readers find a generation, or that it was withdrawn from them.
+package struct ToldContent: Hashable, Sendable {
+    package var content: StoredContent
+    package var isWithdrawn: Bool
+
+    package init(_ content: StoredContent, isWithdrawn: Bool = false) {
+        self.content = content
+        self.isWithdrawn = isWithdrawn
+    }
+}
+
 /// What is remembered of a hook across restarts.
 package struct HookRecord: Hashable, Sendable {
     /// What it was told of last with success; nil: nothing yet.
-    package var told: StoredContent?
+    package var told: ToldContent?
     /// What an attempt since then was for; nil: there was none.
-    package var tried: StoredContent?
+    package var tried: ToldContent?
     /// How many attempts for that have failed.
     package var attempts: Int64
     /// When the first attempt failed since it last succeeded.
@@ -12,7 +23,7 @@ package struct HookRecord: Hashable, Sendable {
     package var error: String?
 
     package init(
-        told: StoredContent? = nil, tried: StoredContent? = nil, attempts: Int64 = 0, failingSince: WallTime? = nil,
+        told: ToldContent? = nil, tried: ToldContent? = nil, attempts: Int64 = 0, failingSince: WallTime? = nil,
         error: String? = nil
     ) {
         self.told = told
@@ -29,9 +40,9 @@ package struct PipelineHooks: Hashable, Sendable {
     /// What they are known by.
     package var hooks: [String]
     /// What those are said to know already that are new.
-    package var told: StoredContent?
+    package var told: ToldContent?
 
-    package init(pipeline: String, hooks: [String], told: StoredContent?) {
+    package init(pipeline: String, hooks: [String], told: ToldContent?) {
         self.pipeline = pipeline
         self.hooks = hooks
         self.told = told
@@ -47,7 +58,7 @@ extension LocalCache {
         var known: [String: [String: HookRecord]] = [:]
         for (pipeline, hook, record) in found { known[pipeline, default: [:]][hook] = record }
         var result: [String: [String: HookRecord]] = [:]
-        var added: [(pipeline: String, hook: String, told: StoredContent?)] = []
+        var added: [(pipeline: String, hook: String, told: ToldContent?)] = []
         var removed: [(pipeline: String, hook: String)] = []
         for pipeline in all {
             var before = known[pipeline.pipeline] ?? [:]

@@ -25,7 +25,7 @@ extension LocalCache {
         examination.mend { (finding) throws(CacheError) in
             switch finding.kind {
             case .contentDamaged, .contentMissing:
-                let isCopy = isCopyWhole && finding.generation == row?.current
+                let isCopy = isCopyWhole && finding.generation == row?.current && row?.withdrawnAt == nil
                 try removeContent(finding, of: row, restoringFrom: isCopy ? row?.file : nil)
             case .contentUnknown, .unfinished: try remove(finding.path)
             case .refusedDamaged:

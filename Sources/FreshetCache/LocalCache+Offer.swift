@@ -1,7 +1,7 @@
 import Synchronization
 
 extension LocalCache {
-    /// The current generation, if the reader's file holds it.
+    /// The current generation, if the reader's file holds it. One that is withdrawn is not offered.
     ///
     /// The common case costs a look into the index and one `lstat`. Only a difference takes the pipeline's lock, and so
     /// waits for a commit that is under way: between its rename and the index's transaction the two differ.
@@ -14,7 +14,12 @@ extension LocalCache {
 
     /// The same for an offer that was just read from the index.
     func verified(_ known: IndexedOffer) throws(CacheError) -> IndexedOffer? {
-        if try status(of: known)?.identity == known.generation.identity, try isSetShown(known) { return known }
+        if known.isWithdrawn {
+            // What a withdrawal that failed has left is mended by the next who asks.
+            guard isSuspect(known.pipeline.name) else { return nil }
+        } else if try status(of: known)?.identity == known.generation.identity, try isSetShown(known) {
+            return known
+        }
         return try verifiedOffer(of: known.pipeline.name)
     }
 
@@ -28,16 +33,49 @@ extension LocalCache {
     func verifiedOffer(
         of pipeline: String, _ state: inout PipelineEntry.State
     ) throws(CacheError) -> IndexedOffer? {
+        guard let known = try keptOffer(of: pipeline, &state), !known.isWithdrawn else { return nil }
+        return known
+    }
+
+    // MARK: What is kept
+
+    /// What is offered, or was before it was withdrawn, if that is whole: requests are conditional by it, and new content is
+    /// compared with it.
+    func keptOffer(of pipeline: String) throws(CacheError) -> IndexedOffer? {
+        let known = try withIndex { (index) throws(SQLiteError) in try index.offer(of: pipeline) }
+        return if let known { try kept(known) } else { try verifiedOffer(of: pipeline) }
+    }
+
+    /// The same for an offer that was just read from the index.
+    func kept(_ known: IndexedOffer) throws(CacheError) -> IndexedOffer? {
+        guard known.isWithdrawn else { return try verified(known) }
+        let pipeline = known.pipeline.name
+        if try status(of: known)?.identity == known.generation.identity, !isSuspect(pipeline) { return known }
+        return try entry(pipeline).state.withLock { (state) throws(CacheError) in
+            try keptOffer(of: pipeline, &state)
+        }
+    }
+
+    /// The same, for a caller that holds the pipeline's lock.
+    func keptOffer(
+        of pipeline: String, _ state: inout PipelineEntry.State
+    ) throws(CacheError) -> IndexedOffer? {
         let known = try intactOffer(of: pipeline, &state)
         guard let known else { return nil }
         do throws(CacheError) {
             // Of several files the stamp decides; what else belongs to it is made from it.
-            try agreeSet(with: known)
+            if !known.isWithdrawn { try agreeSet(with: known) }
         } catch .noBundle {
             // It is nothing that the pipeline could offer, until its next commit.
             return nil
         }
         return known
+    }
+
+    /// The file that has the content: the reader's, or, if that is not there, the generation's own.
+    func place(of offer: IndexedOffer) -> String {
+        offer.isWithdrawn
+            ? layout.generation(offer.generation.content, of: offer.pipeline.name) : layout.reader(offer.file)
     }
 
     private func intactOffer(
@@ -54,7 +92,7 @@ extension LocalCache {
         known.status = status
         if status.identity == known.generation.identity { return known }
         if status.identity == state.refuted { return nil }
-        guard try fileSystem.digest(of: layout.reader(known.file)) == known.generation.content.digest else {
+        guard try fileSystem.digest(of: place(of: known)) == known.generation.content.digest else {
             state.refuted = status.identity
             return nil
         }
@@ -65,6 +103,6 @@ extension LocalCache {
     }
 
     private func status(of offer: IndexedOffer) throws(CacheError) -> FileStatus? {
-        try onFiles { (files) throws(SystemCallError) in try files.status(layout.reader(offer.file)) }
+        try onFiles { (files) throws(SystemCallError) in try files.status(self.place(of: offer)) }
     }
 }

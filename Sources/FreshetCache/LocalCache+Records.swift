@@ -6,13 +6,13 @@ extension LocalCache {
     ///     more, since it was unpinned or rolled back meanwhile, the answer says nothing of it.
     ///   - validators: what came with the answer; they replace those of the same URLs.
     ///   - expires: when the content stops being fresh by its origin's word, instead of what was said before.
-    /// - Returns: the generation that is offered, if it is what was confirmed, or was to stay whatever is. Nil, and nothing
-    ///   is recorded, if it has gone meanwhile: the request is to be made again.
+    /// - Returns: the generation that is offered, or withdrawn still (see ``putBack(_:)``), if it is what was confirmed, or was
+    ///   to stay whatever is. Nil, and nothing is recorded, if it has gone meanwhile: the request is to be made again.
     package func recordUnchanged(
         _ pipeline: String, asked: Validators? = nil, validators: [Validators] = [], expires: WallTime? = nil,
         at now: WallTime
     ) throws(CacheError) -> Generation? {
-        guard try offer(of: pipeline) != nil else { return nil }
+        guard try keptOffer(of: pipeline) != nil else { return nil }
         return try transaction { (index) throws(SQLiteError) in
             // Read again: this is no turn of the pipeline's, and its copy may be another one by now.
             guard let offer = try index.offer(of: pipeline) else { return nil }
@@ -49,7 +49,7 @@ extension LocalCache {
     /// What was remembered of attempts. The last success counts only while its content is still there.
     package func refreshState(_ pipeline: String) throws(CacheError) -> RefreshState {
         var state = try withIndex { (index) throws(SQLiteError) in try index.refreshState(of: pipeline) }
-        if state?.lastSuccess != nil, try offer(of: pipeline) == nil { state?.forgetSuccess() }
+        if state?.lastSuccess != nil, try keptOffer(of: pipeline) == nil { state?.forgetSuccess() }
         return state ?? RefreshState()
     }
 
@@ -94,7 +94,7 @@ extension LocalCache {
         var attempts = indexed.attempts
         // Without content only a commit that failed half-way leaves something to look for.
         let offer =
-            if let known = indexed.offer { try verified(known) } else if isSuspect(name) { try offer(of: name) } else {
+            if let known = indexed.offer { try kept(known) } else if isSuspect(name) { try keptOffer(of: name) } else {
                 IndexedOffer?.none
             }
         if offer == nil { attempts.forgetSuccess() }
@@ -148,6 +148,11 @@ extension LocalCache {
     /// A small value that the pipeline keeps across restarts; nil if it has none of that name.
     package func state(_ pipeline: String, key: String) throws(CacheError) -> [UInt8]? {
         try withIndex { (index) throws(SQLiteError) in try index.state(key, of: pipeline) }
+    }
+
+    /// The small values of this key, of all pipelines that have one.
+    package func states(key: String) throws(CacheError) -> [String: [UInt8]] {
+        try withIndex { (index) throws(SQLiteError) in try index.states(key) }
     }
 
     /// Sets a small value, or removes it with nil.

@@ -71,7 +71,8 @@ extension LocalCache {
                 try withIndex { (index) throws(SQLiteError) in try index.pipeline(pipeline) }
             }
         var indexed = PipelineInIndex(
-            current: row?.current, lastNumber: row?.lastNumber ?? 0, pin: row?.pin?.content)
+            current: row?.current, lastNumber: row?.lastNumber ?? 0, pin: row?.pin?.content,
+            isWithdrawn: row?.withdrawnAt != nil)
         if let row {
             indexed.generations =
                 if let start { start.generations(of: row.id) } else {
@@ -162,6 +163,7 @@ extension LocalCache {
         _ plan: Reconciliation, to pipeline: String, as known: IndexedPipeline?, file: String?,
         _ indexed: PipelineInIndex
     ) throws(CacheError) {
+        if plan.current == .hidden, let file { try hide(file) }
         var current: IndexedGeneration?
         if let content = plan.shown, let file {
             if case .restored = plan.current {
@@ -233,7 +235,7 @@ extension LocalCache {
             // Readers see it, but its names may not have reached the disk before the process ended.
             try files.synchronizeDirectory(layout.generations(of: pipeline))
             try files.synchronizeDirectory(layout.current)
-        case .asIndexed, .verified, .lost, .withheld:
+        case .asIndexed, .verified, .lost, .withheld, .hidden:
             break  // the names are right, or there are none
         }
         guard let status = try files.status(reader) else {
@@ -251,7 +253,7 @@ extension Reconciliation {
         case .followed(let content): !index.generations.contains { $0.content == content }
         // Its number is a new one, whatever made it.
         case .promoted(let content, _): !index.generations.contains { $0.content.digest == content.digest }
-        case .asIndexed, .verified, .restored, .lost, .withheld: false
+        case .asIndexed, .verified, .restored, .lost, .withheld, .hidden: false
         }
     }
 
@@ -259,7 +261,7 @@ extension Reconciliation {
     fileprivate var shown: StoredContent? {
         switch current {
         case .verified(let content), .followed(let content), .promoted(let content, _), .restored(let content): content
-        case .asIndexed, .lost, .withheld: nil
+        case .asIndexed, .lost, .withheld, .hidden: nil
         }
     }
 
@@ -272,6 +274,7 @@ extension Reconciliation {
         case .restored(let content): repairs.append(.restored(content.number))
         case .lost: repairs.append(.lost)
         case .withheld: repairs.append(.withheld)
+        case .hidden: repairs.append(.hidden)
         }
         repairs += adopted.map { .adopted($0.number) }
         if current != .lost {

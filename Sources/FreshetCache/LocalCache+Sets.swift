@@ -191,7 +191,7 @@ extension LocalCache {
     /// - Returns: whether they did not.
     @discardableResult
     func agreeSet(with offer: IndexedOffer, verifiesAll: Bool = false) throws(CacheError) -> Bool {
-        guard let link = offer.pipeline.link else { return false }
+        guard let link = offer.pipeline.link, !offer.isWithdrawn else { return false }
         let isShown = try isSetShown(offer)
         if isShown, !verifiesAll { return false }
         let (content, pipeline) = (offer.generation.content, offer.pipeline.name)
@@ -214,6 +214,10 @@ extension LocalCache {
             (try index.pipeline(pipeline), try index.offer(of: pipeline))
         }
         guard let row, let link = row.link, let file = row.file else { return nil }
+        if row.withdrawnAt != nil {
+            try hideSet(of: pipeline, at: link)
+            return nil
+        }
         let status = try onFiles { (files) throws(SystemCallError) in try files.status(self.layout.reader(file)) }
         guard let offer else {
             // The first commit has come as far as the link, and no further.
@@ -229,7 +233,7 @@ extension LocalCache {
         }
     }
 
-    private func hideSet(of pipeline: String, at link: String) throws(CacheError) {
+    func hideSet(of pipeline: String, at link: String) throws(CacheError) {
         try onFiles { (files) throws(SystemCallError) in
             guard try self.shownSet(of: pipeline, at: link) != nil else { return }
             try files.unlink(self.layout.reader(link))
@@ -338,6 +342,11 @@ extension LocalCache {
         let content = offer.generation.content
         var finding = CacheFinding(.setDamaged, of: row.name, generation: content.number, path: layout.reader(link))
         let shown = try onFiles { (_) throws(SystemCallError) in try self.shownSet(of: row.name, at: link) }
+        if offer.isWithdrawn {
+            finding.detail = "the copy is withdrawn"
+            if shown != nil { examination.add(finding) }
+            return
+        }
         if shown != content.name {
             finding.detail = "the link does not lead there"
             examination.add(finding)

@@ -169,9 +169,10 @@ package final class LocalCache: Sendable {
         try offer(of: pipeline).map { $0.generation(path: layout.reader($0.file)) }
     }
 
-    /// The content of what the pipeline offers now; nil if it has nothing, or if that has more bytes than the limit.
+    /// The content of what the pipeline offers now, or has withdrawn; nil if it has nothing, or if that has more bytes than
+    /// the limit.
     package func content(of pipeline: String, limit: Int64) throws(CacheError) -> [UInt8]? {
-        guard let offer = try offer(of: pipeline), offer.generation.identity.size <= limit else { return nil }
+        guard let offer = try keptOffer(of: pipeline), offer.generation.identity.size <= limit else { return nil }
         var content: [UInt8] = []
         content.reserveCapacity(Int(offer.generation.identity.size))
         // By its own name: another generation may be offered while this one is read.
@@ -181,9 +182,9 @@ package final class LocalCache: Sendable {
     }
 
     /// What a request for `url` may be made conditional with: nil unless they belong to this URL and to exactly the
-    /// content that is offered now, or, if that stays although the origin has other content, to that content.
+    /// content that is offered now or withdrawn, or, if that stays although the origin has other content, to that content.
     package func validators(_ pipeline: String, url: String) throws(CacheError) -> Validators? {
-        guard let offer = try offer(of: pipeline) else { return nil }
+        guard let offer = try keptOffer(of: pipeline) else { return nil }
         return try withIndex { (index) throws(SQLiteError) in
             try index.validators(url: url, for: offer.checkedDigest, of: offer.pipeline.id)
         }

@@ -19,6 +19,8 @@ struct PipelineInIndex: Hashable, Sendable {
     var generations: [IndexedGeneration] = []
     /// What the pipeline is pinned at.
     var pin: StoredContent?
+    /// Readers are to find nothing, since the current generation is too old.
+    var isWithdrawn = false
 }
 
 /// What must be done so that the reader's file and the index agree on one whole generation.
@@ -35,6 +37,8 @@ struct PipelineInIndex: Hashable, Sendable {
 /// | gone, foreign or damaged | a generation whose content is still there | it is put back |
 /// | gone, foreign or damaged | a generation that readers find by a former name | nothing, and nothing older either |
 /// | gone, foreign or damaged | no content that is there | no generation is current; all is fetched again |
+/// | the inode of the current generation, foreign or damaged | that this is withdrawn | it is taken away |
+/// | gone | that the current generation is withdrawn | nothing; none is current if its content is gone |
 /// | gone, foreign or damaged | a pinned generation whose content is gone | none is current, and other content stays aside |
 /// | not known (its name went with a lost index) | nothing | content stays, none is current until the next commit |
 ///
@@ -55,8 +59,10 @@ struct Reconciliation: Hashable, Sendable {
         case restored(StoredContent)
         /// Nothing whole is there.
         case lost
-        /// The pinned generation is not there, and no other takes its place.
+        /// The pinned generation is not there, or the withdrawn one, and no other takes its place.
         case withheld
+        /// The current generation is withdrawn: what stands in its place is taken away.
+        case hidden
     }
 
     var current: Current
@@ -122,6 +128,7 @@ struct Reconciliation: Hashable, Sendable {
         livesElsewhere: (StoredContent) throws(CacheError) -> Bool
     ) throws(CacheError) -> Current {
         guard hasFile else { return .asIndexed }
+        if index.isWithdrawn { return try withdrawn(index: index, disk: disk, readerDigest: readerDigest) }
         let indexed = index.current.flatMap { number in
             index.generations.first { $0.content.number == number }
         }
@@ -155,10 +162,29 @@ struct Reconciliation: Hashable, Sendable {
         return index.current == nil && index.generations.isEmpty ? .asIndexed : .lost
     }
 
+    /// The index says that readers find nothing. It is written before the file goes, and before it comes back, so that it
+    /// decides, unless they have seen another generation since.
+    private static func withdrawn(
+        index: PipelineInIndex, disk: PipelineOnDisk, readerDigest: () throws(CacheError) -> ContentDigest?
+    ) throws(CacheError) -> Current {
+        let indexed = index.generations.first { $0.content.number == index.current }
+        guard let reader = disk.reader else {
+            let isThere = disk.generations.contains { $0.content == indexed?.content }
+            return index.current == nil || isThere ? .asIndexed : .withheld
+        }
+        guard reader.isRegularFile, let digest = try readerDigest(),
+            let found = explain(digest, inode: reader.identity.inode, index: index, indexed: indexed, disk: disk)
+        else { return .hidden }
+        switch found {
+        case .followed, .promoted: return found
+        case .asIndexed, .verified, .restored, .lost, .withheld, .hidden: return .hidden
+        }
+    }
+
     /// The number of the generation that is current once this is done.
     private func shownNumber(_ index: PipelineInIndex) -> Int64? {
         switch current {
-        case .asIndexed: index.current
+        case .asIndexed, .hidden: index.current
         case .verified(let content), .followed(let content), .promoted(let content, _), .restored(let content):
             content.number
         case .lost, .withheld: nil

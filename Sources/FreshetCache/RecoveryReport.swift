@@ -35,8 +35,10 @@ package struct PipelineRecovery: Hashable, Sendable {
         case restored(Int64)
         /// No whole content is left: everything is fetched again.
         case lost
-        /// The pinned generation is gone, and nothing else takes its place.
+        /// The pinned generation is gone, or the withdrawn one, and nothing else takes its place.
         case withheld
+        /// The copy is withdrawn, and what stood in its place was taken away.
+        case hidden
         /// Older content that the index did not know is known again.
         case adopted(Int64)
         /// Older content is gone.
@@ -56,7 +58,9 @@ package struct PipelineRecovery: Hashable, Sendable {
             case .verified(let number): "the file changed outside, but still holds generation \(number)"
             case .restored(let number): "the file was gone or damaged and was put back from generation \(number)"
             case .lost: "the content is gone or damaged and will be fetched again"
-            case .withheld: "the pinned content is gone or damaged; nothing takes its place until it is unpinned"
+            case .withheld:
+                "the pinned or withdrawn content is gone or damaged; nothing takes its place until it is unpinned or fetched"
+            case .hidden: "the copy is withdrawn, and what stood in its place was taken away"
             case .adopted(let number): "generation \(number) is known again"
             case .forgotten(let number): "the content of generation \(number) is gone"
             case .removedUnpublished(let number): "unfinished generation \(number) was removed"

@@ -79,6 +79,12 @@ extension CommandFailure {
             self.init(
                 .failure,
                 DisplayText.harmless("'\(name)' has no copy yet; 'freshetctl status \(name)' says why"))
+        case .withdrawn(let name, let number, let since):
+            self.init(
+                .failure,
+                DisplayText.harmless(
+                    "'\(name)' has no copy now: it is past its max-age, and was withdrawn \(times.relative(since)); "
+                        + "'freshetctl get \(name) --generation \(number)' prints what it was"))
         case .noSuchGeneration(let name, let number, let kept):
             let what =
                 number.map { "generation \($0) of '\(name)' is not kept" } ?? "no older generation of '\(name)' is kept"

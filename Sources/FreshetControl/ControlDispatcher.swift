@@ -187,7 +187,11 @@ package struct ControlDispatcher: Sendable {
     private func get(_ call: VarlinkCall) async throws -> ControlMessage.Generation {
         let name = try call.parameters.decode(as: ControlMessage.Name.self).name
         _ = try await existing([name])
-        guard let generation = await service.pipeline(name)?.generation else {
+        let pipeline = await service.pipeline(name)
+        if let copy = pipeline?.withdrawn {
+            throw ControlError.withdrawn(name: name, number: copy.number, since: copy.since)
+        }
+        guard let generation = pipeline?.generation else {
             throw ControlError.noGeneration(name: name)
         }
         return ControlMessage.Generation(generation: generation)

@@ -5,6 +5,7 @@ extension ControlError {
         static let noSuchPipeline = ControlInterface.name + ".NoSuchPipeline"
         static let pipelineFaulty = ControlInterface.name + ".PipelineFaulty"
         static let noGeneration = ControlInterface.name + ".NoGeneration"
+        static let withdrawn = ControlInterface.name + ".Withdrawn"
         static let noSuchGeneration = ControlInterface.name + ".NoSuchGeneration"
         static let damagedGeneration = ControlInterface.name + ".DamagedGeneration"
         static let notReadable = ControlInterface.name + ".NotReadable"
@@ -31,6 +32,8 @@ extension ControlError {
             Self.reply(Name.noSuchPipeline, ControlMessage.NoSuchName(name: name, suggestion: suggestion))
         case .faultyPipeline(let name): Self.reply(Name.pipelineFaulty, ControlMessage.Name(name: name))
         case .noGeneration(let name): Self.reply(Name.noGeneration, ControlMessage.Name(name: name))
+        case .withdrawn(let name, let number, let since):
+            Self.reply(Name.withdrawn, ControlMessage.Withdrawn(name: name, number: number, since: since))
         case .noSuchGeneration(let name, let number, let kept):
             Self.reply(
                 Name.noSuchGeneration, ControlMessage.NoSuchGeneration(name: name, number: number, kept: kept))
@@ -86,6 +89,9 @@ extension ControlError {
         case Name.noGeneration:
             guard let value = parameters(ControlMessage.Name.self) else { return nil }
             self = .noGeneration(name: value.name)
+        case Name.withdrawn:
+            guard let value = parameters(ControlMessage.Withdrawn.self) else { return nil }
+            self = .withdrawn(name: value.name, number: value.number, since: value.since)
         case Name.noSuchGeneration:
             guard let value = parameters(ControlMessage.NoSuchGeneration.self) else { return nil }
             self = .noSuchGeneration(name: value.name, number: value.number, kept: value.kept)

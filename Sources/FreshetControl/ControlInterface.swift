@@ -25,7 +25,7 @@ package enum ControlInterface {
         type WaitingFor (network, quiet, backoff, budget, slot, sleep)
 
         # How old the offered copy is: stale when its next planned check or its origin's word for how long it is fresh has
-        # passed, or when it is behind (see Generation); expired when it is past its maximum age.
+        # passed, or when it is behind (see Generation); expired when it is past its maximum age, withdrawn or not.
         type Freshness (fresh, stale, expired)
 
         # How a run ended. A failed, superseded or cancelled run leaves the copy as it was.
@@ -45,11 +45,21 @@ package enum ControlInterface {
           truncated: ?bool,
           behind: ?bool,
           pinnedSince: ?int,
-          directory: ?string
+          directory: ?string,
+          comment: ?string
+        )
+
+        # A generation that readers do not find since it is past its maximum age; its content is kept. Since is when it was withdrawn.
+        type WithdrawnCopy (
+          number: int,
+          size: int,
+          digest: string,
+          committedAt: int,
+          since: int
         )
 
         # A generation that there is, or was; kept, if its content is still there. The causes of its run, and how long that
-        # took, are null if they are not known.
+        # took, are null if they are not known. Withdrawn is true of the one that would be current if it were not too old.
         type PastGeneration (
           number: int,
           committedAt: int,
@@ -59,7 +69,8 @@ package enum ControlInterface {
           durationUSec: ?int,
           truncated: ?bool,
           kept: bool,
-          current: bool
+          current: bool,
+          withdrawn: ?bool
         )
 
         # What a check refused last: content that is kept aside for a week, for a look, and what the check said of it.
@@ -171,6 +182,7 @@ package enum ControlInterface {
         # says more of what it waits for, such as whose limit of requests at once.
         # LoadedBytes of totalBytes are there of the run under way; totalBytes is null while nobody knows it.
         # OriginExpires is when the data stops being fresh by its origin's word, expires when the copy is past its maximum age.
+        # Generation is null while the copy is withdrawn.
         type Pipeline (
           name: string,
           description: ?string,
@@ -200,7 +212,8 @@ package enum ControlInterface {
           needsNetwork: bool,
           path: ?string,
           parameters: ?[]Parameter,
-          hooks: ?[]HookDebt
+          hooks: ?[]HookDebt,
+          withdrawn: ?WithdrawnCopy
         )
 
         # How many pipelines there are, by state.
@@ -328,7 +341,7 @@ package enum ControlInterface {
         #   runStarted  pipeline and run
         #   runEnded    pipeline, run and, if one was committed, generation
         #   state       pipeline and state, with waitingFor and waitingUntil; detail if there is more to say of the wait,
-        #               or that the copy is past its maximum age, or is so no more
+        #               or that the copy is past its maximum age, or is so no more, or that it is withdrawn for that, or back
         #   reloaded    the configuration was read again: detail says what changed
         #   skipped     number of events that are missing here, as this client read too slowly
         type Event (
@@ -506,6 +519,9 @@ package enum ControlInterface {
 
         # The pipeline has no copy yet.
         error NoGeneration (name: string)
+
+        # The copy is withdrawn, as it is past its maximum age: this generation, since then. ReadGeneration has its content.
+        error Withdrawn (name: string, number: int, since: int)
 
         # The content of this generation is not kept, if it was ever there; without a number, none before the current one is.
         # Kept says which are.

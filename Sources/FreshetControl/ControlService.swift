@@ -58,7 +58,8 @@ package protocol ControlService: Sendable {
     func rollBack(
         _ name: String, to number: Int64?, asker: String
     ) async throws(ControlError) -> ControlMessage.RolledBack
-    /// Keeps the copy of a pipeline from being replaced, or throws ``ControlError/noGeneration(name:)``.
+    /// Keeps the copy of a pipeline from being replaced, or throws ``ControlError/noGeneration(name:)`` or
+    /// ``ControlError/withdrawn(name:number:since:)``.
     func pin(_ name: String, asker: String) async throws(ControlError) -> ControlMessage.Pinned
     func unpin(_ name: String, asker: String) async throws(ControlError) -> ControlMessage.Pinned
     /// What an examination of the cache goes through, one step after the other.
@@ -108,6 +109,10 @@ package enum ControlError: Error, Hashable, Sendable {
     /// The pipeline does not run: its configuration has faults.
     case faultyPipeline(name: String)
     case noGeneration(name: String)
+    /// Readers find no copy, since it is too old for them.
+    ///
+    /// - `since`: microseconds since 1970.
+    case withdrawn(name: String, number: Int64, since: Int64)
     /// The content of this generation is not kept; nil: there is none before the current one.
     case noSuchGeneration(name: String, number: Int64?, kept: [Int64])
     /// The file of this generation does not have its content any more.

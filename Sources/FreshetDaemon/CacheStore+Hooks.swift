@@ -11,7 +11,7 @@ extension CacheStore {
     ) async -> [String: [String: HookMemory]] {
         let hooks = all.map {
             PipelineHooks(
-                pipeline: $0.pipeline, hooks: $0.hooks.map(\.identity), told: $0.told.flatMap(StoredContent.init))
+                pipeline: $0.pipeline, hooks: $0.hooks.map(\.identity), told: $0.told.flatMap(ToldContent.init))
         }
         return await workers.run("index") { [self] in
             do throws(CacheError) {
@@ -35,7 +35,7 @@ extension CacheStore {
 
     /// The content of a generation; nil: it is not kept any more, is not whole, or is larger than the limit, in bytes.
     func content(_ mark: GenerationMark, of pipeline: String, limit: Int) async -> [UInt8]? {
-        guard let stored = StoredContent(mark) else { return nil }
+        guard let stored = ToldContent(mark)?.content else { return nil }
         return await readers.run("generation") { [cache] in
             do throws(CacheError) {
                 let myself = FreshetCache.FileReader(user: geteuid(), groups: [getegid()])
@@ -58,7 +58,7 @@ extension CacheStore {
     func find(
         _ mark: GenerationMark?, of pipeline: String
     ) async -> (generation: FreshetCache.PastGeneration, path: String?)? {
-        guard let content = mark.flatMap(StoredContent.init) else { return nil }
+        guard let content = mark.flatMap(ToldContent.init)?.content else { return nil }
         return await workers.run("index") { [self] in
             // It is told without, if the index fails.
             (try? cache.find(content, of: pipeline)) ?? nil
@@ -66,16 +66,19 @@ extension CacheStore {
     }
 }
 
-extension StoredContent {
+extension ToldContent {
     fileprivate init?(_ mark: GenerationMark) {
         guard let digest = ContentDigest(hexadecimal: mark.digest) else { return nil }
-        self.init(number: Int64(clamping: mark.number), digest: digest)
+        self.init(
+            StoredContent(number: Int64(clamping: mark.number), digest: digest), isWithdrawn: mark.isWithdrawn)
     }
 }
 
 extension GenerationMark {
-    fileprivate init(_ content: StoredContent) {
-        self.init(number: UInt64(clamping: content.number), digest: content.digest.description)
+    fileprivate init(_ told: ToldContent) {
+        self.init(
+            number: UInt64(clamping: told.content.number), digest: told.content.digest.description,
+            isWithdrawn: told.isWithdrawn)
     }
 }
 
@@ -91,7 +94,7 @@ extension HookMemory {
 extension HookRecord {
     fileprivate init(_ memory: HookMemory) {
         self.init(
-            told: memory.told.flatMap(StoredContent.init), tried: memory.tried.flatMap(StoredContent.init),
+            told: memory.told.flatMap(ToldContent.init), tried: memory.tried.flatMap(ToldContent.init),
             attempts: Int64(memory.attempts), failingSince: memory.failingSince.map(WallTime.init(microseconds:)),
             error: memory.error)
     }

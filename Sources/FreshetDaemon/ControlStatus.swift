@@ -36,7 +36,8 @@ extension FreshetControl.PipelineStatus {
             budget: status.budget.map(BudgetStatus.init),
             branches: status.branches.map(BranchesStatus.init), more: status.more.map(MorePages.init),
             needsNetwork: definition.needsNetwork,
-            path: path, parameters: parameters.isEmpty ? nil : parameters.map(ParameterStatus.init))
+            path: path, parameters: parameters.isEmpty ? nil : parameters.map(ParameterStatus.init),
+            withdrawn: status.withdrawn.flatMap(WithdrawnCopy.init))
     }
 }
 
@@ -87,6 +88,7 @@ extension GenerationStatus {
             truncated: generation.truncated ? true : nil, behind: generation.isBehind ? true : nil,
             pinnedSince: generation.pinnedSince)
         directory = generation.directory
+        comment = generation.comment
     }
 }
 

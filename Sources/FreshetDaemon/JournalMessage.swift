@@ -26,6 +26,8 @@ enum JournalMessage: String, CaseIterable {
     case recovered = "f82d38fe28324e70bfd953fbd9ec25b2"
     case expired = "7b80ec59da2045af8f7cbcd11dd81c4d"
     case expiredNoMore = "95cc2fdd1cce491b8f0b566fd3d5fd70"
+    case withdrawn = "e19f5671238f4225a47e88c418c3c611"
+    case returned = "3ac9bd8bfad54e40baf1b7e7378d46e5"
     case summary = "80e0832f01dd414d8552afb344a7acc2"
     case notRun = "fa09bd3c13054552bed0016ce2fd6cb3"
     // Hooks.
@@ -91,16 +93,16 @@ enum JournalMessage: String, CaseIterable {
             .retryPlanned,
             .unchanged:
             .debug
-        case .ready, .stopping, .terminalClosed, .changed, .recovered, .expiredNoMore, .summary, .reloaded, .network,
+        case .ready, .stopping, .terminalClosed, .changed, .recovered, .expiredNoMore, .returned, .summary, .reloaded,
+            .network,
             .firedMore, .parametersSet, .noManager, .socketUnwatched, .resumed, .clockStepped, .logindFound,
             .proven, .hookDone, .hookSaid, .checkSaid, .signed:
             .info
         case .raised, .cacheMended, .logLevel, .socketMended, .logindMissing, .busUnheard, .unproven, .rolledBack,
             .accepted, .pinned, .unpinned, .heldBack, .removedForRoom, .pruned:
             .notice
-        case .failed, .truncated, .branchesFailed, .loadMoreFailed, .expired, .notRun, .parametersDropped,
-            .indexRebuilt,
-            .networkUnknown, .fileUnwatched, .more, .lost, .hookFailed:
+        case .failed, .truncated, .branchesFailed, .loadMoreFailed, .expired, .withdrawn, .notRun,
+            .parametersDropped, .indexRebuilt, .networkUnknown, .fileUnwatched, .more, .lost, .hookFailed:
             .warning
         case .reloadRefused, .configurationFault, .faultyPipeline, .cacheTrouble, .socketLost: .error
         case .cannotStart, .controlFailed: .critical
@@ -129,6 +131,8 @@ enum JournalMessage: String, CaseIterable {
         case .recovered: "recovered"
         case .expired: "the copy is older than max-age, and offered still"
         case .expiredNoMore: "the copy is no longer past its max-age"
+        case .withdrawn: "the copy is older than max-age, and withdrawn: readers find nothing"
+        case .returned: "readers find the copy again, which was withdrawn"
         case .summary:
             "{signal} woke {pipelines} pipelines: {changed} changed, {unchanged} unchanged, {failed} failed"
         case .notRun: "not run, the network is not there"

@@ -23,8 +23,10 @@ struct PipelineVoice: Sendable {
         self.desk = desk
     }
 
-    /// - Parameter generation: what is offered now.
-    mutating func say(_ event: EngineEvent, generation: OfferedGeneration?) {
+    /// - Parameters:
+    ///   - generation: what is offered now; of a withdrawal, what is offered no more.
+    ///   - isWithdrawn: readers do not find the copy.
+    mutating func say(_ event: EngineEvent, generation: OfferedGeneration?, isWithdrawn: Bool = false) {
         switch event {
         case .heard(let cause):
             log.say(.heard, heard(cause))
@@ -42,7 +44,7 @@ struct PipelineVoice: Sendable {
         case .signed(let comment):
             log.say(.signed, [.comment: .string(comment)])
         case .runEnded(let summary, let next):
-            ended(summary, next: next, of: generation)
+            ended(summary, next: next, of: generation, isWithdrawn: isWithdrawn)
             events.publish(
                 .runEnded(
                     RunStatus(summary), of: name,
@@ -69,7 +71,19 @@ struct PipelineVoice: Sendable {
         case .expiredNoMore:
             desk.say(.expiredNoMore, [.pipeline: .string(name)])
             publish(.expiredNoMore)
+        case .withdrawn(let checked):
+            var fields = sameCopy(generation)
+            if let checked { fields[.age] = .string((.now - checked).rounded) }
+            desk.say(.withdrawn, fields)
+            publish(.withdrawn)
+        case .returned:
+            desk.say(.returned, sameCopy(generation))
+            publish(.returned)
         }
+    }
+
+    private func sameCopy(_ generation: OfferedGeneration?) -> [JournalField: Logger.MetadataValue] {
+        [.pipeline: .string(name), .generation: .string(generation.map { "\($0.number)" } ?? "none")]
     }
 
     /// Tells those who follow what has become of the copy; the state is the same.
@@ -85,7 +99,9 @@ struct PipelineVoice: Sendable {
         return fields
     }
 
-    private mutating func ended(_ summary: RunSummary, next: PlannedRun?, of generation: OfferedGeneration?) {
+    private mutating func ended(
+        _ summary: RunSummary, next: PlannedRun?, of generation: OfferedGeneration?, isWithdrawn: Bool
+    ) {
         func fields() -> [JournalField: Logger.MetadataValue] {
             var fields: [JournalField: Logger.MetadataValue] = [
                 .run: .stringConvertible(summary.run), .causes: .string(summary.causes.summary),
@@ -125,7 +141,7 @@ struct PipelineVoice: Sendable {
             let verdict = news.failed(at: summary.ended)
             let tell = desk.ended(name, summary, NewsWaves.News(outcome: .failed, isNews: verdict != .passOver))
             log.say(
-                .failed, text: generation != nil ? nil : "failed, there is no copy yet: {error}",
+                .failed, text: Self.failure(hasCopy: generation != nil, isWithdrawn: isWithdrawn),
                 level: tell ? .warning : .debug,
                 fields().merging(following(verdict, next)) { $1 })
         case .failed:
@@ -133,6 +149,12 @@ struct PipelineVoice: Sendable {
         case .superseded, .cancelled:
             log.say(.runCutShort, fields())
         }
+    }
+
+    /// Other words than the message's own for what that means to readers; nil: they have a copy.
+    private static func failure(hasCopy: Bool, isWithdrawn: Bool) -> Logger.Message? {
+        if hasCopy { return nil }
+        return isWithdrawn ? "failed, the copy stays withdrawn: {error}" : "failed, there is no copy yet: {error}"
     }
 
     private func sayTruncation(_ summary: RunSummary, of generation: OfferedGeneration?) {

@@ -27,6 +27,8 @@ struct StatusLine: Sendable {
     private(set) var failures: [Failure] = []
     /// The pipelines whose copies are past their `max-age`, by name.
     var expired: [String] = []
+    /// Those of which readers find none for that, by name.
+    var withdrawn: [String] = []
     /// Hooks that have failed and are owed.
     var failingHooks = 0
     var network = "not known"
@@ -63,11 +65,11 @@ struct StatusLine: Sendable {
         var parts = ["\(counts.total) \(counts.total == 1 ? "pipeline" : "pipelines")"]
         if !states.isEmpty { parts[0] += ": " + states.joined(separator: ", ") }
         if let slowDisk { parts.insert("disk slow: \(slowDisk.work) for \(slowDisk.seconds) s", at: 0) }
-        if !expired.isEmpty {
-            let named = expired.sorted().prefix(Self.namedFailures)
-            let others = expired.count - named.count
+        for (names, what) in [(expired, "expired"), (withdrawn, "withdrawn")] where !names.isEmpty {
+            let named = names.sorted().prefix(Self.namedFailures)
+            let others = names.count - named.count
             parts.append(
-                "\(expired.count) expired (\(named.joined(separator: ", "))"
+                "\(names.count) \(what) (\(named.joined(separator: ", "))"
                     + (others > 0 ? " and \(others) more)" : ")"))
         }
         if failingHooks > 0 { parts.append("\(failingHooks) \(failingHooks == 1 ? "hook fails" : "hooks fail")") }
@@ -128,7 +130,7 @@ extension Supervisor {
             if case .failed(let reason, let since, _) = glance.activity {
                 line.add(name) { (reason.message, WallClock.microseconds(at: since)) }
             }
-            if glance.isExpired { line.expired.append(name) }
+            if glance.isWithdrawn { line.withdrawn.append(name) } else if glance.isExpired { line.expired.append(name) }
             if let planned = glance.next, next.map({ planned < $0.at }) ?? true { next = (name, planned) }
         }
         line.next = next.map { ($0.pipeline, WallClock.microseconds(at: $0.at)) }

@@ -41,7 +41,8 @@ extension Supervisor {
             let fact = status?.generation.map { "generation \($0.number), \($0.size) bytes, since \($0.age.rounded)" }
             rows.append(
                 book.status(
-                    CommitNews.row(of: name), fact: fact ?? "no copy yet",
+                    CommitNews.row(of: name),
+                    fact: fact ?? (status?.withdrawn == nil ? "no copy yet" : "its copy is withdrawn"),
                     unavailable: faulty[name].map { "it does not run: \($0.message)" }))
         }
         return rows
@@ -86,7 +87,7 @@ struct CommitWatch: Sendable {
             guard let generation, generation.number != before, summary.outcome != .unchanged else { return nil }
             return generation
         case .heard, .suppressed, .waitingBegan, .waitingEnded, .signed, .retryPlanned, .stateChanged,
-            .parametersDropped, .expired, .expiredNoMore:
+            .parametersDropped, .expired, .expiredNoMore, .withdrawn, .returned:
             return nil
         }
     }

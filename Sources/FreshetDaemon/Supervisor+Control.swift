@@ -43,8 +43,9 @@ extension Supervisor: ControlService {
         guard let fault = faulty[name] else { return nil }
         return FreshetControl.PipelineStatus(
             name: name, source: "its configuration has faults", state: .failed,
-            generation: fault.remembered.generation.map(GenerationStatus.init), lastCheck: fault.remembered.lastCheck,
-            failure: FailureStatus(message: fault.message, since: fault.since, attempts: 0))
+            generation: fault.remembered.offered.map(GenerationStatus.init), lastCheck: fault.remembered.lastCheck,
+            failure: FailureStatus(message: fault.message, since: fault.since, attempts: 0),
+            withdrawn: fault.remembered.withdrawn.flatMap(WithdrawnCopy.init))
     }
 
     /// The pipeline that runs under this name.

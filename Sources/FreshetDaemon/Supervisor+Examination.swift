@@ -47,6 +47,9 @@ extension Supervisor {
             pipelines[name]?.runner.keepsNothingRefused()
             faulty[name]?.remembered.refused = nil
         }
+        if let kept = withdrawn(name), mended.contains(where: { $0.isOfContent(of: Int64(clamping: kept.number)) }) {
+            return lost(name)
+        }
         let before = offered(name)?.number
         if examination.isLost, before != nil { return lost(name) }
         guard let now = examination.offered.map(OfferedGeneration.init) else { return }
@@ -64,6 +67,13 @@ extension Supervisor {
         changed(name, nil, detail: "the cache was mended; nothing of it was whole, and it is fetched again")
         // Refused while it is held, out of budget or without network: then its next check does that.
         _ = runner?.requestRefresh(force: false)
+    }
+}
+
+extension CacheFinding {
+    /// The content of this generation is not kept any more.
+    fileprivate func isOfContent(of number: Int64) -> Bool {
+        generation == number && [.contentDamaged, .contentMissing].contains(kind)
     }
 }
 

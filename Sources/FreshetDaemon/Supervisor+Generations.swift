@@ -18,9 +18,9 @@ extension Supervisor {
         } catch {
             throw ControlError(error, of: name)
         }
-        let current = offered(name)?.number
+        let (current, withdrawn) = (offered(name)?.number, withdrawn(name)?.number)
         return ControlMessage.PastGenerations(
-            generations: generations.map { FreshetControl.PastGeneration($0, current: current) },
+            generations: generations.map { FreshetControl.PastGeneration($0, current: current, withdrawn: withdrawn) },
             key: pipelines[name]?.definition.cache.key)
     }
 
@@ -109,6 +109,9 @@ extension Supervisor {
             if !wasPinned { tell(.pinned, name, generation, asker: asker) }
             return ControlMessage.Pinned(generation: GenerationStatus(generation), changed: !wasPinned)
         } catch {
+            if error == .nothingOffered, let copy = withdrawn(name).flatMap(WithdrawnCopy.init) {
+                throw .withdrawn(name: name, number: copy.number, since: copy.since)
+            }
             throw ControlError(error, of: name)
         }
     }
@@ -137,7 +140,7 @@ extension Supervisor {
 
     /// What is offered of a pipeline, as far as it is known without a look at the disk.
     func offered(_ name: String) -> OfferedGeneration? {
-        pipelines[name]?.runner.status.generation ?? faulty[name]?.remembered.generation
+        pipelines[name]?.runner.status.generation ?? faulty[name]?.remembered.offered
     }
 
     private func tell(_ message: JournalMessage, _ name: String, _ generation: OfferedGeneration?, asker: String) {
@@ -206,11 +209,12 @@ extension ControlError {
 }
 
 extension FreshetControl.PastGeneration {
-    init(_ generation: FreshetCache.PastGeneration, current: UInt64?) {
+    init(_ generation: FreshetCache.PastGeneration, current: UInt64?, withdrawn: UInt64?) {
         self.init(
             number: generation.number, committedAt: generation.committedAt.microseconds, size: generation.size,
             digest: generation.digest.description, causes: generation.causes,
             durationUSec: generation.duration?.microseconds, truncated: generation.truncated ? true : nil,
-            kept: generation.isKept, current: current == UInt64(clamping: generation.number))
+            kept: generation.isKept, current: current == UInt64(clamping: generation.number),
+            withdrawn: withdrawn == UInt64(clamping: generation.number) ? true : nil)
     }
 }

@@ -77,9 +77,9 @@ extension Supervisor {
         _ = await parts?.store.assignHooks([(pipeline: name, hooks: [], told: nil)])
     }
 
-    /// What readers see of a pipeline that has hooks.
+    /// What readers see of a pipeline that has hooks, or do not see any more.
     private func current(_ definition: PipelineDefinition) -> OfferedGeneration? {
-        definition.hooks.isEmpty ? nil : pipelines[definition.name]?.runner.status.generation
+        definition.hooks.isEmpty ? nil : pipelines[definition.name]?.runner.status.kept
     }
 
     /// Hooks of a pipeline whose configuration has changed.

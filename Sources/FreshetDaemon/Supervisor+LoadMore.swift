@@ -9,6 +9,10 @@ extension Supervisor {
             throw .cannotLoadMore(
                 name: name, reason: "its copy was rolled back or is pinned, and further pages would be of another one")
         }
+        if runner.status.withdrawn != nil {
+            throw .cannotLoadMore(
+                name: name, reason: "its copy is withdrawn, and 'freshetctl refresh \(name)' is what brings it back")
+        }
         let known: [String]
         let answer: RefreshAnswer
         book.note(SignalName.operation, (["load-more"] + place).joined(separator: " "), pipeline: name)

@@ -31,7 +31,7 @@ extension Supervisor {
         guard let parts else { return }
         let remembered = await parts.store.remembered()
         for definition in configuration.pipelines {
-            guard let state = remembered[definition.name] else {
+            guard var state = remembered[definition.name] else {
                 await host(definition)
                 continue
             }
@@ -43,6 +43,7 @@ extension Supervisor {
             {
                 await parts.store.setAccess(definition)
             }
+            state = await settleWithdrawal(of: definition, state)
             let (target, network, reporter) = prepare(definition, in: parts)
             let runner = parts.engine.add(
                 definition, remembered: state, signal: signal(of: definition, target), network: network, splay: splay,
@@ -80,6 +81,7 @@ extension Supervisor {
                 commits.tell(name, generation)
                 parts.hooks.offer(name, generation, causes: causes)
             },
+            withdrawal: makeWithdrawalNews(definition.name, parts.hooks),
             statusChanged: { [weak self] in self?.statusMayHaveChanged() })
         return (target, network, reporter)
     }
@@ -263,14 +265,22 @@ final class PipelineReporter: Sendable {
     private let runner = Mutex(WeakRunner())
     private let commits = Mutex(CommitWatch())
     private let committed: @Sendable (OfferedGeneration, _ causes: String?) -> Void
+    private let withdrawal: WithdrawalNews
     private let statusChanged: @Sendable () -> Void
 
-    /// - Parameter committed: told of each generation that a run leaves, and of the run's causes in a line.
+    /// Told that readers find a generation no more, or again, and why in a line.
+    typealias WithdrawalNews = @Sendable (OfferedGeneration, _ causes: String?) -> Void
+
+    /// - Parameters:
+    ///   - committed: told of each generation that a run leaves, and of the run's causes in a line.
+    ///   - withdrawal: told of the copy that readers find no more, and when they find the same one again.
     init(
         _ voice: PipelineVoice, _ book: SignalBook,
         committed: @escaping @Sendable (OfferedGeneration, _ causes: String?) -> Void,
+        withdrawal: @escaping WithdrawalNews = { _, _ in },
         statusChanged: @escaping @Sendable () -> Void
     ) {
+        self.withdrawal = withdrawal
         name = voice.name
         self.book = book
         self.voice = Mutex(voice)
@@ -288,12 +298,17 @@ final class PipelineReporter: Sendable {
         if case .heard(let cause) = event, [SignalName.timer, SignalName.parameter].contains(cause.signal) {
             book.note(cause.signal, cause.detail, pipeline: name, count: cause.count)
         }
-        let generation: OfferedGeneration? =
+        let status: FreshetPipelines.PipelineStatus? =
             switch event {
-            case .runStarted, .runEnded: runner.withLock { $0.runner }?.status.generation
+            case .runStarted, .runEnded, .withdrawn, .returned: runner.withLock { $0.runner }?.status
             default: nil
             }
-        voice.withLock { $0.say(event, generation: generation) }
+        var generation = status?.generation
+        switch event {
+        case .withdrawn, .returned: generation = status?.kept
+        default: break
+        }
+        voice.withLock { $0.say(event, generation: generation, isWithdrawn: status?.withdrawn != nil) }
         if let new = commits.withLock({ $0.heard(event, generation: generation) }) {
             var causes: String?
             if case .runEnded(let summary, _) = event { causes = summary.causes.summary }
@@ -301,6 +316,22 @@ final class PipelineReporter: Sendable {
         }
         switch event {
         case .stateChanged, .expired, .expiredNoMore: statusChanged()
+        case .withdrawn, .returned:
+            tellWithdrawal(event, generation)
+            statusChanged()
+        default: break
+        }
+    }
+}
+
+extension PipelineReporter {
+    private func tellWithdrawal(_ event: EngineEvent, _ generation: OfferedGeneration?) {
+        guard let generation else { return }
+        switch event {
+        case .withdrawn where generation.withdrawnSince != nil: withdrawal(generation, "withdrawn")
+        // Another one is told of by whoever made it the copy.
+        case .returned(isSame: true, let causes) where generation.withdrawnSince == nil:
+            withdrawal(generation, causes?.summary ?? "returned")
         default: break
         }
     }

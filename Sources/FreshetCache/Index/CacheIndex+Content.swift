@@ -18,6 +18,9 @@ struct IndexedPipeline: Hashable, Sendable {
     /// The links of several files that it had before, and which are to be taken away with all that belongs to them once
     /// readers have something else; the oldest first.
     var formerSets: [String] = []
+    /// Since when readers find nothing, since the current generation is too old; nil: they find it. It stays without one too:
+    /// nothing older takes its place.
+    var withdrawnAt: WallTime?
 
     /// Whether readers are to keep what they have although there is other content.
     ///
@@ -49,17 +52,20 @@ struct IndexedGeneration: Hashable, Sendable {
     func generation(path: String) -> Generation {
         Generation(
             number: content.number, digest: content.digest, size: identity.size, committedAt: committedAt, run: run,
-            path: path, truncated: truncated)
+            path: path, truncated: truncated, writtenAt: WallTime(nanoseconds: identity.modified))
     }
 }
 
-/// What a pipeline offers, as far as the index knows.
+/// What a pipeline offers, or has withdrawn, as far as the index knows.
 struct IndexedOffer: Hashable, Sendable {
     var pipeline: IndexedPipeline
     var file: String
     var generation: IndexedGeneration
     /// The reader's file as it was found last; nil: it was not looked at.
     var status: FileStatus?
+
+    /// Readers find nothing, and its content is kept.
+    var isWithdrawn: Bool { pipeline.withdrawnAt != nil }
 
     /// The digest of what the origin has, if that is known to be other content.
     var originDigest: ContentDigest? {
@@ -74,6 +80,7 @@ struct IndexedOffer: Hashable, Sendable {
         var result = generation.generation(path: path)
         result.isBehind = originDigest != nil
         result.pinnedAt = pipeline.pin?.since
+        result.withdrawnAt = pipeline.withdrawnAt
         result.turn = turn
         if pipeline.isSet { result.directory = CacheLayout.linkName(ofStamp: path) }
         return result
@@ -91,7 +98,7 @@ extension CacheIndex {
 
     private static let pipelineQuery = """
         SELECT id, name, file, current, last_number, origin_digest, pin_number, pin_digest, pinned_at, check_digest,
-            is_set, former_set
+            is_set, former_set, withdrawn_at
         FROM pipelines
         """
     private static let pipelineQueryOfOne = pipelineQuery + " WHERE name = ?"
@@ -185,11 +192,13 @@ extension CacheIndex {
     }
 
     /// Makes a generation the current one, or none. Validators that belong to other content than this and what the origin
-    /// has go; without content the last success says nothing any more.
+    /// has go; without content the last success says nothing any more. A generation that is made the current one is not
+    /// withdrawn.
     mutating func setCurrent(_ content: StoredContent?, of pipeline: Int64) throws(SQLiteError) {
         try database.run(
             "UPDATE pipelines SET current = ? WHERE id = ?", SQLiteValue(content?.number), .integer(pipeline))
         if let content {
+            try setWithdrawn(nil, of: pipeline)
             try database.run(
                 """
                 DELETE FROM validators WHERE pipeline = ?1 AND digest <> ?2
@@ -208,7 +217,8 @@ extension CacheIndex {
             id: row.integer(0), name: row.text(1), file: row.optionalText(2), current: row.optionalInteger(3),
             lastNumber: row.integer(4), originDigest: ContentDigest(bytes: row.blob(5)), pin: pin(row, at: 6),
             checkDigest: ContentDigest(bytes: row.blob(9)), isSet: row.integer(10) != 0,
-            formerSets: formerSets(row.optionalText(11)))
+            formerSets: formerSets(row.optionalText(11)),
+            withdrawnAt: row.optionalInteger(12).map(WallTime.init(nanoseconds:)))
     }
 
     /// From three columns: number, digest, time.

@@ -4,23 +4,26 @@ extension CacheIndex {
         try database.rows(
             """
             SELECT p.name, h.hook, h.told_number, h.told_digest, h.tried_number, h.tried_digest, h.attempts,
-                h.failing_since, h.error
+                h.failing_since, h.error, h.told_withdrawn, h.tried_withdrawn
             FROM hooks h JOIN pipelines p ON p.id = h.pipeline
             """
         ) { row in
             (
                 pipeline: row.text(0), hook: row.text(1),
                 record: HookRecord(
-                    told: Self.content(row, at: 2), tried: Self.content(row, at: 4), attempts: row.integer(6),
+                    told: Self.content(row, at: 2, isWithdrawn: row.integer(9) != 0),
+                    tried: Self.content(row, at: 4, isWithdrawn: row.integer(10) != 0), attempts: row.integer(6),
                     failingSince: row.optionalInteger(7).map { WallTime(nanoseconds: $0) }, error: row.optionalText(8))
             )
         }
     }
 
-    mutating func addHook(_ hook: String, told: StoredContent?, of pipeline: Int64) throws(SQLiteError) {
+    mutating func addHook(_ hook: String, told: ToldContent?, of pipeline: Int64) throws(SQLiteError) {
         try database.run(
-            "INSERT OR REPLACE INTO hooks (pipeline, hook, told_number, told_digest) VALUES (?, ?, ?, ?)",
-            .integer(pipeline), .text(hook), SQLiteValue(told?.number), Self.digest(told))
+            """
+            INSERT OR REPLACE INTO hooks (pipeline, hook, told_number, told_digest, told_withdrawn) VALUES (?, ?, ?, ?, ?)
+            """, .integer(pipeline), .text(hook), SQLiteValue(told?.content.number), Self.digest(told),
+            Self.isWithdrawn(told))
     }
 
     /// Of a hook that is not configured any more nothing is kept.
@@ -28,11 +31,13 @@ extension CacheIndex {
         try database.run(
             """
             UPDATE hooks SET told_number = ?, told_digest = ?, tried_number = ?, tried_digest = ?, attempts = ?,
-                failing_since = ?, error = ?
+                failing_since = ?, error = ?, told_withdrawn = ?, tried_withdrawn = ?
             WHERE pipeline = ? AND hook = ?
-            """, SQLiteValue(record.told?.number), Self.digest(record.told), SQLiteValue(record.tried?.number),
+            """, SQLiteValue(record.told?.content.number), Self.digest(record.told),
+            SQLiteValue(record.tried?.content.number),
             Self.digest(record.tried), .integer(record.attempts), SQLiteValue(record.failingSince?.nanoseconds),
-            SQLiteValue(record.error?.cut(to: CacheLimits.runTextBytes)), .integer(pipeline), .text(hook))
+            SQLiteValue(record.error?.cut(to: CacheLimits.runTextBytes)), Self.isWithdrawn(record.told),
+            Self.isWithdrawn(record.tried), .integer(pipeline), .text(hook))
     }
 
     mutating func forgetHook(_ hook: String, of pipeline: String) throws(SQLiteError) {
@@ -41,15 +46,19 @@ extension CacheIndex {
             .text(pipeline))
     }
 
-    private static func digest(_ content: StoredContent?) -> SQLiteValue {
-        content.map { .blob($0.digest.bytes) } ?? .null
+    private static func digest(_ told: ToldContent?) -> SQLiteValue {
+        told.map { .blob($0.content.digest.bytes) } ?? .null
     }
 
+    private static func isWithdrawn(_ told: ToldContent?) -> SQLiteValue { .integer(told?.isWithdrawn == true ? 1 : 0) }
+
     /// From two columns, number and digest.
-    private static func content(_ row: borrowing SQLiteRow, at column: Int32) -> StoredContent? {
+    private static func content(
+        _ row: borrowing SQLiteRow, at column: Int32, isWithdrawn: Bool
+    ) -> ToldContent? {
         guard let number = row.optionalInteger(column), let digest = ContentDigest(bytes: row.blob(column + 1)) else {
             return nil
         }
-        return StoredContent(number: number, digest: digest)
+        return ToldContent(StoredContent(number: number, digest: digest), isWithdrawn: isWithdrawn)
     }
 }

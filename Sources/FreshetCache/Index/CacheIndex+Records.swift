@@ -90,7 +90,7 @@ extension CacheIndex {
         SELECT g.number, g.digest, g.size, g.committed_at, g.run, g.inode, g.modified, g.changed, g.truncated,
             p.id, p.name, p.file, p.current, p.last_number, p.last_attempt, p.last_success, p.retry_after,
             (SELECT max(r.number) FROM runs r WHERE r.pipeline = p.id), s.value, p.expires,
-            p.origin_digest, p.pin_number, p.pin_digest, p.pinned_at
+            p.origin_digest, p.pin_number, p.pin_digest, p.pinned_at, p.is_set, p.withdrawn_at
         FROM pipelines p
         LEFT JOIN generations g ON g.pipeline = p.id AND g.number = p.current
         LEFT JOIN state s ON s.pipeline = p.id AND s.key = ?1
@@ -108,7 +108,8 @@ extension CacheIndex {
     private static func memory(_ row: borrowing SQLiteRow) -> IndexedMemory {
         let pipeline = IndexedPipeline(
             id: row.integer(9), name: row.text(10), file: row.optionalText(11), current: row.optionalInteger(12),
-            lastNumber: row.integer(13), originDigest: ContentDigest(bytes: row.blob(20)), pin: pin(row, at: 21))
+            lastNumber: row.integer(13), originDigest: ContentDigest(bytes: row.blob(20)), pin: pin(row, at: 21),
+            isSet: row.integer(24) != 0, withdrawnAt: row.optionalInteger(25).map(WallTime.init(nanoseconds:)))
         // Without a generation all of its columns are NULL, and so its digest is none.
         let generation = pipeline.current == nil ? nil : Self.generation(row)
         let offer: IndexedOffer? =
@@ -207,6 +208,13 @@ extension CacheIndex {
             "SELECT s.value FROM state s JOIN pipelines p ON p.id = s.pipeline WHERE p.name = ? AND s.key = ?",
             .text(name), .text(key)
         ) { $0.blob(0) }
+    }
+
+    mutating func states(_ key: String) throws(SQLiteError) -> [String: [UInt8]] {
+        let rows = try database.rows(
+            "SELECT p.name, s.value FROM state s JOIN pipelines p ON p.id = s.pipeline WHERE s.key = ?", .text(key)
+        ) { ($0.text(0), $0.blob(1)) }
+        return Dictionary(rows) { first, _ in first }
     }
 
     /// Sets or removes a value; false if that would be one key too many.

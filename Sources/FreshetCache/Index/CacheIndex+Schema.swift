@@ -185,6 +185,13 @@ extension CacheIndex {
         ALTER TABLE pipelines ADD COLUMN is_set INTEGER NOT NULL DEFAULT 0;
         ALTER TABLE pipelines ADD COLUMN former_set TEXT;
         """,
+        // 14. Since when the current generation is withdrawn from readers; and that hooks were told of it, or an attempt was
+        // for it, withdrawn.
+        """
+        ALTER TABLE pipelines ADD COLUMN withdrawn_at INTEGER;
+        ALTER TABLE hooks ADD COLUMN told_withdrawn INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE hooks ADD COLUMN tried_withdrawn INTEGER NOT NULL DEFAULT 0;
+        """,
     ]
 
     /// The newest format that this version knows.

@@ -56,14 +56,14 @@ struct Diff: Verb {
                 .refused(.noSuchGeneration(name: name, number: number, kept: kept.map(\.number).sorted())))
         }
         if candidate {
-            let old = from.map { number in kept.first { $0.number == number } } ?? kept.first(where: \.current)
+            let old = from.map { number in kept.first { $0.number == number } } ?? kept.first(where: \.isCopy)
             guard let old else {
                 if let from { throw missing(from) }
                 throw session.failure(.refused(.noGeneration(name: name)))
             }
             return (Comparison.Side(old), Comparison.Side(try candidate(session, client)), history.key)
         }
-        let new = to.map { number in kept.first { $0.number == number } } ?? kept.first(where: \.current)
+        let new = to.map { number in kept.first { $0.number == number } } ?? kept.first(where: \.isCopy)
         guard let new else {
             if let to { throw missing(to) }
             throw session.failure(.refused(.noGeneration(name: name)))
@@ -81,4 +81,9 @@ struct Diff: Verb {
         }
         return candidate
     }
+}
+
+extension PastGeneration {
+    /// It is what readers see, or would see if it were not too old.
+    fileprivate var isCopy: Bool { current || withdrawn == true }
 }

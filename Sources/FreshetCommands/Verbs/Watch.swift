@@ -28,14 +28,11 @@ struct Watch: Verb {
     func run(_ session: Session) throws(CommandFailure) {
         // One connection says that something happened, the other one asks what.
         let (news, client) = (try session.connect(), try session.connect())
-        let name = name
-        let configured =
-            key != nil || lines
-            ? nil
-            : try session.asking { () throws(ControlClient.Failure) in try client.history(of: name, limit: 1) }.key
         let comparison = Comparison(
-            of: name, by: Comparison.Key(asked: key, configured: configured), options, session, isSequence: true)
-        var watched = Watched(name: name, comparison: comparison, session: session, options: options)
+            of: name, by: Comparison.Key(asked: key, configured: nil), options, session, isSequence: true)
+        var watched = Watched(
+            name: name, comparison: comparison, goesByConfiguration: key == nil && !lines, session: session,
+            options: options)
         var failure: CommandFailure?
         try session.asking { () throws(ControlClient.Failure) in
             try news.monitor([name], endingWithReaderOf: session.context.outputDescriptor) { event in
@@ -62,16 +59,23 @@ struct Watch: Verb {
 /// A copy, as somebody has seen it last.
 private struct Watched {
     let name: String
-    let comparison: Comparison
+    private var comparison: Comparison
+    /// By the key that is configured when something has changed: a reload may change it.
+    private let goesByConfiguration: Bool
     let session: Session
     let options: GlobalOptions
     private var seen: (side: Comparison.Side, content: [UInt8])?
     /// The highest number that was seen: a rollback goes back, and the next change goes on from here.
     private var newest: Int64 = 0
+    /// It was told that this is withdrawn.
+    private var withdrawn: Int64?
 
-    init(name: String, comparison: Comparison, session: Session, options: GlobalOptions) {
+    init(
+        name: String, comparison: Comparison, goesByConfiguration: Bool, session: Session, options: GlobalOptions
+    ) {
         self.name = name
         self.comparison = comparison
+        self.goesByConfiguration = goesByConfiguration
         self.session = session
         self.options = options
     }
@@ -83,16 +87,47 @@ private struct Watched {
         var base64: String?
     }
 
+    /// What a line of the sequence says of a copy that readers find no more, or again.
+    private struct Withdrawal: Encodable {
+        var withdrawn: Int64?
+        var returned: Int64?
+    }
+
+    /// Tells once that there is no copy any more since it is too old, and once that the same one is there again.
+    private mutating func tellWithdrawal(of number: Int64?) -> Bool {
+        guard number != withdrawn else { return true }
+        let before = withdrawn
+        withdrawn = number
+        guard options.json else {
+            if let number {
+                session.say("Generation \(number) is withdrawn: it is past its max-age.")
+            } else if let before, before == seen?.side.number {
+                session.say("Generation \(before) is there again.")
+            }
+            return true
+        }
+        let news = Withdrawal(withdrawn: number, returned: number == nil ? before : nil)
+        return session.context.outputBytes(Array("\u{1E}\(ControlJSON.text(of: news))\n".utf8)[...])
+    }
+
     /// Shows what is new; false if nobody reads any more.
     mutating func look(_ client: ControlClient, isFirst: Bool) throws(CommandFailure) -> Bool {
-        guard let (side, content) = try current(client) else {
+        let copy: Copy
+        switch try current(client) {
+        case .withdrawn(let number): return tellWithdrawal(of: number)
+        case .seen: return tellWithdrawal(of: nil)
+        case let other: copy = other
+        }
+        guard case .new(let side, let content) = copy else {
             if isFirst, session.context.isTerminal { session.say("No copy yet; end with Ctrl-C.") }
             return true
         }
+        withdrawn = nil
         let before = newest
         newest = max(newest, side.number ?? 0)
         defer { seen = (side, content) }
         guard let seen else { return show(side, content) }
+        if goesByConfiguration { comparison.key = Comparison.Key(asked: nil, configured: try key(client)) }
         if newest > before + 1 { session.say("\(Count.text(newest - before - 1, "generation")) in between not seen") }
         do throws(CommandFailure) {
             try comparison.show(seen.side, seen.content, side, content)
@@ -103,40 +138,53 @@ private struct Watched {
         return true
     }
 
-    /// What is current, if that is not what was seen last.
-    private func current(
-        _ client: ControlClient
-    ) throws(CommandFailure) -> (side: Comparison.Side, content: [UInt8])? {
+    private func key(_ client: ControlClient) throws(CommandFailure) -> String? {
+        try session.asking { () throws(ControlClient.Failure) in try client.history(of: name, limit: 1) }.key
+    }
+
+    private enum Copy {
+        case new(Comparison.Side, [UInt8])
+        /// It is what was seen last.
+        case seen
+        /// That of this number is too old for readers.
+        case withdrawn(Int64)
+        case none
+    }
+
+    /// What is current.
+    private func current(_ client: ControlClient) throws(CommandFailure) -> Copy {
         var gone: Int64?
         while true {
             let generation: GenerationStatus
             do throws(ControlClient.Failure) {
                 generation = try client.generation(of: name)
             } catch .refused(.noGeneration) {
-                return nil
+                return .none
+            } catch .refused(.withdrawn(_, let number, _)) {
+                return .withdrawn(number)
             } catch {
                 throw session.failure(error)
             }
             let side = Comparison.Side(generation)
-            if side.number == seen?.side.number, side.digest == seen?.side.digest { return nil }
+            if side.number == seen?.side.number, side.digest == seen?.side.digest { return .seen }
             let content: [UInt8]?
             do throws(ControlClient.Failure) {
                 content = try comparison.bytes(of: side, client)
             } catch .refused(.noSuchGeneration) {
                 // Another one has taken its place since; or none has, and nothing is kept of it.
-                guard side.number != gone else { return nil }
+                guard side.number != gone else { return .none }
                 gone = side.number
                 continue
             } catch .refused(.damagedGeneration) {
                 // The daemon finds that too, and then there is another one.
                 session.say(
                     session.failure(.refused(.damagedGeneration(name: name, number: generation.number))).message)
-                return nil
+                return .none
             } catch {
                 throw session.failure(error)
             }
             guard let content else { throw comparison.tooLarge(side) }
-            return (side, content)
+            return .new(side, content)
         }
     }
 

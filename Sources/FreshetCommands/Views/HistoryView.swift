@@ -41,9 +41,11 @@ enum HistoryView {
     /// - Parameter items: what became of them; nil: that is not asked.
     static func row(_ generation: PastGeneration, _ times: Times, items: String?) -> [Table.Cell] {
         let content: Table.Cell =
-            if generation.current { Table.Cell("current", .good) } else if generation.kept { "kept" } else {
-                Table.Cell("removed", .faint)
-            }
+            if generation.current {
+                Table.Cell("current", .good)
+            } else if generation.withdrawn == true, generation.kept {
+                Table.Cell("withdrawn", .bad)
+            } else if generation.kept { "kept" } else { Table.Cell("removed", .faint) }
         let first = [
             Table.Cell("\(generation.number)"),
             content,

@@ -27,7 +27,13 @@ struct PipelineView {
                     + "since \(times.both(generation.committedAt))"
                     + (generation.truncated == true ? ", truncated: there are more pages" : ""))
             if let held = Self.held(generation, times) { add("Held", held, .busy) }
+            if let comment = generation.comment { add("Signed", comment) }
             if let directory = generation.directory { add("Files", directory) } else { add("File", generation.path) }
+        } else if let copy = pipeline.withdrawn {
+            add(
+                "Copy",
+                "withdrawn \(times.relative(copy.since)); generation \(copy.number), \(SizeText.bytes(copy.size)), is kept",
+                .bad)
         } else {
             add("Copy", "none yet")
         }
@@ -195,7 +201,7 @@ struct PipelineView {
             Table.Cell(state, style),
             Table.Cell(
                 pipeline.generation.map { "\($0.number)\(Self.held($0))\($0.truncated == true ? " (truncated)" : "")" }
-                    ?? "-"),
+                    ?? pipeline.withdrawn.map { "\($0.number) (withdrawn)" } ?? "-"),
             Table.Cell(pipeline.generation.map { SizeText.bytes($0.size) } ?? "-"),
             Table.Cell(pipeline.lastCheck.map(times.relative) ?? "-"),
             Table.Cell(pipeline.nextRun.map { times.relative($0.at) } ?? "-"),

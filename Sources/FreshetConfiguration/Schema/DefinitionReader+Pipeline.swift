@@ -252,6 +252,20 @@ extension DefinitionReader {
             remedy: "make it longer than \(TimeSpan.text(every + refresh.randomDelay))")
     }
 
+    /// What never expires is never withdrawn.
+    ///
+    /// - Parameter maxAge: nil: it is not there, or has a fault of its own.
+    private mutating func withdraws(in section: Section, maxAge: Duration??) -> Bool {
+        guard value("withdraw", in: section, .boolean) == true, let entry = section["withdraw"] else { return false }
+        let isForever = maxAge.map { $0 == nil } ?? (section["max-age"] == nil)
+        guard isForever else { return true }
+        error(
+            entry.value.location, section.path("withdraw"),
+            "'withdraw' takes a copy away that has expired, and without 'max-age' none ever does",
+            remedy: "say how old a copy may be: max-age: 1d")
+        return false
+    }
+
     private mutating func cache(in file: Section) -> (CacheRules?, Location?) {
         let remedy = "name the file that readers open: cache: {file: name.json}"
         guard file["cache"] != nil else {
@@ -268,7 +282,7 @@ extension DefinitionReader {
         }
         let group = value("group", in: section, .groupName)
         let keep = value("keep", in: section, .integer(1...Self.maximumGenerations))
-        let maxAge = value("max-age", in: section, .durationOrInfinity(Self.leastMaxAge...TimeSpan.longest)) ?? nil
+        let age = value("max-age", in: section, .durationOrInfinity(Self.leastMaxAge...TimeSpan.longest))
         let key = value("key", in: section, .itemKey)
         guard let entry = section["file"] else {
             missing(section.location, "cache.file", "'cache' has no 'file'", remedy: remedy)
@@ -276,8 +290,9 @@ extension DefinitionReader {
         }
         guard let name = value("file", in: section, .fileName) else { return (nil, nil) }
         var rules = CacheRules(
-            file: name, format: format, mode: mode, group: group, keep: keep ?? CacheRules.defaultKeep, maxAge: maxAge,
-            key: key)
+            file: name, format: format, mode: mode, group: group, keep: keep ?? CacheRules.defaultKeep,
+            maxAge: age ?? nil, key: key)
+        rules.withdraws = withdraws(in: section, maxAge: age)
         rules.files = cachedFiles(in: section, format)
         return (rules, entry.value.location)
     }

@@ -122,7 +122,7 @@ package enum KeyCatalogue {
         ],
         .sha256: ["url", "name"],
         .minisign: ["key", "key-file", "url"],
-        .cache: ["file", "files", "format", "mode", "group", "keep", "max-age", "key"],
+        .cache: ["file", "files", "format", "mode", "group", "keep", "max-age", "withdraw", "key"],
         .hook: ["exec", "reload-unit", "timeout"],
         .daemon: ["format", "splay", "concurrency", "origin-concurrency", "network-target", "network-probe", "cache"],
         .daemonCache: ["max-total", "min-free"],

@@ -16,11 +16,15 @@ package struct PastGeneration: Codable, Hashable, Sendable {
     package var kept: Bool
     /// It is what readers see.
     package var current: Bool
+    /// True if it is what readers would see if it were not too old.
+    package var withdrawn: Bool?
 
     package init(
         number: Int64, committedAt: Int64, size: Int64, digest: String, causes: String? = nil,
-        durationUSec: Int64? = nil, truncated: Bool? = nil, kept: Bool = true, current: Bool = false
+        durationUSec: Int64? = nil, truncated: Bool? = nil, kept: Bool = true, current: Bool = false,
+        withdrawn: Bool? = nil
     ) {
+        self.withdrawn = withdrawn
         self.number = number
         self.committedAt = committedAt
         self.size = size

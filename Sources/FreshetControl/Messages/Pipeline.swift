@@ -68,6 +68,8 @@ package struct GenerationStatus: Codable, Hashable, Sendable {
     package var pinnedSince: Int64?
     /// Of several files: the link to the directory that has them; `path` has them all as one JSON object.
     package var directory: String?
+    /// What its publisher says of it in a signature that was verified.
+    package var comment: String?
 
     package init(
         number: Int64, size: Int64, digest: String, committedAt: Int64, path: String, mediaType: String? = nil,
@@ -327,6 +329,8 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
     package var parameters: [ParameterStatus]?
     /// Hooks that are owed; nil: none.
     package var hooks: [HookDebt]?
+    /// What readers would see if it were not too old; nil: nothing is withdrawn.
+    package var withdrawn: WithdrawnCopy?
 
     package init(
         name: String, description: String? = nil, source: String, state: PipelineState,
@@ -338,8 +342,9 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
         lastRun: RunStatus? = nil, lastCauses: [CauseStatus] = [], nextRun: NextRun? = nil,
         failure: FailureStatus? = nil, candidate: CandidateStatus? = nil, budget: BudgetStatus? = nil,
         branches: BranchesStatus? = nil, more: MorePages? = nil, needsNetwork: Bool = false, path: String? = nil,
-        parameters: [ParameterStatus]? = nil, hooks: [HookDebt]? = nil
+        parameters: [ParameterStatus]? = nil, hooks: [HookDebt]? = nil, withdrawn: WithdrawnCopy? = nil
     ) {
+        self.withdrawn = withdrawn
         self.hooks = hooks
         self.name = name
         self.description = description

@@ -44,9 +44,9 @@ struct HookChange: Codable, Hashable, Sendable {
     var attempt: Int64
     /// Why there is another generation, such as `network (2), timer`, or `rollback`; nil: not known any more.
     var causes: String?
-    /// What readers see.
-    var current: Version
-    /// What the hook was told of last; nil: nothing yet.
+    /// What readers see; nil, which is written as null: they find nothing any more, since the copy is withdrawn.
+    @Nullable var current: Version?
+    /// What the hook was told of last; nil: nothing yet, or that readers find nothing.
     var previous: Version?
     /// Nil if there was nothing before, or its size is not known any more. Only its bytes if one of the contents is not kept
     /// any more, or is too large to be compared.
@@ -56,19 +56,42 @@ struct HookChange: Codable, Hashable, Sendable {
         pipeline = order.pipeline
         self.time = time
         attempt = Int64(order.attempt)
-        causes = order.causes
         let generation = order.generation
-        current = Version(
-            number: Int64(clamping: generation.number), digest: generation.digest,
-            size: Int64(clamping: generation.size), committedAt: generation.committedAt, path: generation.path,
-            directory: generation.directory)
-        previous = order.told.map { mark in
+        let isWithdrawn = generation.mark.isWithdrawn
+        causes = isWithdrawn ? "withdrawn" : order.causes
+        current =
+            isWithdrawn
+            ? nil
+            : Version(
+                number: Int64(clamping: generation.number), digest: generation.digest,
+                size: Int64(clamping: generation.size), committedAt: generation.committedAt, path: generation.path,
+                directory: generation.directory)
+        previous = order.told.flatMap { $0.isWithdrawn ? nil : $0 }.map { mark in
             Version(
                 number: Int64(clamping: mark.number), digest: mark.digest, size: told?.generation.size,
                 committedAt: told?.generation.committedAt.microseconds, path: told?.path)
         }
+        guard !isWithdrawn, order.told?.isWithdrawn == false else { return }
         difference = told.map { Difference(bytes: Int64(clamping: generation.size) - $0.generation.size) }
     }
 
     var text: String { ControlJSON.text(of: self) + "\n" }
+}
+
+/// A member that is there also if it has no value: null.
+@propertyWrapper
+struct Nullable<Value: Codable & Hashable & Sendable>: Codable, Hashable, Sendable {
+    var wrappedValue: Value?
+
+    init(wrappedValue: Value?) { self.wrappedValue = wrappedValue }
+
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        wrappedValue = container.decodeNil() ? nil : try container.decode(Value.self)
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        if let wrappedValue { try container.encode(wrappedValue) } else { try container.encodeNil() }
+    }
 }

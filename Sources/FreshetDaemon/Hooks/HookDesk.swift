@@ -163,7 +163,8 @@ final class HookDesk: Sendable {
     /// What became of the content since the hook was told of it last; nil: that cannot be said.
     private func difference(_ order: HookMachine.Order) async -> ContentDifference? {
         let (store, pipeline) = (world.store, order.pipeline)
-        guard let told = order.told, told != order.generation.mark,
+        guard let told = order.told, told != order.generation.mark, !told.isWithdrawn,
+            !order.generation.mark.isWithdrawn,
             let old = await store.content(told, of: pipeline, limit: ContentDifference.sizeLimit),
             let new = await store.content(order.generation.mark, of: pipeline, limit: ContentDifference.sizeLimit)
         else { return nil }

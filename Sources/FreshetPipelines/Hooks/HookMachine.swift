@@ -119,15 +119,16 @@ package struct HookMachine: Sendable {
         return next(at: now)
     }
 
-    /// Readers see another generation. News that comes late, of what was replaced already, is none.
+    /// Readers see another generation, or none any more. News that comes late, of what was replaced already, is none, and
+    /// what is known already has its first causes.
     ///
     /// - Parameter causes: why, for people.
     package mutating func offer(
         _ name: String, _ generation: OfferedGeneration, causes: String?, at now: Instant
     ) -> [Action] {
         guard let known = pipelines[name], known.current?.turn ?? 0 <= generation.turn else { return [] }
+        if known.current?.mark != generation.mark || known.causes == nil { pipelines[name]?.causes = causes }
         pipelines[name]?.current = generation
-        pipelines[name]?.causes = causes
         // The wait was for another one.
         for index in pipelines[name]?.hooks.indices ?? 0..<0
         where pipelines[name]?.hooks[index].memory.tried != generation.mark {

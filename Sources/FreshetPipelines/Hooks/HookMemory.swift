@@ -1,17 +1,23 @@
-/// A generation by what tells it from all others: its number is not enough where an index was made anew.
+/// What readers see, by what tells it from all else: a generation, whose number is not enough where an index was made anew,
+/// or that it was withdrawn.
 package struct GenerationMark: Hashable, Sendable {
     package var number: UInt64
     /// SHA-256 in lower-case hexadecimal digits.
     package var digest: String
+    /// Readers do not find it, and nothing in its place.
+    package var isWithdrawn: Bool
 
-    package init(number: UInt64, digest: String) {
+    package init(number: UInt64, digest: String, isWithdrawn: Bool = false) {
+        self.isWithdrawn = isWithdrawn
         self.number = number
         self.digest = digest
     }
 }
 
 extension OfferedGeneration {
-    package var mark: GenerationMark { GenerationMark(number: number, digest: digest) }
+    package var mark: GenerationMark {
+        GenerationMark(number: number, digest: digest, isWithdrawn: withdrawnSince != nil)
+    }
 }
 
 /// What is remembered of one hook of one pipeline across restarts. What is owed follows from it and from what readers

@@ -103,6 +103,8 @@ package struct CacheRules: Hashable, Sendable {
     package var keep: Int
     /// A copy that was last confirmed longer ago has expired; nil: none ever does.
     package var maxAge: Duration?
+    /// Readers do not find a copy that has expired.
+    package var withdraws = false
     /// Where an item's key is, as jq writes it: names, each after a dot, or a dot alone for the item itself. Nil: content
     /// is compared as it is.
     package var key: String?
@@ -131,6 +133,7 @@ package struct CacheRules: Hashable, Sendable {
     func keepsTheSame(as other: CacheRules) -> Bool {
         var own = self
         own.maxAge = other.maxAge
+        own.withdraws = other.withdraws
         own.key = other.key
         return own == other
     }

@@ -51,7 +51,8 @@ extension RefreshMachine {
     /// Whether the copy is young enough for this signal to fetch nothing. Not while a failed run is to be tried again:
     /// then the copy is known to be wanting.
     private func isFresh(for cause: RunCause, at now: Instant) -> Bool {
-        guard cause.kind == .environment, cause.signal != SignalName.timer, retry == nil, let lastAnswer else {
+        guard cause.kind == .environment, cause.signal != SignalName.timer, retry == nil, !isWithdrawn, let lastAnswer
+        else {
             return false
         }
         // The first: it fired before that check, and is told of after it.

@@ -68,6 +68,11 @@ extension RefreshMachine {
     /// Tells once that the copy is too old, and once that it is not any more.
     mutating func reportExpiry(_ now: Instant) {
         let checked = expires.flatMap { now >= $0 ? confirmed : nil }
+        if checked != nil, isTakenAway(at: now) {
+            // That is told by itself.
+            isExpired = false
+            return
+        }
         guard isExpired != (checked != nil), !isStopped else { return }
         isExpired = checked != nil
         report(checked.map(EngineEvent.expired) ?? .expiredNoMore)
@@ -76,7 +81,9 @@ extension RefreshMachine {
     /// The instant at which time alone changes something.
     func nextWake(_ now: Instant) -> Instant? {
         if isStopped { return nil }
-        var instants = [storm.deliversAt, splayedUntil, parameters?.due, isExpired ? nil : expires]
+        var instants = [storm.deliversAt, splayedUntil, parameters?.due]
+        // What is past was told.
+        instants += [expires, withdrawsAt, withdrawal?.retry].map { $0.flatMap { now < $0 ? $0 : nil } }
         if let run {
             if run.interruption == nil { instants.append(run.dueEnd) }
         }

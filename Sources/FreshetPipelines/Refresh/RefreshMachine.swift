@@ -31,6 +31,10 @@ package struct RefreshMachine: Sendable {
         case accepted(run: UInt64?)
         /// Nothing is offered any more.
         case lost
+        /// What is known of the copy; nil: there is none. It comes before all else that was told at the same time.
+        case copy(CopyFacts?)
+        /// What came of ``Action/withdraw`` or ``Action/putBack``.
+        case copySettled(CopySettlement)
         /// The machine is about to sleep, or is not any more.
         case goesToSleep(Bool)
         /// The machine woke up. It comes before what became due meanwhile, and before the signal `resume`.
@@ -67,6 +71,10 @@ package struct RefreshMachine: Sendable {
         /// no longer.
         case prove(ProofWish?)
         case start(RunOrder)
+        /// Readers are not to find the copy any more. What comes of it is told as ``Event/copySettled(_:)``.
+        case withdraw
+        /// Readers are to find the withdrawn copy again. What comes of it is told as ``Event/copySettled(_:)``.
+        case putBack
         /// Cancels the run; its end is awaited as ``Event/ended(run:_:)``.
         case cancel(run: UInt64)
         /// The instant at which ``Event/timer`` is due, instead of the one before; nil: never.
@@ -170,6 +178,8 @@ package struct RefreshMachine: Sendable {
     var confirmed: Instant?
     /// It was told that the copy is too old.
     var isExpired = false
+    /// Nil for a pipeline that withdraws nothing, and never did.
+    @Apart var withdrawal: Withdrawal?
     @Apart var failing: OngoingFailure?
     var hasGeneration: Bool
     /// The next check by the clock.
@@ -214,6 +224,7 @@ package struct RefreshMachine: Sendable {
         retryAfter = memory.retryAfter.flatMap { $0 > now ? $0 : nil }
         if settings.policy.budget != nil, !memory.requests.isEmpty { meter = RequestMeter(memory.requests) }
         self.memory = memory
+        if settings.withdraws || memory.copy?.isWithdrawn == true { withdrawal = Withdrawal(copy: memory.copy) }
         if parameters != ParameterValues() { self.parameters = ParameterGate(parameters) }
         // An overdue check leaves the signal `start` the time to come first, and keeps this host's splay.
         plan = plannedCheck(since: now).map { max($0, now.advanced(by: settings.splay + settings.policy.quiet)) }
@@ -229,6 +240,7 @@ package struct RefreshMachine: Sendable {
         proceed(now)
         seekProof(now)
         reportState(now)
+        settleWithdrawal(now)
         reportExpiry(now)
         let wake = nextWake(now)
         if wake != lastWake {
@@ -250,7 +262,9 @@ package struct RefreshMachine: Sendable {
     private mutating func apply(_ event: Event, _ now: Instant) {
         // After the stop only the end of the run is awaited.
         switch event {
-        case .ended(let run, let result, let requests): ended(run, result, requests: requests, now)
+        case .ended(let run, let result, let requests):
+            ended(run, result, requests: requests, now)
+            withdrawal?.retry = nil
         case .refresh(let request?, _) where isStopped, .loadMore(let request?, _) where isStopped:
             actions.append(.answer(request: request, .stopped))
         case _ where isStopped: break
@@ -265,6 +279,8 @@ package struct RefreshMachine: Sendable {
         case .held(let held): hold(held)
         case .accepted(let run): accepted(run)
         case .lost: hasGeneration = false
+        case .copy(let copy): copyChanged(copy)
+        case .copySettled(let settlement): copySettled(settlement, now)
         case .goesToSleep(let sleeps): goesToSleep = sleeps
         case .woke: goesToSleep = false  // the rest was done before time was let pass
         case .clockStepped(let memory): clockStepped(memory, now)
@@ -281,7 +297,10 @@ package struct RefreshMachine: Sendable {
     /// - Parameter instant: from when it is due if nothing was ever checked.
     func plannedCheck(since instant: Instant) -> Instant? {
         guard let every = settings.policy.every else { return nil }
-        return lastAnswer?.advanced(by: every + settings.plannedDelay) ?? instant
+        let planned = every + settings.plannedDelay
+        guard let lastRefusal else { return lastSuccess?.advanced(by: planned) ?? instant }
+        return lastRefusal.advanced(
+            by: BackOff.afterRefusedContent(failing?.tally.waits ?? 1, policy: settings.policy.retry, planned: planned))
     }
 
     /// When the origin was last found to have something, whether that was accepted or refused.

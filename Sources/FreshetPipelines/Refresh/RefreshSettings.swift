@@ -8,11 +8,14 @@ package struct RefreshSettings: Hashable, Sendable {
     package var plannedDelay: Duration
     /// A copy that was last confirmed longer ago has expired; nil: none ever does.
     package var maxAge: Duration?
+    /// Readers do not find a copy that has expired.
+    package var withdraws: Bool
 
     package init(
         policy: RefreshPolicy, needsNetwork: Bool, splay: Duration = .zero, plannedDelay: Duration = .zero,
-        maxAge: Duration? = nil
+        maxAge: Duration? = nil, withdraws: Bool = false
     ) {
+        self.withdraws = withdraws
         self.policy = policy
         self.needsNetwork = needsNetwork
         self.splay = splay
@@ -26,7 +29,8 @@ package struct RefreshSettings: Hashable, Sendable {
     package init(_ definition: PipelineDefinition, splay: Duration = .zero, share: Double = 0) {
         self.init(
             policy: definition.refresh, needsNetwork: definition.needsNetwork, splay: splay,
-            plannedDelay: definition.refresh.randomDelay * share, maxAge: definition.cache.maxAge)
+            plannedDelay: definition.refresh.randomDelay * share, maxAge: definition.cache.maxAge,
+            withdraws: definition.cache.withdraws)
     }
 }
 
@@ -84,13 +88,15 @@ package struct RefreshMemory: Hashable, Sendable {
     /// The number of the last run.
     package var lastRun: UInt64
     package var hasGeneration: Bool
+    /// Nil: there is no copy.
+    package var copy: CopyFacts?
     /// What was spent of its budget.
     package var requests: [RequestMeter.Spent]
 
     package init(
         lastCheck: ContinuousClock.Instant? = nil, confirmed: ContinuousClock.Instant? = nil,
         expires: ContinuousClock.Instant? = nil, retryAfter: ContinuousClock.Instant? = nil, lastRun: UInt64 = 0,
-        hasGeneration: Bool = false,
+        hasGeneration: Bool = false, copy: CopyFacts? = nil,
         requests: [RequestMeter.Spent] = []
     ) {
         self.lastCheck = lastCheck
@@ -99,6 +105,7 @@ package struct RefreshMemory: Hashable, Sendable {
         self.retryAfter = retryAfter
         self.lastRun = lastRun
         self.hasGeneration = hasGeneration
+        self.copy = copy
         self.requests = requests
     }
 
@@ -111,6 +118,7 @@ package struct RefreshMemory: Hashable, Sendable {
         _ remembered: RememberedState, now: ContinuousClock.Instant, wallNow: Int64, tolerance: Duration
     ) {
         self.init(lastRun: remembered.lastRun, hasGeneration: remembered.generation != nil)
+        copy = remembered.generation.map { CopyFacts($0, now: now, wallNow: wallNow) }
         confirmed = (remembered.lastCheck ?? remembered.generation?.committedAt).map { wall in
             now.advanced(by: .zero - max(.zero, Self.span(from: wall, to: wallNow)))
         }
@@ -140,7 +148,7 @@ package struct RefreshMemory: Hashable, Sendable {
     }
 
     /// The time between two moments of the wall clock, in microseconds; what overflows is a nonsense of years.
-    private static func span(from start: Int64, to end: Int64) -> Duration {
+    static func span(from start: Int64, to end: Int64) -> Duration {
         let (span, overflow) = end.subtractingReportingOverflow(start)
         return .microseconds(overflow ? (end > start ? .max : .min) : span)
     }

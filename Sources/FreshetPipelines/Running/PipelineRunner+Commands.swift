@@ -69,6 +69,12 @@ extension PipelineRunner {
     /// Tells what readers see since somebody but a run has changed it: rolled it back, pinned it.
     package func offers(_ generation: OfferedGeneration) {
         state.withLock { $0.offer(generation) }
+        lookAtCopy()
+    }
+
+    /// Has the machine look at the copy, if that matters to it.
+    private func lookAtCopy() {
+        if state.withLock({ $0.toldCopy != nil }) { mailbox.post(.timer) }
     }
 
     /// Tells that the operator has made what a check refused the copy that readers see.
@@ -108,6 +114,7 @@ extension PipelineRunner {
     /// Tells that the copy was let go of where readers see none, and so none is to be told of.
     package func releases() {
         state.withLock { $0.generation?.release() }
+        lookAtCopy()
     }
 
     /// While it is held nothing starts. A run under way ends by itself.
@@ -134,11 +141,15 @@ extension PipelineRunner {
             default: break
             }
             let order = machine.run?.order
+            var generation = state.generation
+            if let signed = state.signed, signed.digest == generation?.digest { generation?.comment = signed.comment }
             var freshness = machine.freshness(at: now)
             // However young the check is that found that.
             if freshness == .fresh, state.generation?.isBehind == true { freshness = .stale }
             return PipelineStatus(
-                name: name, activity: activity, waitsFor: wait, generation: state.generation,
+                name: name, activity: activity, waitsFor: wait,
+                generation: generation.flatMap { $0.withdrawnSince == nil ? $0 : nil },
+                withdrawn: generation.flatMap { $0.withdrawnSince == nil ? nil : $0 },
                 freshness: freshness, lastCheck: state.lastCheck,
                 originExpires: machine.settings.policy.honoursOrigin ? machine.originExpires : nil,
                 expires: machine.expires,

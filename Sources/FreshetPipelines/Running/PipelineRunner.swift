@@ -23,7 +23,10 @@ package final class PipelineRunner: Sendable {
         /// Parameters that were set and do not hold with the configuration, to be told.
         var droppedParameters: [String]
         var subscription: CauseSubscription
+        /// What readers see, or would if it were not withdrawn.
         var generation: OfferedGeneration?
+        /// What the machine was told of that; nil: it need not know.
+        var toldCopy: ToldCopy?
         /// Wall-clock microseconds since 1970.
         var lastCheck: Int64?
 
@@ -39,6 +42,8 @@ package final class PipelineRunner: Sendable {
         var refusedRun: UInt64?
         /// What may be asked of it.
         var refusal: KnownRefusal?
+        /// What the publisher said of the last content that was signed.
+        var signed: SignedComment?
         /// How far the run under way has come, or the last one came.
         var progress = RunProgress()
         /// What is the matter with its branches.
@@ -102,8 +107,10 @@ package final class PipelineRunner: Sendable {
                 machine: machine, definition: definition, parameters: parameters,
                 droppedParameters: remembered.parameters.keys.filter { parameters.set[$0] == nil }.sorted(),
                 subscription: subscription,
-                generation: remembered.generation, lastCheck: remembered.lastCheck,
-                refused: remembered.refused,
+                generation: remembered.generation,
+                toldCopy: machine.withdrawal == nil ? nil : ToldCopy(remembered.generation),
+                lastCheck: remembered.lastCheck,
+                refused: remembered.refused, signed: remembered.signed,
                 pages: remembered.generation == nil
                     ? [] : PartsDesk.pages(remembered.pages, of: definition, with: values)))
     }
@@ -195,7 +202,10 @@ package final class PipelineRunner: Sendable {
         var events = events
         repeat {
             let now = world.clock.now
-            let actions = state.withLock { $0.machine.handle(events, now: now) }
+            let actions = state.withLock { state in
+                let news = copyNews(&state, now)
+                return state.machine.handle(news + events, now: now)
+            }
             events = []
             for action in actions { perform(action, in: &group, &events) }
         } while !events.isEmpty
@@ -216,6 +226,8 @@ package final class PipelineRunner: Sendable {
             probes.wantNothing(mailbox.key)
         case .start(let order):
             start(order, in: &group)
+        case .withdraw, .putBack:
+            settleCopy(withdraws: action == .withdraw, in: &group)
         case .cancel:
             state.withLock { $0.interruption }?.value = true
         case .wake(at: let instant?):
@@ -274,7 +286,9 @@ package final class PipelineRunner: Sendable {
         RunBody.Publication(
             isWanted: { [self] in
                 // A copy that was rolled back to or is pinned is not replaced by a part of another one.
-                state.withLock { $0.generation.map { !$0.isBehind && $0.pinnedSince == nil } ?? true }
+                state.withLock {
+                    $0.generation.map { !$0.isBehind && $0.pinnedSince == nil && $0.withdrawnSince == nil } ?? true
+                }
             },
             published: { [self] generation in state.withLock { $0.offer(generation) } })
     }
@@ -282,7 +296,7 @@ package final class PipelineRunner: Sendable {
     private func result(of body: RunBody, _ run: UInt64) async -> RunResult {
         do throws(FetchError) {
             let success = try await body.run()
-            if success.changed, let comment = body.progress.signedComment { report(.signed(comment: comment)) }
+            if let comment = body.progress.signedComment { await signed(comment, success) }
             let wallNow = world.clock.wallNow
             let now = world.clock.now
             let failures = body.progress.failures.map(redacted)
@@ -303,8 +317,10 @@ package final class PipelineRunner: Sendable {
         } catch {
             if let refused = body.progress.refused {
                 state.withLock { state in
-                    (state.refused, state.refusedRun) = (body.progress.isRefusedGone ? nil : refused, run)
-                    state.refusal = body.progress.refusal
+                    if let snapshot = refused.snapshot {
+                        (state.refused, state.refusedRun) = (refused.isGone ? nil : snapshot, run)
+                    }
+                    state.refusal = refused.known
                 }
             }
             switch error {
@@ -315,6 +331,19 @@ package final class PipelineRunner: Sendable {
                 return .failed(failure)
             }
         }
+    }
+
+    /// Keeps what the publisher says of what has become the copy, or is it.
+    private func signed(_ comment: String, _ success: RunBody.Success) async {
+        if success.changed { report(.signed(comment: comment)) }
+        // One that is held back is of other content.
+        guard let generation = success.generation, success.changed || !generation.isBehind else { return }
+        let signed = SignedComment(digest: generation.digest, comment: comment)
+        let isNews = state.withLock { state in
+            defer { state.signed = signed }
+            return state.signed != signed
+        }
+        if isNews { await world.store.rememberSigned(name, signed) }
     }
 
     private func redacted(_ branch: BranchFailure) -> BranchFailure {

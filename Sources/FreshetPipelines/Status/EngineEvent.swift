@@ -22,6 +22,16 @@ package enum EngineEvent: Hashable, Sendable {
     case expired(checked: ContinuousClock.Instant)
     /// A copy that was too old is not any more: it was checked, or may be older now.
     case expiredNoMore
+    /// Readers do not find the copy any more, since it is older than its `max-age`.
+    ///
+    /// - Parameter checked: the last check that confirmed it; nil: not known.
+    case withdrawn(checked: ContinuousClock.Instant?)
+    /// Readers find a copy again.
+    ///
+    /// - Parameters:
+    ///   - isSame: it is the generation that was withdrawn.
+    ///   - causes: those of the run that has checked it; nil: it may be older now, or somebody chose it.
+    case returned(isSame: Bool, causes: [RunCause]?)
 }
 
 /// What came of a request to refresh.

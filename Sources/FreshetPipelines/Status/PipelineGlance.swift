@@ -7,6 +7,8 @@ package struct PipelineGlance: Hashable, Sendable {
     package var activity: PipelineActivity
     /// The copy is older than its `max-age`.
     package var isExpired: Bool
+    /// Readers do not find it for that.
+    package var isWithdrawn: Bool
     /// When the next run is planned; nil: nothing is, or one is under way.
     package var next: ContinuousClock.Instant?
 }
@@ -19,6 +21,7 @@ extension PipelineRunner {
         return state.withLock { state in
             PipelineGlance(
                 activity: state.machine.activity(at: now), isExpired: state.machine.freshness(at: now) == .expired,
+                isWithdrawn: state.generation?.withdrawnSince != nil,
                 next: state.machine.nextRun(at: now)?.at)
         }
     }

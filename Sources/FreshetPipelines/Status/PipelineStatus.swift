@@ -80,14 +80,14 @@ package enum Freshness: String, Hashable, Sendable {
     /// Older than `fresh-for`, and a check that should have been is not: it is overdue or has failed. Or past its expiry
     /// by its origin's word, if that is heard. Or the source is known to have other content, which is held back.
     case stale
-    /// Older than its `max-age`, and offered still.
+    /// Older than its `max-age`, and offered still or withdrawn.
     case expired
 }
 
 /// The next run that is planned, if nothing is heard before.
 package struct PlannedRun: Hashable, Sendable {
     package enum Reason: String, Hashable, Sendable {
-        /// `every` since the last successful check.
+        /// `every` since the last successful check; sooner since one that found what is refused.
         case timer
         case retry
         /// Signals were heard and are held for now.
@@ -104,8 +104,10 @@ package struct PipelineStatus: Hashable, Sendable {
     package var activity: PipelineActivity
     /// What a run waits for, whatever the activity is called.
     package var waitsFor: Wait?
-    /// What readers see; nil: nothing yet.
+    /// What readers see; nil: nothing yet, or it is withdrawn.
     package var generation: OfferedGeneration?
+    /// What readers would see if it were not too old; nil: nothing is withdrawn.
+    package var withdrawn: OfferedGeneration?
     /// Nil while nothing is offered.
     package var freshness: Freshness?
     /// The last check that succeeded, a 304 included, from which age counts: wall-clock microseconds since 1970.
@@ -130,6 +132,9 @@ package struct PipelineStatus: Hashable, Sendable {
     package var branches: BranchReport?
     /// Where a further page can be loaded; nil: nowhere.
     package var more: PagesReport?
+
+    /// What is kept as the copy, whether readers see it or not.
+    package var kept: OfferedGeneration? { generation ?? withdrawn }
 }
 
 /// A budget of requests, and what was spent of it within the last period.
@@ -138,13 +143,50 @@ package struct BudgetUse: Hashable, Sendable {
     package var used: Int
 }
 
+/// What has failed since all was well, each kind counted for itself: how often an origin failed says nothing of how long
+/// what it has is refused.
+struct FailureTally: Hashable, Sendable {
+    private(set) var failures = 0
+    /// What did not fit what lies beside it.
+    private(set) var mismatches = 0
+    private(set) var refusals = 0
+    /// Which wait for another content it is, and when that one is over.
+    private(set) var waits = 0
+    var due: ContinuousClock.Instant?
+
+    /// What was refused is refused still. A check that came sooner, since somebody asked or a signal fired, tells little of
+    /// how long that will be so, and makes the wait no longer.
+    ///
+    /// - Parameter start: when that check began.
+    mutating func waitsAgain(since start: ContinuousClock.Instant) {
+        if due.map({ start >= $0 }) ?? true { waits += 1 }
+    }
+
+    /// - Returns: how many of this kind there were.
+    mutating func note(_ failure: RunFailure) -> Int {
+        switch failure.refusal {
+        case nil:
+            failures += 1
+            return failures
+        case .brief:
+            mismatches += 1
+            return mismatches
+        case .lasting, .passing:
+            refusals += 1
+            return refusals
+        }
+    }
+}
+
 /// Failures in a row.
 package struct OngoingFailure: Hashable, Sendable {
     /// The last one.
     package var failure: RunFailure
     /// When the first one was.
     package var since: ContinuousClock.Instant
+    /// How many runs ended like the last one: the origin's failures and what checks refuse are counted apart.
     package var attempts: Int
+    var tally = FailureTally()
     /// The last run made a copy, of which only a part is not new.
     package var isPartial: Bool
     /// The number of the last run that failed, and when it ended.

@@ -151,6 +151,12 @@ package struct OfferedGeneration: Hashable, Sendable {
     package var turn: UInt64 = 0
     /// Of several files: the link to the directory that has them.
     package var directory: String?
+    /// Since when readers do not find it, since it is too old: wall-clock microseconds since 1970; nil: they do.
+    package var withdrawnSince: Int64?
+    /// When its file was written: wall-clock microseconds since 1970. Of one that was rolled back to it is when that was.
+    package var writtenAt: Int64?
+    /// What its publisher says of it in a signature that was verified; nil: nothing that is known.
+    package var comment: String?
 
     package init(
         number: UInt64, size: UInt64, digest: String, committedAt: Int64, path: String, truncated: Bool = false
@@ -193,6 +199,8 @@ package struct RememberedState: Hashable, Sendable {
     package var pages: [StoredPagesState]
     /// What a check refused last, if it is kept aside.
     package var refused: RefusedSnapshot?
+    /// What the publisher said of the last content that was signed.
+    package var signed: SignedComment?
     /// The checks were of another configuration: they say how old the copy is, and nothing of what is configured now.
     package var isOfAnother = false
 
@@ -262,6 +270,14 @@ package enum CommitResult: Hashable, Sendable {
     case unchanged(OfferedGeneration)
 }
 
+/// What came of withdrawing a copy from readers, or of putting it back.
+package enum WithdrawalResult: Hashable, Sendable {
+    case done(OfferedGeneration)
+    /// There is nothing that could be withdrawn, or is whole to be put back; or it was to be left.
+    case nothing
+    case failed
+}
+
 /// Content that a check refused, kept aside for a look.
 package struct RefusedSnapshot: Hashable, Sendable {
     /// SHA-256 in lower-case hexadecimal digits.
@@ -290,7 +306,9 @@ package enum SetAsideResult: Hashable, Sendable {
     case kept(RefusedSnapshot)
     /// The operator has accepted this very content before: it was committed, whatever the check says.
     case committed(CommitResult)
-    /// Nothing is kept of it: it is the copy that is there, or could not be kept.
+    /// Nothing is kept of it: it is the copy that is there, of this digest.
+    case isCopy(digest: String)
+    /// It could not be kept.
     case dropped
 }
 
@@ -344,6 +362,10 @@ package protocol SnapshotStore: Sendable {
         -> SetAsideResult
     /// Whether what was set aside last is this, and is kept still.
     func keepsRefused(_ pipeline: String, _ digest: String) async -> Bool
+    /// Keeps what the publisher says of the copy that was just committed, instead of what it said of another one.
+    func rememberSigned(_ pipeline: String, _ signed: SignedComment) async
+    /// Whether the copy that readers see is whole and has this digest.
+    func isCopy(_ pipeline: String, _ digest: String) async -> Bool
     /// Notes a successful check that brought nothing new, and validators, bound as before, if the origin sent newer ones.
     ///
     /// - Parameters:
@@ -354,6 +376,12 @@ package protocol SnapshotStore: Sendable {
     func recordUnchanged(
         _ pipeline: String, binding: String, asked: Validators, validators: Validators?, expires: Int64?
     ) async -> Bool
+    /// Takes the copy away from readers, and keeps its content.
+    ///
+    /// - Parameter isMoot: asked when nothing else can happen to the copy before that is done: then it is left.
+    func withdraw(_ pipeline: String, unless isMoot: @escaping @Sendable () -> Bool) async -> WithdrawalResult
+    /// Has readers find the copy, if it was withdrawn.
+    func putBack(_ definition: PipelineDefinition) async -> WithdrawalResult
     /// Remembers until when the origin wants to be left alone (nil: no longer). Wall-clock microseconds since 1970.
     func rememberRetryAfter(_ pipeline: String, until: Int64?) async
     /// Remembers what was spent of a pipeline's budget, instead of what was remembered before.
@@ -370,4 +398,12 @@ package protocol SnapshotStore: Sendable {
     func keepParts(
         _ pipeline: String, _ new: [String: StoredPart], and isKept: @escaping @Sendable (_ name: String) -> Bool
     ) async
+}
+
+/// Of a store that nobody reads from nothing can be withdrawn.
+extension SnapshotStore {
+    package func withdraw(
+        _ pipeline: String, unless isMoot: @escaping @Sendable () -> Bool
+    ) async -> WithdrawalResult { .nothing }
+    package func putBack(_ definition: PipelineDefinition) async -> WithdrawalResult { .nothing }
 }

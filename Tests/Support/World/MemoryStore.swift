@@ -24,10 +24,15 @@ package final class MemoryStore: SnapshotStore {
         package var settingsAside = 0
         /// Bodies that were kept aside, in their order.
         package var bodies: [MemoryBody] = []
+        /// Nothing can be withdrawn, or put back.
+        package var isReadOnly = false
+        /// What was done of that, in its order.
+        package var withdrawals: [Withdrawal] = []
     }
 
     package let state = Lock(State())
     private let clock: ScriptedClock
+    var wallNow: Int64 { clock.wallNow }
 
     package init(clock: ScriptedClock) { self.clock = clock }
 
@@ -61,6 +66,7 @@ package final class MemoryStore: SnapshotStore {
         {
             return .committed(result)
         }
+        if self.bytes == bytes { return .isCopy(digest: text) }
         let refused = RefusedSnapshot(
             digest: text, size: UInt64(bytes.count), refusedAt: clock.wallNow,
             keptUntil: clock.wallNow + MemoryStore.refusedAge, reason: reason)
@@ -75,6 +81,12 @@ package final class MemoryStore: SnapshotStore {
         state.withLock { $0.refused?.digest == digest }
     }
 
+    package func isCopy(_ pipeline: String, _ digest: String) async -> Bool { text == digest }
+
+    package func rememberSigned(_ pipeline: String, _ signed: SignedComment) async {
+        state.withLock { $0.remembered.signed = signed }
+    }
+
     package func commit(_ snapshot: Snapshot, of definition: PipelineDefinition) async throws(RunFailure)
         -> CommitResult
     {
@@ -83,11 +95,16 @@ package final class MemoryStore: SnapshotStore {
         let result = state.withLock { state -> CommitResult? in
             if state.refusesCommits { return nil }
             let old = state.bytes == bytes ? state.remembered.generation : nil
-            let generation =
+            var generation =
                 old
                 ?? OfferedGeneration(
                     number: (state.remembered.generation?.number ?? 0) + 1, size: UInt64(bytes.count),
                     digest: "", committedAt: wallNow, path: definition.cache.file)
+            generation.turn = state.remembered.generation?.turn ?? 0
+            if generation.withdrawnSince != nil {
+                generation.withdrawnSince = nil
+                generation.writtenAt = wallNow
+            }
             state.bytes = bytes
             state.validators = snapshot.validators
             state.binding = snapshot.binding
@@ -186,6 +203,8 @@ package final class MemoryBody: PendingBody {
         return result
     }
 
+    package func isIntact() async throws(RunFailure) -> Bool { true }
+
     package var path: String? { nil }
 
     fileprivate func take() -> [UInt8] {
@@ -267,6 +286,14 @@ package final class MemoryDisk: SnapshotStore {
 
     package func keepsRefused(_ pipeline: String, _ digest: String) async -> Bool {
         await self[pipeline].keepsRefused(pipeline, digest)
+    }
+
+    package func isCopy(_ pipeline: String, _ digest: String) async -> Bool {
+        await self[pipeline].isCopy(pipeline, digest)
+    }
+
+    package func rememberSigned(_ pipeline: String, _ signed: SignedComment) async {
+        await self[pipeline].rememberSigned(pipeline, signed)
     }
 
     package func commit(

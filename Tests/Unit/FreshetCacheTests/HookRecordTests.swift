@@ -4,12 +4,12 @@ import Testing
 
 @Suite("The index remembers hooks")
 struct HookRecordTests {
-    private func content(_ number: Int64, _ text: String = "x") throws -> StoredContent {
-        StoredContent(number: number, digest: try ContentDigest(of: Array(text.utf8)))
+    private func content(_ number: Int64, _ text: String = "x") throws -> ToldContent {
+        ToldContent(StoredContent(number: number, digest: try ContentDigest(of: Array(text.utf8))))
     }
 
     private func assign(
-        _ fixture: CacheFixture, _ hooks: [String], told: StoredContent? = nil, of pipeline: String = "jwks"
+        _ fixture: CacheFixture, _ hooks: [String], told: ToldContent? = nil, of pipeline: String = "jwks"
     ) throws -> [String: HookRecord]? {
         try fixture.cache.assignHooks([PipelineHooks(pipeline: pipeline, hooks: hooks, told: told)])[pipeline]
     }
@@ -49,6 +49,20 @@ struct HookRecordTests {
         #expect(try assign(fixture, ["a"], of: "faulty") == ["a": HookRecord(told: content(1))])
     }
 
+    @Test("that it was told of a copy that is withdrawn")
+    func withdrawn() throws {
+        let directory = try TemporaryDirectory()
+        var gone = try content(2)
+        gone.isWithdrawn = true
+        do {
+            let fixture = try CacheFixture(directory)
+            #expect(try assign(fixture, ["a"], told: gone) == ["a": HookRecord(told: gone)])
+            try fixture.cache.record(HookRecord(told: content(2), tried: gone, attempts: 1), of: "a", of: "jwks")
+        }
+        let fixture = try CacheFixture(directory)
+        #expect(try assign(fixture, ["a"]) == ["a": HookRecord(told: content(2), tried: gone, attempts: 1)])
+    }
+
     @Test("errors up to a limit")
     func limit() throws {
         let fixture = try CacheFixture()
@@ -62,12 +76,12 @@ struct HookRecordTests {
     func found() throws {
         let fixture = try CacheFixture()
         for text in ["one", "two"] { try fixture.commit(text) }
-        let kept = try #require(try fixture.cache.find(content(1, "one"), of: "jwks"))
+        let kept = try #require(try fixture.cache.find(content(1, "one").content, of: "jwks"))
         let path = try #require(kept.path)
         #expect(try TemporaryDirectory.read(path) == Array("one".utf8) && kept.generation.size == 3)
         for number in 3...9 { try fixture.commit("\(number)") }
-        let gone = try #require(try fixture.cache.find(content(1, "one"), of: "jwks"))
+        let gone = try #require(try fixture.cache.find(content(1, "one").content, of: "jwks"))
         #expect(gone.path == nil && gone.generation.size == 3)
-        #expect(try fixture.cache.find(content(1, "two"), of: "jwks") == nil)
+        #expect(try fixture.cache.find(content(1, "two").content, of: "jwks") == nil)
     }
 }

@@ -49,6 +49,16 @@ struct PipelineViewTests {
         #expect(view(status).row.map(\.text).contains("loaded (expired)"))
     }
 
+    @Test("a withdrawn copy is said to be that, since when, and what of it is kept")
+    func withdrawn() {
+        let status = PipelineStatus(
+            name: "a", source: "https://example.com/", state: .failed, freshness: .expired,
+            withdrawn: WithdrawnCopy(
+                number: 7, size: 1_024, digest: "", committedAt: now - 90 * Self.minute, since: now - 5 * Self.minute))
+        #expect(view(status).lines.contains("     Copy: withdrawn 5min ago; generation 7, 1 KiB, is kept"))
+        #expect(view(status).row.map(\.text).contains("7 (withdrawn)"))
+    }
+
     @Test("hooks that are owed have a line each; those that fail are in the row too")
     func hooks() {
         var status = PipelineStatus(

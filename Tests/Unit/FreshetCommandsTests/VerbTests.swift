@@ -261,6 +261,20 @@ private func service() -> ScriptedService {
             talk: "freshetctl: 'prices' has no copy yet; 'freshetctl status prices' says why\n")
     }
 
+    @Test("get of a copy that is withdrawn fails as well, and says what prints it")
+    func getWithdrawn() async throws {
+        let service = service()
+        service.change {
+            $0.pipelines["jwks"]?.generation = nil
+            $0.pipelines["jwks"]?.withdrawn = WithdrawnCopy(
+                number: 7, size: 1, digest: "", committedAt: 1, since: Transcript.now - 5 * minute)
+        }
+        try await check(
+            "get jwks", service, status: .failure,
+            talk: "freshetctl: 'jwks' has no copy now: it is past its max-age, and was withdrawn 5min ago; "
+                + "'freshetctl get jwks --generation 7' prints what it was\n")
+    }
+
     @Test("signals shows the present facts, what is missing, and how much was heard and ignored")
     func signals() async throws {
         try await check(

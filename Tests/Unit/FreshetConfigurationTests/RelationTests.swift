@@ -69,6 +69,26 @@ struct RelationTests {
         #expect(faults(file("0", "{}")) == ["jwks.yaml:2:27: error: 'max-age' has to be at least 1s"])
     }
 
+    @Test("What is to be withdrawn has to expire")
+    func withdraw() {
+        func file(_ more: String) -> String {
+            "source: {url: https://id.example.com/jwks}\ncache: {file: f, \(more)}\n"
+        }
+        func withdraws(_ more: String) -> Bool? { load(pipeline: file(more)).pipelines.first?.cache.withdraws }
+        #expect(withdraws("max-age: 1d") == false)
+        #expect(withdraws("max-age: 1d, withdraw: true") == true)
+        #expect(withdraws("withdraw: false") == false)
+        let fault =
+            "error: 'withdraw' takes a copy away that has expired, and without 'max-age' none ever does; "
+            + "say how old a copy may be: max-age: 1d"
+        #expect(faults(file("withdraw: true")) == ["jwks.yaml:2:28: \(fault)"])
+        #expect(faults(file("withdraw: true, max-age: infinity")) == ["jwks.yaml:2:28: \(fault)"])
+        #expect(
+            faults(file("max-age: 0, withdraw: true")) == ["jwks.yaml:2:27: error: 'max-age' has to be at least 1s"])
+        #expect(
+            faults(file("withdraw: yes, max-age: 1d")).first?.contains("'withdraw' has to be true or false") == true)
+    }
+
     @Test("An item's key is a path of names, or a dot")
     func itemKey() {
         func file(_ key: String) -> String {

@@ -230,6 +230,20 @@ import Testing
         }
     }
 
+    @Test("a pipeline whose copy is withdrawn has none either, and says which it was")
+    func withdrawn() async throws {
+        let service = ScriptedService()
+        service.change {
+            $0.pipelines["jwks"]?.generation = nil
+            $0.pipelines["jwks"]?.withdrawn = WithdrawnCopy(number: 7, size: 1, digest: "", committedAt: 1, since: 2)
+        }
+        try await withControlServer(service) { path in
+            #expect(throws: ControlClient.Failure.refused(.withdrawn(name: "jwks", number: 7, since: 2))) {
+                try ControlClient(path: path).generation(of: "jwks")
+            }
+        }
+    }
+
     @Test("monitor begins at once, misses nothing from then on, and leaves out other pipelines")
     func monitor() async throws {
         let service = ScriptedService()

@@ -86,6 +86,25 @@ struct PipelineVoiceTests {
         #expect(await observation.next()?.detail == "\(JournalMessage.expiredNoMore.text)")
     }
 
+    @Test("a withdrawal is a warning, and its end information; what fails meanwhile keeps no copy")
+    func withdrawn() async {
+        var voice = voice()
+        let observation = events.observe()
+        voice.say(.withdrawn(checked: .now - .seconds(90)), generation: generation, isWithdrawn: true)
+        voice.say(
+            .runEnded(summary(.failed, at: at(0), failure: failure), next: nil), generation: nil, isWithdrawn: true)
+        voice.say(.returned(isSame: true, causes: nil), generation: generation)
+        let lines = log.take()
+        #expect(lines.map(\.level) == [.warning, .warning, .info])
+        #expect(lines.first?.metadata["age"] == "1min 30s")
+        #expect(lines.first?.metadata["generation"] == "\(generation.number)")
+        #expect(lines.dropFirst().first?.message == "failed, the copy stays withdrawn: {error}")
+        #expect(lines.last?.metadata["message-id"] == JournalMessage.returned.rawValue)
+        #expect(await observation.next()?.detail == "\(JournalMessage.withdrawn.text)")
+        #expect(await observation.next()?.kind == .runEnded)
+        #expect(await observation.next()?.detail == "\(JournalMessage.returned.text)")
+    }
+
     @Test("a failure's line says when the next attempt is, and whether there is a copy")
     func whatNext() {
         var voice = voice()

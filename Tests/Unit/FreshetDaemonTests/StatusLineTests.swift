@@ -41,6 +41,8 @@ struct StatusLineTests {
         #expect(text(line) == "1 pipeline: 1 loaded; 1 expired (jwks); network not known")
         line.expired = ["e", "b", "d", "a"]
         #expect(text(line).contains("; 4 expired (a, b, d and 1 more); network"))
+        line.withdrawn = ["jwks"]
+        #expect(text(line).contains("; 4 expired (a, b, d and 1 more); 1 withdrawn (jwks); network"))
     }
 
     @Test("says how many hooks fail")

@@ -112,6 +112,30 @@ struct HookMachineTests {
         #expect(desk.machine.isSettled)
     }
 
+    @Test("that the copy is withdrawn is a change, and so is its return; each is owed until it was told")
+    func withdrawn() throws {
+        var desk = Desk()
+        desk.configure("a", ["x"], current: 1)
+        var gone = generation(1)
+        gone.withdrawnSince = 5
+        desk.perform(desk.machine.offer("a", gone, causes: "withdrawn", at: desk.now))
+        var order = try #require(desk.orders.last)
+        #expect(order.told == mark(1) && order.memory.tried?.isWithdrawn == true && order.causes == "withdrawn")
+        // Heard once more, by somebody who knows less of why.
+        desk.perform(desk.machine.offer("a", gone, causes: "something", at: desk.now))
+        desk.fail("a")
+        desk.wake()
+        order = try #require(desk.orders.last)
+        #expect(order.attempt == 2 && order.causes == "withdrawn")
+        desk.succeed("a")
+        #expect(desk.machine.isSettled)
+        desk.offer("a", 1, causes: "timer")
+        order = try #require(desk.orders.last)
+        #expect(order.told?.isWithdrawn == true && order.memory.tried == mark(1))
+        desk.succeed("a")
+        #expect(desk.machine.isSettled && desk.machine.debts(of: "a").isEmpty)
+    }
+
     @Test("of the same number, other content is another generation")
     func sameNumber() {
         var desk = Desk()

@@ -62,6 +62,7 @@ struct AnyCourseTests {
                     #expect(answered.insert(request).inserted, "answered twice")
                 case .remembersRetryAfter(let until): aloneUntil = until ?? 0
                 case .seeksProof: break
+                case .withdraws, .putsBack: Issue.record("a pipeline that withdraws nothing")
                 }
             }
         }

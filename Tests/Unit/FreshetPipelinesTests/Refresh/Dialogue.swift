@@ -17,6 +17,8 @@ final class Dialogue {
         case stops(UInt64)
         case remembersRetryAfter(Double?)
         case seeksProof(epoch: UInt64?)
+        case withdraws
+        case putsBack
     }
 
     /// Something done, and when.
@@ -61,18 +63,18 @@ final class Dialogue {
     init(
         _ policy: RefreshPolicy = RefreshPolicy(), needsNetwork: Bool = true,
         network: NetworkState = Dialogue.online(), splay: Duration = .zero, plannedDelay: Duration = .zero,
-        lastCheck: Double? = nil, retryAfter: Double? = nil, maxAge: Double? = nil,
-        parameters: ParameterValues = ParameterValues(), seed: UInt64 = 7
+        lastCheck: Double? = nil, retryAfter: Double? = nil, maxAge: Double? = nil, withdraws: Bool = false,
+        copy: CopyFacts? = nil, parameters: ParameterValues = ParameterValues(), seed: UInt64 = 7
     ) {
         machine = RefreshMachine(
             RefreshSettings(
                 policy: policy, needsNetwork: needsNetwork, splay: splay, plannedDelay: plannedDelay,
-                maxAge: maxAge.map { .seconds($0) }),
+                maxAge: maxAge.map { .seconds($0) }, withdraws: withdraws),
             network: network,
             memory: RefreshMemory(
                 lastCheck: lastCheck.map(Self.instant), confirmed: lastCheck.map(Self.instant),
                 retryAfter: retryAfter.map(Self.instant),
-                hasGeneration: lastCheck != nil),
+                hasGeneration: lastCheck != nil, copy: copy),
             parameters: parameters, jitter: Jitter(seed: seed), now: Self.beginning)
         _ = at(0)
     }
@@ -124,6 +126,8 @@ final class Dialogue {
                 orders.append(order)
                 deeds.append(.starts(order.run, order.causes.map(\.signal)))
             case .cancel(let run): deeds.append(.cancels(run))
+            case .withdraw: deeds.append(.withdraws)
+            case .putBack: deeds.append(.putsBack)
             case .wake(let instant): wakeInstant = instant
             case .answer(let request, .ended(let summary)): deeds.append(.answers(request, summary.outcome))
             case .answer(let request, .refused(let refusal)): deeds.append(.refuses(request, refusal))

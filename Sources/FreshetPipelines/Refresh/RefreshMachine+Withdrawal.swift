@@ -1,0 +1,118 @@
+/// What is known of the copy, besides what runs say of it.
+package struct CopyFacts: Hashable, Sendable {
+    package var number: UInt64
+    /// Readers do not find it.
+    package var isWithdrawn: Bool
+    package var isPinned: Bool
+    /// When its file was written; nil: not known.
+    package var written: ContinuousClock.Instant?
+
+    package init(
+        number: UInt64, isWithdrawn: Bool = false, isPinned: Bool = false, written: ContinuousClock.Instant? = nil
+    ) {
+        self.number = number
+        self.isWithdrawn = isWithdrawn
+        self.isPinned = isPinned
+        self.written = written
+    }
+
+    /// - Parameters:
+    ///   - now: this moment.
+    ///   - wallNow: the same by the wall clock. What was written later than that counts as written now: that clock was set.
+    init(_ generation: OfferedGeneration, now: ContinuousClock.Instant, wallNow: Int64) {
+        self.init(
+            number: generation.number, isWithdrawn: generation.withdrawnSince != nil,
+            isPinned: generation.pinnedSince != nil,
+            written: generation.writtenAt.map { wall in
+                now.advanced(by: .zero - max(.zero, RefreshMemory.span(from: wall, to: wallNow)))
+            })
+    }
+}
+
+/// What came of withdrawing the copy, or of putting it back.
+package enum CopySettlement: Hashable, Sendable {
+    case done
+    /// It was left as it is: a run is about to end, or somebody has pinned it.
+    case left
+    case failed
+}
+
+/// Copies that readers are not to find since they are too old for them.
+///
+/// What is wanted follows from the age, the configuration and the pin; what is so is told by whoever keeps the copy. Where
+/// the two differ that is to be settled, one thing at a time.
+extension RefreshMachine {
+    struct Withdrawal: Hashable, Sendable {
+        var copy: CopyFacts?
+        /// It was asked to be withdrawn, or to be put back, and what came of it is not known yet.
+        var asked: Bool?
+        /// The last attempt has failed: readers find what they should not.
+        var hasFailed = false
+        /// It came to nothing, and is tried again then, or when a run has ended.
+        var retry: Instant?
+    }
+
+    /// How long after an attempt that came to nothing the next one comes.
+    static let withdrawalRetry: Duration = .seconds(60)
+
+    /// Readers do not find the copy.
+    var isWithdrawn: Bool { withdrawal?.copy?.isWithdrawn == true }
+
+    /// When readers are not to find the copy any more, or since when; nil: never. Like its age, this counts from the last
+    /// check; but what the operator rolled back to or accepted, or a run made of which a part failed, stays for as long.
+    var withdrawsAt: Instant? {
+        guard settings.withdraws, let expires, let maxAge = settings.maxAge, let copy = withdrawal?.copy, !copy.isPinned
+        else { return nil }
+        return copy.written.map { max(expires, $0.advanced(by: maxAge)) } ?? expires
+    }
+
+    private func isDue(at now: Instant) -> Bool { withdrawsAt.map { now >= $0 } ?? false }
+
+    /// Readers do not find the copy, or will not in a moment.
+    func isTakenAway(at now: Instant) -> Bool {
+        isWithdrawn || (isDue(at: now) && withdrawal?.hasFailed == false)
+    }
+
+    mutating func copyChanged(_ copy: CopyFacts?) {
+        var new = withdrawal ?? Withdrawal()
+        let before = new.copy
+        new.copy = copy
+        new.retry = nil
+        withdrawal = new
+        guard let before, let copy, before.isWithdrawn != copy.isWithdrawn else { return }
+        if copy.isWithdrawn {
+            report(.withdrawn(checked: confirmed))
+        } else {
+            let check = run.flatMap { $0.isLoadMore ? nil : $0 }
+            report(.returned(isSame: before.number == copy.number, causes: check?.order.causes))
+        }
+    }
+
+    mutating func copySettled(_ settlement: CopySettlement, _ now: Instant) {
+        let isSo = settlement == .done && withdrawal?.copy?.isWithdrawn == withdrawal?.asked
+        withdrawal?.asked = nil
+        withdrawal?.hasFailed = settlement == .failed
+        // Also if it was done, and something else is so: not over and over.
+        if !isSo { withdrawal?.retry = now.advanced(by: Self.withdrawalRetry) }
+    }
+
+    /// Asks for what is to become of the copy, if that is not so already.
+    mutating func settleWithdrawal(_ now: Instant) {
+        guard !isStopped, hasGeneration, var withdrawal, let copy = withdrawal.copy, withdrawal.asked == nil else {
+            return
+        }
+        let isDue = isDue(at: now)
+        guard isDue != copy.isWithdrawn else {
+            if withdrawal.retry != nil || withdrawal.hasFailed {
+                (withdrawal.retry, withdrawal.hasFailed) = (nil, false)
+                self.withdrawal = withdrawal
+            }
+            return
+        }
+        if let retry = withdrawal.retry, now < retry { return }
+        withdrawal.retry = nil
+        withdrawal.asked = isDue
+        self.withdrawal = withdrawal
+        actions.append(isDue ? .withdraw : .putBack)
+    }
+}

@@ -1,0 +1,56 @@
+internal import FreshetSignals
+
+/// Copies that are withdrawn from readers, and come back.
+extension PipelineRunner {
+    /// What the machine was told of the copy.
+    struct ToldCopy: Hashable, Sendable {
+        var number: UInt64?
+        var isWithdrawn: Bool
+        var isPinned: Bool
+        var writtenAt: Int64?
+
+        init(_ generation: OfferedGeneration?) {
+            number = generation?.number
+            isWithdrawn = generation?.withdrawnSince != nil
+            isPinned = generation?.pinnedSince != nil
+            writtenAt = generation?.writtenAt
+        }
+    }
+
+    /// What the machine has to know of the copy and does not know yet.
+    func copyNews(_ state: inout State, _ now: ContinuousClock.Instant) -> [RefreshMachine.Event] {
+        guard
+            state.definition.cache.withdraws || state.toldCopy != nil || state.generation?.withdrawnSince != nil
+        else { return [] }
+        let copy = ToldCopy(state.generation)
+        guard copy != state.toldCopy else { return [] }
+        state.toldCopy = copy
+        return [.copy(state.generation.map { CopyFacts($0, now: now, wallNow: world.clock.wallNow) })]
+    }
+
+    /// Has readers find the copy no more, or again.
+    func settleCopy(withdraws: Bool, in group: inout DiscardingTaskGroup) {
+        group.addTask { [self] in
+            let settlement: CopySettlement
+            switch await withdraws
+                ? world.store.withdraw(name, unless: { [self] in isConcluding })
+                : world.store.putBack(definition)
+            {
+            case .done(let generation):
+                state.withLock { $0.offer(generation) }
+                settlement = .done
+            case .nothing:
+                // What is kept is not whole, and is fetched again.
+                if !withdraws { offersNothing() }
+                settlement = .left
+            case .failed: settlement = .failed
+            }
+            mailbox.post(.copySettled(settlement))
+        }
+    }
+
+    /// The run under way is about to make the copy young.
+    private var isConcluding: Bool {
+        state.withLock { $0.machine.run?.isLoadMore == false && $0.progress.concludes }
+    }
+}

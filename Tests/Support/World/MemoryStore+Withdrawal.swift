@@ -1,0 +1,47 @@
+package import FreshetPipelines
+internal import FreshetSignals
+
+/// Copies that readers do not find, since they are too old for them.
+extension MemoryStore {
+    package enum Withdrawal: Hashable, Sendable {
+        case withdrawn, putBack, moot, failed
+    }
+
+    package func withdraw(
+        _ pipeline: String, unless isMoot: @escaping @Sendable () -> Bool
+    ) async -> WithdrawalResult {
+        let isMoot = isMoot()
+        let wallNow = wallNow
+        return state.withLock { state in
+            guard var generation = state.remembered.generation, generation.pinnedSince == nil, !isMoot else {
+                state.withdrawals.append(.moot)
+                return .nothing
+            }
+            guard !state.isReadOnly else {
+                state.withdrawals.append(.failed)
+                return .failed
+            }
+            state.withdrawals.append(.withdrawn)
+            generation.withdrawnSince = generation.withdrawnSince ?? wallNow
+            generation.turn += 1
+            state.remembered.generation = generation
+            return .done(generation)
+        }
+    }
+
+    package func putBack(_ definition: PipelineDefinition) async -> WithdrawalResult {
+        state.withLock { state in
+            guard var generation = state.remembered.generation, state.bytes != nil else { return .nothing }
+            guard generation.withdrawnSince != nil else { return .done(generation) }
+            guard !state.isReadOnly else {
+                state.withdrawals.append(.failed)
+                return .failed
+            }
+            state.withdrawals.append(.putBack)
+            generation.withdrawnSince = nil
+            generation.turn += 1
+            state.remembered.generation = generation
+            return .done(generation)
+        }
+    }
+}

@@ -1,0 +1,222 @@
+import Glibc
+import Synchronization
+import Testing
+
+@testable import FreshetCache
+
+/// What becomes of a copy that is withdrawn, or was, seen from just before it. "old" and "new" were committed.
+struct WithdrawalScene: Sendable, CustomTestStringConvertible {
+    var testDescription: String
+    var isWithdrawn = true
+    var deed: @Sendable (CacheFixture, CacheDestination) throws -> Void
+    /// What readers may find after a start; nil: nothing.
+    var after: [String?]
+    var isSet = false
+
+    private static let deeds = [
+        WithdrawalScene(
+            testDescription: "the withdrawal", isWithdrawn: false,
+            deed: { _ = try $0.cache.withdraw($1.pipeline, at: WallTime(seconds: 100)) }, after: ["new", nil]),
+        WithdrawalScene(
+            testDescription: "the return", deed: { _ = try $0.cache.putBack($1) }, after: [nil, "new"]),
+        WithdrawalScene(
+            testDescription: "the same content", deed: { try commit("new", to: $1, in: $0) }, after: [nil, "new"]),
+        WithdrawalScene(
+            testDescription: "other content", deed: { try commit("newer", to: $1, in: $0) }, after: [nil, "newer"]),
+        WithdrawalScene(
+            testDescription: "a rollback", deed: { _ = try $0.cache.rollBack($1, to: nil) }, after: [nil, "old"]),
+    ]
+
+    static let all =
+        deeds
+        + deeds.map { scene in
+            var several = scene
+            several.isSet = true
+            several.testDescription += ", of several files"
+            return several
+        }
+
+    var destination: CacheDestination { isSet ? .catalogue : .jwks }
+
+    private static func commit(_ text: String, to destination: CacheDestination, in fixture: CacheFixture) throws {
+        let content = destination.isSet ? SeenSet.bundle(text) : text
+        try fixture.commit(content, to: destination, validators: [.tag(text)], at: 200)
+    }
+
+    func fixture(_ fileSystem: FaultyFileSystem) throws -> CacheFixture {
+        let fixture = try CacheFixture(fileSystem: fileSystem)
+        for text in ["old", "new"] { try Self.commit(text, to: destination, in: fixture) }
+        if isWithdrawn { _ = try fixture.cache.withdraw(destination.pipeline, at: WallTime(seconds: 100)) }
+        return fixture
+    }
+
+    /// What readers find, whatever the index says: nil is nothing at all.
+    func found(in directory: TemporaryDirectory) throws -> String? {
+        let path = directory.cache + "/current/" + destination.file
+        let text =
+            try LinuxFileSystem().status(path) == nil
+            ? nil : String(decoding: try TemporaryDirectory.read(path), as: UTF8.self)
+        guard isSet else { return text }
+        return ["old", "new", "newer"].first { SeenSet.bundle($0) == text }
+    }
+
+    /// Readers, the index and the generations agree, and nothing lies about.
+    ///
+    /// - Parameter mayForget: the index may have lost validators too.
+    func check(_ fixture: CacheFixture, mayForget: Bool = false, _ situation: Comment) throws -> String? {
+        let found = try found(in: fixture.directory)
+        #expect(after.contains(found), "\(String(describing: found)), \(situation)")
+        let current = try fixture.cache.current(destination.pipeline)
+        #expect((found == nil) == (current == nil), situation)
+        if isSet { try fixture.checkSet(after, situation) }
+        let faults = try fixture.cache.examine(destination.pipeline).findings + fixture.cache.examineStrays().findings
+        #expect(faults.isEmpty, "\(faults), \(situation)")
+        // What is withdrawn is kept, and asked for conditionally.
+        let memory = try fixture.cache.memory(destination.pipeline, key: "k")
+        #expect((memory?.current?.withdrawnAt == nil) == (found != nil), situation)
+        #expect(memory?.current != nil, situation)
+        let validators = try fixture.cache.validators(destination.pipeline, url: "https://example.com/jwks")
+        #expect(mayForget || validators != nil, situation)
+        return found
+    }
+
+    /// The cache can be used as if nothing had happened.
+    func checkUse(_ fixture: CacheFixture, _ situation: Comment) throws {
+        if try fixture.cache.current(destination.pipeline) == nil {
+            #expect(try fixture.cache.putBack(destination) != nil, situation)
+        }
+        #expect(try found(in: fixture.directory) != nil, situation)
+        #expect(try fixture.cache.withdraw(destination.pipeline, at: WallTime(seconds: 300)) != nil, situation)
+        #expect(try found(in: fixture.directory) == nil, situation)
+        try Self.commit("next", to: destination, in: fixture)
+        #expect(try fixture.cache.current(destination.pipeline) != nil, situation)
+        let faults = try fixture.cache.examine(destination.pipeline).findings
+        #expect(faults.isEmpty, "\(faults), \(situation)")
+    }
+}
+
+@Suite("Withdrawing and putting back, after a crash")
+struct WithdrawalCrashTests {
+    /// A copy of both directories, as a crash at this point would leave them.
+    private struct Snapshot: Sendable {
+        var directory: TemporaryDirectory
+        var point: Int
+    }
+
+    private static func copy(_ cache: TemporaryDirectory, _ state: TemporaryDirectory) throws -> TemporaryDirectory {
+        let copy = try TemporaryDirectory()
+        var links: [UInt64: String] = [:]
+        try TemporaryDirectory.copy(cache.cache, to: copy.cache, links: &links)
+        try TemporaryDirectory.copy(state.state, to: copy.state, links: &links)
+        return copy
+    }
+
+    /// Everything before and after each system call, and after the last transaction.
+    private func snapshots(_ scene: WithdrawalScene) throws -> [Snapshot] {
+        let files = FaultyFileSystem()
+        let fixture = try scene.fixture(files)
+        let taken = Mutex<[Result<Snapshot, any Error>]>([])
+        let source = fixture.directory
+        let take: @Sendable () -> Void = {
+            taken.withLock { taken in
+                let point = taken.count
+                taken.append(Result { Snapshot(directory: try Self.copy(source, source), point: point) })
+            }
+        }
+        files.arm(.nothing, observer: take)
+        try scene.deed(fixture, scene.destination)
+        files.arm(.nothing)
+        take()
+        return try taken.withLock { try $0.map { try $0.get() } }
+    }
+
+    @Test(
+        "of the process at any point, a start puts nothing back that was taken away, and readers and index agree",
+        arguments: WithdrawalScene.all)
+    func processCrash(scene: WithdrawalScene) throws {
+        let snapshots = try snapshots(scene)
+        #expect(snapshots.count > 5)
+        var seen: Set<String?> = []
+        for snapshot in snapshots {
+            let situation: Comment = "point \(snapshot.point)"
+            let untouched = try scene.found(in: snapshot.directory)
+            #expect(scene.after.contains(untouched), situation)
+            do {
+                let fixture = try CacheFixture(snapshot.directory)
+                let found = try scene.check(fixture, situation)
+                // In the other direction the index may say already what readers are to find.
+                if !scene.isWithdrawn, untouched == nil { #expect(found == nil, situation) }
+                seen.insert(found)
+            }
+            let again = try CacheFixture(snapshot.directory)
+            #expect(again.report == RecoveryReport(index: .opened), situation)
+            try scene.checkUse(again, situation)
+        }
+        #expect(seen == Set(scene.after), "it was done before the last point, and not before the first")
+    }
+
+    @Test(
+        "of the machine, which also loses the index's newest transactions, readers and index agree",
+        arguments: WithdrawalScene.all.filter { !$0.isSet })
+    func powerCut(scene: WithdrawalScene) throws {
+        let snapshots = try snapshots(scene)
+        var tolerant = scene
+        // Also with what was durable lost, which no power cut does: then the index follows from what it was before.
+        tolerant.after = [nil, "old", "new", "newer"]
+        for files in snapshots {
+            var tried: [[UInt8]] = []
+            for index in snapshots[...files.point] {
+                let log = (try? TemporaryDirectory.read(index.directory.state + "/index.sqlite-wal")) ?? []
+                if tried.contains(log) { continue }
+                tried.append(log)
+                let directory = try Self.copy(files.directory, index.directory)
+                let situation: Comment = "files of point \(files.point), index of point \(index.point)"
+                do { _ = try tolerant.check(try CacheFixture(directory), mayForget: true, situation) }
+                let again = try CacheFixture(directory)
+                #expect(again.report == RecoveryReport(index: .opened), situation)
+                try scene.checkUse(again, situation)
+            }
+        }
+    }
+
+    @Test("of which any one call fails, they agree at once and after a start", arguments: WithdrawalScene.all)
+    func anyCall(scene: WithdrawalScene) throws {
+        for errno in [EIO, EROFS] { try enumerate(scene) { FaultyFileSystem.Plan.fail(at: $0, errno: errno) } }
+    }
+
+    @Test("of which one call and all after it fail, a start mends what is left", arguments: WithdrawalScene.all)
+    func allCalls(scene: WithdrawalScene) throws {
+        try enumerate(scene) { FaultyFileSystem.Plan.stop(at: $0) }
+    }
+
+    /// One run for each call of the deed.
+    private func enumerate(_ scene: WithdrawalScene, _ plan: (Int) -> FaultyFileSystem.Plan) throws {
+        var number = 1
+        var failures = 0
+        while true {
+            let files = FaultyFileSystem()
+            let fixture = try scene.fixture(files)
+            files.arm(plan(number))
+            do {
+                try scene.deed(fixture, scene.destination)
+            } catch is CacheError {
+                failures += 1
+            }
+            let calls = files.calls
+            files.arm(.nothing)
+            if calls.count < number { break }
+            let situation: Comment = "call \(number), \(calls[number - 1])"
+            // Asking first: what could not be mended at once is mended by the next who asks.
+            let current = try fixture.cache.current(scene.destination.pipeline)
+            let found = try scene.found(in: fixture.directory)
+            #expect((current == nil) == (found == nil), situation)
+            #expect(scene.after.contains(found), situation)
+            let copy = try Self.copy(fixture.directory, fixture.directory)
+            let reopened = try CacheFixture(copy)
+            _ = try scene.check(reopened, situation)
+            try scene.checkUse(reopened, situation)
+            number += 1
+        }
+        #expect(failures > 3)
+    }
+}

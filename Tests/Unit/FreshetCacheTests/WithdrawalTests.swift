@@ -1,0 +1,293 @@
+import Glibc
+import Synchronization
+import Testing
+
+@testable import FreshetCache
+
+@Suite("A copy that is withdrawn")
+struct WithdrawalTests {
+    private static let url = "https://example.com/jwks"
+
+    /// A cache with a withdrawn copy, "new" of generation 2; "old" is kept too.
+    private func withdrawn(_ fileSystem: any FileSystem = LinuxFileSystem()) throws -> CacheFixture {
+        let fixture = try CacheFixture(fileSystem: fileSystem)
+        try fixture.commit("old", validators: [.tag("old")], at: 10)
+        try fixture.commit("new", validators: [.tag("new")], at: 20)
+        #expect(try fixture.cache.withdraw("jwks", at: WallTime(seconds: 100))?.number == 2)
+        return fixture
+    }
+
+    /// Readers find nothing, and what there was is kept.
+    private func checkWithdrawn(_ fixture: CacheFixture) throws {
+        #expect(try fixture.names("current") == [])
+        #expect(try fixture.cache.current("jwks") == nil)
+        let memory = try #require(try fixture.cache.memory("jwks", key: "k"))
+        #expect(memory.current?.number == 2)
+        #expect(memory.current?.withdrawnAt == WallTime(seconds: 100))
+        #expect(memory.attempts.lastSuccess == WallTime(seconds: 20))
+        #expect(try fixture.cache.validators("jwks", url: Self.url) == .tag("new"))
+        #expect(try fixture.cache.content(of: "jwks", limit: 100) == Array("new".utf8))
+        #expect(try fixture.cache.history("jwks").map(\.isKept) == [true, true])
+    }
+
+    @Test("is gone for readers, and its content, its validators and its age are kept, also after a start")
+    func keeps() throws {
+        let fixture = try withdrawn()
+        try checkWithdrawn(fixture)
+        let directory = fixture.directory
+        _ = consume fixture
+        let again = try CacheFixture(directory)
+        #expect(again.report == RecoveryReport(index: .opened))
+        try checkWithdrawn(again)
+        #expect(try again.cache.memories(key: "k")["jwks"]?.current?.withdrawnAt == WallTime(seconds: 100))
+    }
+
+    @Test("needs no second look at its content for that, and little of the system")
+    func calls() throws {
+        let files = FaultyFileSystem()
+        let fixture = try CacheFixture(fileSystem: files)
+        try fixture.commit("new")
+        files.arm(.nothing)
+        _ = try fixture.cache.withdraw("jwks", at: WallTime(seconds: 100))
+        #expect(files.calls == ["lstat", "lstat", "unlink", "opendir", "fsync", "lstat", "lstat"])
+        files.arm(.nothing)
+        _ = try fixture.cache.validators("jwks", url: Self.url)
+        #expect(files.calls == ["lstat"])
+    }
+
+    @Test("comes back as the same generation in the same file when its origin says that it is the present one")
+    func confirmed() throws {
+        let fixture = try withdrawn()
+        let stored = try #require(try fixture.names("generations/jwks").last)
+        let system = LinuxFileSystem()
+        let content = fixture.directory.cache + "/generations/jwks/" + stored
+        let inode = try #require(try system.status(content)).identity.inode
+        let noted = try fixture.cache.recordUnchanged("jwks", asked: .tag("new"), at: WallTime(seconds: 200))
+        #expect(noted?.withdrawnAt == WallTime(seconds: 100))
+        #expect(try fixture.readerIfAny() == nil)
+        let back = try #require(try fixture.cache.putBack(.jwks))
+        #expect(back.number == 2)
+        #expect(back.withdrawnAt == nil)
+        #expect(back.turn > noted?.turn ?? 0)
+        #expect(try fixture.reader() == "new")
+        #expect(try system.status(fixture.directory.cache + "/current/jwks.json")?.identity.inode == inode)
+        #expect(try fixture.names("generations/jwks").count == 2)
+        #expect(try fixture.cache.current("jwks")?.number == 2)
+        #expect(try fixture.cache.validators("jwks", url: Self.url) == .tag("new"))
+        // Once more there is nothing to be done.
+        #expect(try fixture.cache.putBack(.jwks)?.number == 2)
+        let directory = fixture.directory
+        _ = consume fixture
+        #expect(try CacheFixture(directory).report == RecoveryReport(index: .opened))
+    }
+
+    @Test("stays the same generation when the same content is fetched, and gives way to other content")
+    func fetched() throws {
+        let fixture = try withdrawn()
+        guard case .restored(let same) = try fixture.commit("new", at: 200) else {
+            Issue.record("the same content is no news")
+            return
+        }
+        #expect(same.number == 2)
+        #expect(same.withdrawnAt == nil)
+        #expect(try fixture.reader() == "new")
+        _ = try fixture.cache.withdraw("jwks", at: WallTime(seconds: 300))
+        #expect(try fixture.commit("newer", at: 400).generation.number == 3)
+        #expect(try fixture.reader() == "newer")
+        #expect(try fixture.cache.memory("jwks", key: "k")?.current?.withdrawnAt == nil)
+    }
+
+    @Test("is not brought back by a further page of it")
+    func page() throws {
+        let fixture = try withdrawn()
+        let outcome = try fixture.commit("new and more", isCheck: false, at: 200)
+        #expect(outcome.generation.number == 2)
+        try checkWithdrawn(fixture)
+    }
+
+    @Test("comes back by a rollback, to it or to an older one, and by what is accepted")
+    func operators() throws {
+        let fixture = try withdrawn()
+        let outcome = try fixture.cache.rollBack(.jwks, to: nil)
+        #expect(outcome.generation.number == 1)
+        #expect(try fixture.reader() == "old")
+        _ = try fixture.cache.withdraw("jwks", at: WallTime(seconds: 300))
+        #expect(try fixture.readerIfAny() == nil)
+        #expect(try fixture.cache.rollBack(.jwks, to: 1).generation.number == 1)
+        #expect(try fixture.reader() == "old")
+        _ = try fixture.cache.withdraw("jwks", at: WallTime(seconds: 400))
+        try fixture.refuse("refused", at: 410)
+        #expect(try fixture.cache.accept(.jwks, at: WallTime(seconds: 500)).generation.number == 3)
+        #expect(try fixture.reader() == "refused")
+        #expect(try fixture.cache.memory("jwks", key: "k")?.current?.withdrawnAt == nil)
+    }
+
+    @Test("is what the origin had before a rollback, and comes back when that is found again")
+    func rolledBack() throws {
+        let fixture = try CacheFixture()
+        try fixture.commit("old", validators: [.tag("old")], at: 10)
+        try fixture.commit("new", validators: [.tag("new")], at: 20)
+        _ = try fixture.cache.rollBack(.jwks, to: 1)
+        _ = try fixture.cache.withdraw("jwks", at: WallTime(seconds: 100))
+        #expect(try fixture.cache.validators("jwks", url: Self.url) == .tag("new"))
+        guard case .declined(let shown, _) = try fixture.commit("new", at: 200) else {
+            Issue.record("what was rolled back does not come back by itself")
+            return
+        }
+        #expect(shown.number == 1)
+        #expect(try fixture.reader() == "old")
+        #expect(try fixture.cache.current("jwks")?.withdrawnAt == nil)
+    }
+
+    @Test("is none that is pinned, and none of which it turned out to be young")
+    func spared() throws {
+        let fixture = try CacheFixture()
+        #expect(try fixture.cache.withdraw("jwks", at: WallTime(seconds: 1)) == nil)
+        try fixture.commit("new")
+        #expect(try fixture.cache.withdraw("jwks", at: WallTime(seconds: 1), unless: { true }) == nil)
+        #expect(try fixture.reader() == "new")
+        _ = try fixture.cache.pin("jwks", at: WallTime(seconds: 2))
+        #expect(try fixture.cache.withdraw("jwks", at: WallTime(seconds: 3)) == nil)
+        #expect(try fixture.reader() == "new")
+        _ = try fixture.cache.unpin("jwks")
+        #expect(try fixture.cache.withdraw("jwks", at: WallTime(seconds: 4))?.number == 1)
+        #expect(throws: CacheError.nothingOffered) { try fixture.cache.pin("jwks", at: WallTime(seconds: 5)) }
+    }
+
+    @Test("goes neither for room nor as one too many, and is counted")
+    func room() throws {
+        let fixture = try withdrawn()
+        fixture.cache.room.withLock { $0.limit = 3 }
+        try fixture.cache.applyLimit()
+        #expect(try fixture.cache.history("jwks").map(\.isKept) == [true, false])
+        #expect(fixture.cache.usage.bytes == 3)
+        #expect(try fixture.cache.putBack(.jwks)?.number == 2)
+        #expect(try fixture.reader() == "new")
+    }
+
+    @Test("has the mode that is configured when it comes back, and is read until then by who might read it before")
+    func access() throws {
+        let fixture = try withdrawn()
+        let nobody = FileReader(user: 4_000_000, groups: [])
+        #expect(chmod(fixture.directory.path, 0o755) == 0)
+        #expect(try fixture.cache.open(2, of: "jwks", for: nobody) != nil)
+        var closed = CacheDestination.jwks
+        closed.mode = 0o600
+        try fixture.cache.setAccess(closed)
+        #expect(try fixture.cache.open(2, of: "jwks", for: nobody) == nil)
+        #expect(try fixture.cache.open(2, of: "jwks", for: FileReader(user: geteuid(), groups: [])) != nil)
+        closed.mode = 0o640
+        _ = try fixture.cache.putBack(closed)
+        #expect(try TemporaryDirectory.mode(fixture.directory.cache + "/current/jwks.json") == 0o640)
+    }
+
+    @Test("whose content is damaged is fetched anew, and nothing older takes its place")
+    func damaged() throws {
+        let fixture = try withdrawn()
+        let stored = try #require(try fixture.names("generations/jwks").last)
+        let content = fixture.directory.cache + "/generations/jwks/" + stored
+        try TemporaryDirectory.write(Array("bad".utf8), to: content)
+        #expect(try fixture.cache.validators("jwks", url: Self.url) == nil)
+        #expect(try fixture.cache.putBack(.jwks) == nil)
+        #expect(try fixture.cache.memory("jwks", key: "k")?.current == nil)
+        let found = try fixture.cache.examine("jwks", mends: true)
+        #expect(found.findings.map(\.kind) == [.contentDamaged])
+        #expect(found.findings.map(\.isMended) == [true])
+        #expect(try fixture.readerIfAny() == nil)
+        let directory = fixture.directory
+        _ = consume fixture
+        let again = try CacheFixture(directory)
+        #expect(again.report == RecoveryReport(index: .opened))
+        #expect(try again.readerIfAny() == nil)
+        #expect(try again.commit("newer", at: 300).generation.number == 3)
+        #expect(try again.reader() == "newer")
+    }
+
+    @Test("whose content went while nobody looked is said at the start, and nothing older takes its place")
+    func gone() throws {
+        let fixture = try withdrawn()
+        let directory = fixture.directory
+        let stored = try #require(try fixture.names("generations/jwks").last)
+        _ = consume fixture
+        #expect(unlink(directory.cache + "/generations/jwks/" + stored) == 0)
+        let again = try CacheFixture(directory)
+        #expect(again.report.pipelines.first?.repairs == [.withheld, .forgotten(2)])
+        #expect(try again.readerIfAny() == nil)
+        #expect(try again.cache.rollBack(.jwks, to: nil).generation.number == 1)
+        #expect(try again.reader() == "old")
+    }
+
+    @Test("is no damage to an examination, and is put back by none; what stands in its place is")
+    func examined() throws {
+        let fixture = try withdrawn()
+        #expect(try fixture.cache.examine("jwks", mends: true).findings == [])
+        #expect(try fixture.cache.examineStrays(mends: true).findings == [])
+        try checkWithdrawn(fixture)
+        let path = fixture.directory.cache + "/current/jwks.json"
+        try TemporaryDirectory.write(Array("somebody's".utf8), to: path)
+        let found = try fixture.cache.examine("jwks", mends: true)
+        #expect(found.findings.map(\.kind) == [.copyDamaged])
+        #expect(found.findings.first?.generation == nil)
+        #expect(found.findings.map(\.isMended) == [true])
+        try checkWithdrawn(fixture)
+    }
+
+    @Test("is taken away at the start, if it was put there from a backup, and so is what is there instead")
+    func start() throws {
+        for text in ["new", "somebody's"] {
+            let fixture = try withdrawn()
+            let directory = fixture.directory
+            _ = consume fixture
+            try TemporaryDirectory.write(Array(text.utf8), to: directory.cache + "/current/jwks.json")
+            let again = try CacheFixture(directory)
+            #expect(again.report.pipelines.first?.repairs == [.hidden])
+            try checkWithdrawn(again)
+        }
+    }
+
+    @Test("of several files is gone with its link and its stamp, and both are back")
+    func several() throws {
+        let fixture = try CacheFixture()
+        try fixture.commitSet("new", at: 20)
+        _ = try fixture.cache.withdraw("shop", at: WallTime(seconds: 100))
+        #expect(try fixture.names("current") == [])
+        try fixture.checkSet([nil], "withdrawn")
+        let directory = fixture.directory
+        _ = consume fixture
+        let again = try CacheFixture(directory)
+        #expect(again.report == RecoveryReport(index: .opened))
+        try again.checkSet([nil], "after a start")
+        #expect(try again.cache.memories(key: "k")["shop"]?.current?.withdrawnAt == WallTime(seconds: 100))
+        #expect(try again.cache.putBack(.catalogue)?.directory == directory.cache + "/current/catalogue")
+        try again.checkSet(["new"], "put back")
+    }
+
+    @Test("of several files is put back with directories that somebody has removed")
+    func severalAnew() throws {
+        let fixture = try CacheFixture()
+        try fixture.commitSet("new", at: 20)
+        _ = try fixture.cache.withdraw("shop", at: WallTime(seconds: 100))
+        TemporaryDirectory.remove(fixture.directory.cache + "/sets")
+        #expect(try fixture.cache.putBack(.catalogue)?.number == 1)
+        try fixture.checkSet(["new"], "put back")
+    }
+
+    @Test("goes with all else when its pipeline is pruned")
+    func pruned() throws {
+        let fixture = try withdrawn()
+        #expect(try fixture.cache.prune("jwks")?.generations == 2)
+        #expect(try fixture.names("generations") == [])
+        #expect(try fixture.cache.memory("jwks", key: "k") == nil)
+    }
+
+    @Test("is none of an index of an earlier format")
+    func migration() throws {
+        let directory = try TemporaryDirectory.index(ofVersion: 13) { (database) throws(SQLiteError) in
+            try database.execute("INSERT INTO pipelines (name, file) VALUES ('jwks', 'jwks.json')")
+            try database.execute("INSERT INTO hooks (pipeline, hook) VALUES (1, 'a')")
+        }
+        var index = try CacheIndex(path: directory.path + "/index.sqlite", checksPages: true)
+        #expect(try index.pipeline("jwks")?.withdrawnAt == nil)
+        #expect(try index.hooks().map(\.record) == [HookRecord()])
+    }
+}

@@ -1,0 +1,167 @@
+import FreshetControl
+import FreshetEventLoop
+import FreshetPipelines
+import Glibc
+import Logging
+import Testing
+
+@testable import FreshetDaemon
+
+@Suite("A daemon whose copies are withdrawn")
+struct WithdrawalTests {
+    private func configure(_ home: Home, maxAge: String, withdraw: Bool = true, hook: String? = nil) throws {
+        let onChange = hook.map { "on-change: {exec: [/bin/sh, -c, '\($0)']}" } ?? ""
+        try home.configure(
+            "a",
+            """
+            source: {file: \(home.path)/data}
+            refresh: {on: [], min-interval: 0, fresh-for: 0, retry: {from: 1h, to: 1h}}
+            cache: {file: a.txt, max-age: \(maxAge), withdraw: \(withdraw)}
+            \(onChange)
+            """)
+    }
+
+    private func isWithdrawn(_ client: ControlClient) -> Bool { (try? client.status("a"))?.withdrawn != nil }
+
+    @Test("says so in status, history and journal, has no copy to name, and offers the same one after a check")
+    func story() async throws {
+        let home = try Home()
+        try configure(home, maxAge: "1h")
+        try home.write("one", to: "data")
+        let log = LogBook()
+        _ = try await withDaemon(home, log) { client in
+            #expect(try client.refresh("a").outcome == .changed)
+            #expect(home.copy("a.txt") == "one")
+            try configure(home, maxAge: "1s")
+            _ = try client.reload(configurationOnly: true)
+            #expect(comesTrue { isWithdrawn(client) })
+            #expect(home.copy("a.txt") == nil)
+            let status = try client.status("a")
+            let copy = try #require(status.withdrawn)
+            #expect(status.generation == nil && status.freshness == .expired)
+            #expect(copy.number == 1 && copy.size == 3)
+            #expect(try client.history(of: "a").generations.map(\.withdrawn) == [true])
+            #expect(try client.history(of: "a").generations.map(\.current) == [false])
+            let refusal = ControlClient.Failure.refused(.withdrawn(name: "a", number: 1, since: copy.since))
+            #expect(throws: refusal) { try client.generation(of: "a") }
+            #expect(throws: refusal) { try client.pin("a") }
+            try configure(home, maxAge: "1h")
+            _ = try client.reload(configurationOnly: true)
+            #expect(comesTrue { home.copy("a.txt") == "one" && !isWithdrawn(client) })
+            #expect(try client.generation(of: "a").number == 1)
+            _ = try client.pin("a")
+            try configure(home, maxAge: "1s")
+            _ = try client.reload(configurationOnly: true)
+            #expect(comesTrue { (try? client.status("a"))?.freshness == .expired })
+            #expect(home.copy("a.txt") == "one")
+            _ = try client.unpin("a")
+            #expect(comesTrue { isWithdrawn(client) && home.copy("a.txt") == nil })
+        }
+        let lines = log.lines.filter {
+            [JournalMessage.withdrawn, .returned].map(\.rawValue).contains($0.metadata["message-id"] ?? "")
+        }
+        #expect(lines.map(\.level) == [.warning, .info, .warning])
+        #expect(lines.allSatisfy { $0.metadata["generation"] == "1" && $0.metadata["pipeline"] == "a" })
+    }
+
+    @Test("tells its hooks of a withdrawal with no current generation, also after a restart, and of the return")
+    func hooks() async throws {
+        let home = try Home()
+        let hook = #"cat "$FRESHET_CHANGE" >> \#(home.path)/told; test -e \#(home.path)/works"#
+        @Sendable func told() -> [String] { home.text("told").map { $0.split(separator: "\n").map(String.init) } ?? [] }
+        try configure(home, maxAge: "1h", hook: hook)
+        try home.write("one", to: "data")
+        try home.write("", to: "works")
+        _ = try await withDaemon(home) { client in
+            _ = try client.refresh("a")
+            #expect(comesTrue { told().count == 1 && (try? client.status("a"))?.hooks == nil })
+            try #require(unlink(home.path + "/works") == 0)
+            try configure(home, maxAge: "1s", hook: hook)
+            _ = try client.reload(configurationOnly: true)
+            #expect(comesTrue { (try? client.status("a"))?.hooks?.first?.attempts ?? 0 > 0 })
+        }
+        let withdrawal = try #require(told().last)
+        #expect(withdrawal.contains(#""current":null"#) && withdrawal.contains(#""causes":"withdrawn""#))
+        #expect(withdrawal.contains(#""previous":{"#) && !withdrawal.contains("difference"))
+        // It is owed still, and told with the same words.
+        try home.write("", to: "works")
+        let before = told().count
+        _ = try await withDaemon(home) { client in
+            #expect(comesTrue { told().count == before + 1 && (try? client.status("a"))?.hooks == nil })
+            #expect(told().last?.contains(#""causes":"withdrawn""#) == true)
+            #expect(told().last?.contains(#""current":null"#) == true)
+            try configure(home, maxAge: "1h", hook: hook)
+            _ = try client.reload(configurationOnly: true)
+            #expect(comesTrue { told().count == before + 2 })
+        }
+        let back = try #require(told().last)
+        #expect(back.contains(#""number":1"#) && !back.contains("previous"))
+    }
+
+    @Test("withdraws before it is ready what has expired while it was away, and leaves what it finds withdrawn")
+    func away() async throws {
+        let home = try Home()
+        try configure(home, maxAge: "1h")
+        try home.write("one", to: "data")
+        _ = try await withDaemon(home) { client in _ = try client.refresh("a") }
+        #expect(home.copy("a.txt") == "one")
+        // By another configuration it is too old already.
+        try configure(home, maxAge: "1s")
+        let checked = ContinuousClock.now
+        #expect(comesTrue { ContinuousClock.now > checked + .seconds(1) })
+        for _ in 0..<2 {
+            let log = LogBook()
+            _ = try await withDaemon(home, log) { client in
+                #expect(home.copy("a.txt") == nil)
+                #expect(isWithdrawn(client))
+            }
+        }
+        // Nor is one that nobody wants withdrawn any more.
+        try configure(home, maxAge: "1s", withdraw: false)
+        let log = LogBook()
+        _ = try await withDaemon(home, log) { client in
+            #expect(home.copy("a.txt") == "one")
+            #expect(!isWithdrawn(client))
+        }
+        #expect(log.lines.count { $0.metadata["message-id"] == JournalMessage.returned.rawValue } == 1)
+    }
+
+    @Test("of a pipeline whose configuration has faults, shows what is withdrawn as that")
+    func faulty() async throws {
+        let home = try Home()
+        try configure(home, maxAge: "1s")
+        try home.write("one", to: "data")
+        _ = try await withDaemon(home) { client in
+            _ = try client.refresh("a")
+            #expect(comesTrue { isWithdrawn(client) })
+        }
+        try home.configure("a", "source: {file: \(home.path)/data}\ncache: {file: a.txt, max-age: soon}\n")
+        _ = try await withDaemon(home) { client in
+            let status = try client.status("a")
+            #expect(status.generation == nil && status.withdrawn?.number == 1)
+            #expect(home.copy("a.txt") == nil)
+        }
+    }
+
+    @Test("counts the age from the last check, or from when the file was written if that was later")
+    func age() {
+        var definition = PipelineDefinition(
+            name: "a", source: .file("/data"), refresh: RefreshPolicy(), cache: CacheRules(file: "a"))
+        definition.cache.maxAge = .seconds(10)
+        definition.cache.withdraws = true
+        var state = RememberedState(
+            generation: OfferedGeneration(number: 1, size: 1, digest: "", committedAt: 1_000_000, path: "a"))
+        func isDue(_ second: Int64) -> Bool { definition.isWithdrawn(state, at: second * 1_000_000) }
+        #expect(!isDue(10) && isDue(11))
+        state.lastCheck = 5_000_000
+        #expect(!isDue(14) && isDue(15))
+        state.generation?.writtenAt = 7_000_000
+        #expect(!isDue(16) && isDue(17))
+        #expect(!isDue(-100), "a clock that was set back makes nothing older")
+        state.generation?.pinnedSince = 1
+        #expect(!isDue(100))
+        state.generation?.pinnedSince = nil
+        definition.cache.withdraws = false
+        #expect(!isDue(100))
+    }
+}
