@@ -137,7 +137,7 @@ extension LocalCache {
         return try onFiles { (files) throws(SystemCallError) in
             guard let status = try files.status(reader) else { return offer.generation.identity }
             if destination.isMet(by: status) { return status.identity }
-            try self.setAccessOfOthers(than: status, offer.generation.content, destination, files)
+            try self.setAccessOfSets(destination, offer.generation.content, files)
             try files.setAccess(of: reader, status, to: destination)
             return try files.status(reader)?.identity ?? status.identity
         }

@@ -166,6 +166,10 @@ extension LocalCache {
         if plan.current == .hidden, let file { try hide(file) }
         var current: IndexedGeneration?
         if let content = plan.shown, let file {
+            if case .restored = plan.current {
+                let before = indexed.generations.first { $0.content.number == indexed.current }
+                try keepClosed(content, of: pipeline, at: file, before?.content)
+            }
             let identity = try onFiles { (files) throws(SystemCallError) in
                 try self.show(plan.current, of: pipeline, file, files)
             }
