@@ -48,7 +48,7 @@ struct SharedFlushTests {
     private final class Bed: Sendable {
         struct Answer {
             var caller: Int
-            var error: SystemCallError?
+            var error: FreshetCache.SystemCallError?
             var wasFlushed: Bool
         }
 
@@ -68,9 +68,9 @@ struct SharedFlushTests {
         func call(_ caller: Int) {
             pool.perform("flush") { [self] in
                 changes.withLock { $0.append(caller) }
-                var failure: SystemCallError?
-                do throws(SystemCallError) {
-                    try flush.perform { () throws(SystemCallError) in
+                var failure: FreshetCache.SystemCallError?
+                do throws(FreshetCache.SystemCallError) {
+                    try flush.perform { () throws(FreshetCache.SystemCallError) in
                         let found = changes.withLock { $0.sorted() }
                         let number = flushed.withLock { flushed in
                             flushed.append(found)
