@@ -46,6 +46,8 @@ package enum CacheError: Error, Hashable, Sendable {
     case unreadable
     /// The content is not one of several files, which the pipeline is to keep.
     case noBundle(String)
+    /// A reload has had the pipeline keep several files instead of one, or one instead of several, since this began.
+    case reassigned(String)
     /// There is nothing to pin.
     case nothingOffered
     /// There is no index at this path, and so nothing to be examined.
@@ -78,7 +80,7 @@ extension CacheError: CustomStringConvertible {
             "only \(available) bytes are free on the file system of \(path), and \(reserve) must stay free; make room there"
                 + Self.reserveKey
         case .noSpaceFor(let bytes, let path, let available, let reserve):
-            "the new content has \(bytes) bytes, only \(available) are free on the file system of \(path), and \(reserve) "
+            "the new content takes \(bytes) bytes, only \(available) are free on the file system of \(path), and \(reserve) "
                 + "must stay free; make room there" + Self.reserveKey
         case .overLimit(let bytes, let kept, let limit):
             "no room in the cache: the new content has \(bytes) bytes so far, copies and what else has to stay have \(kept), "
@@ -112,6 +114,9 @@ extension CacheError: CustomStringConvertible {
             "the file is gone or damaged"
         case .noBundle(let fault):
             "this content is not several files (\(fault)): it was made with another configuration, or by none"
+        case .reassigned(let pipeline):
+            "a reload has had \(pipeline) keep several files instead of one, or one instead of several, meanwhile; its next run "
+                + "does that"
         case .nothingOffered:
             "there is no copy"
         case .nothingKept(let path):

@@ -4,6 +4,8 @@ package enum CacheLimits {
     package static let nameBytes = 255
     /// Files of one pipeline that keeps several.
     package static let filesPerSet = 100
+    /// Names of links that a pipeline of several files had before, and of which something may still be there.
+    package static let formerLinks = 16
     /// Runs remembered for each pipeline; older ones are forgotten.
     package static let runsPerPipeline = 100
     /// Bytes of each text of a run (causes, error); longer ones are cut.

@@ -36,7 +36,7 @@ extension LocalCache {
             if let offer, offer.generation.content.digest == candidate.digest {
                 return .unchanged(try confirm(offer, candidate, destination, check, &state))
             }
-            return try publish(candidate, to: destination, check, &state)
+            return try publish(candidate, to: destination, over: offer, check, &state)
         }
     }
 
@@ -76,7 +76,7 @@ extension LocalCache {
         if candidate.isCheck { shown.pipeline.originDigest = nil }
         let (row, known) = (shown.generation, shown.pipeline)
         try transaction { (index) throws(SQLiteError) in
-            if row != offer.generation { try index.put(row, of: known.id) }
+            if row != offer.generation { try index.update(row, of: known.id) }
             if known.originDigest != offer.pipeline.originDigest { try index.setOriginDigest(nil, of: known.id) }
             try index.put(check.validators, for: row.content.digest, of: known.id)
             if candidate.isCheck {
@@ -97,7 +97,7 @@ extension LocalCache {
         shown.pipeline.originDigest = candidate.digest
         let (row, id) = (shown.generation, offer.pipeline.id)
         try transaction { (index) throws(SQLiteError) in
-            if row != offer.generation { try index.put(row, of: id) }
+            if row != offer.generation { try index.update(row, of: id) }
             try index.setOriginDigest(candidate.digest, of: id)
             try index.dropValidators(of: id)
             try index.put(check.validators, for: candidate.digest, of: id)
@@ -127,31 +127,25 @@ extension LocalCache {
             generation.identity = try setAccess(of: offer, to: destination)
             guard generation.identity != offer.generation.identity else { return }
             let (row, id) = (generation, offer.pipeline.id)
-            try withIndex { (index) throws(SQLiteError) in try index.put(row, of: id) }
+            try withIndex { (index) throws(SQLiteError) in try index.update(row, of: id) }
         }
     }
 
     /// Returns what the reader's file is now: a change of its mode is a change of its status.
     func setAccess(of offer: IndexedOffer, to destination: CacheDestination) throws(CacheError) -> FileIdentity {
         let reader = place(of: offer)
-        let identity = try onFiles { (files) throws(SystemCallError) in
+        return try onFiles { (files) throws(SystemCallError) in
             guard let status = try files.status(reader) else { return offer.generation.identity }
-            let group = destination.group ?? status.group
-            if status.mode == destination.mode, status.group == group { return status.identity }
-            let descriptor = try files.openFile(reader)
-            defer { files.close(descriptor) }
-            // What is taken away goes first: between the two calls nobody has a right that neither mode gives.
-            try files.setMode(status.mode & destination.mode, of: descriptor, path: reader)
-            if status.group != group { try files.setGroup(group, of: descriptor, path: reader) }
-            try files.setMode(destination.mode, of: descriptor, path: reader)
+            if destination.isMet(by: status) { return status.identity }
+            try self.setAccessOfOthers(than: status, offer.generation.content, destination, files)
+            try files.setAccess(of: reader, status, to: destination)
             return try files.status(reader)?.identity ?? status.identity
         }
-        if identity != offer.generation.identity { try agreeSet(with: offer, verifiesAll: true) }
-        return identity
     }
 
     private func publish(
-        _ candidate: Candidate, to destination: CacheDestination, _ check: Check, _ state: inout PipelineEntry.State
+        _ candidate: Candidate, to destination: CacheDestination, over offer: IndexedOffer?, _ check: Check,
+        _ state: inout PipelineEntry.State
     ) throws(CacheError) -> CommitOutcome {
         try makeRoom(for: candidate.size, RoomAsker(destination, holdsLock: true))
         try finish(candidate, destination)
@@ -172,6 +166,7 @@ extension LocalCache {
         let generation = IndexedGeneration(
             content: content, committedAt: restored?.committedAt ?? check.at, run: restored?.run ?? check.run,
             identity: .none, truncated: candidate.truncated)
+        try keepAccess(destination, beside: offer?.status)
         let result = try place(candidate, as: generation, of: pipeline, destination, &state) {
             (index) throws(SQLiteError) in
             if candidate.isCheck {
@@ -214,23 +209,25 @@ extension LocalCache {
                 try self.rename(candidate, to: content, destination, files)
             }
             let row = generation
-            let (surplus, offer) = try transaction(isDurable: isDurable) { (index) throws(SQLiteError) in
+            let noted = try contentTransaction(isDurable: isDurable, of: candidate.token) {
+                (index) throws(SQLiteError) -> (surplus: [StoredContent], offer: IndexedOffer?)? in
+                // A reload may have had it keep the other kind of content since.
+                guard try index.isOfItsKind(destination) else { return nil }
                 try index.put(row, of: pipeline.id)
                 try index.setCurrent(content, of: pipeline.id)
                 try note(&index)
                 let surplus = try index.forgetGenerations(
                     of: pipeline.id, keep: destination.keep, current: content.number)
-                self.weigh(candidate.token, 0)
-                try self.measure(&index)
                 return (surplus, try index.offer(of: destination.pipeline))
             }
+            guard let (surplus, offer) = noted else { throw CacheError.reassigned(destination.pipeline) }
             state.isSuspect = false
             for old in surplus {
                 // The commit stands whether or not this works; what stays is found at the next start.
                 try? fileSystem.unlink(layout.generation(old, of: destination.pipeline))
             }
             if destination.isSet { sweepSets(of: pipeline, previous: previous) }
-            if pipeline.formerSet != nil { try? removeFormerSet(of: pipeline) }
+            if !pipeline.formerSets.isEmpty { try? removeFormerSets(of: pipeline) }
             let path = layout.reader(destination.file)
             let turn = state.takeTurn()
             return offer?.generation(path: path, turn: turn) ?? row.generation(path: path)
@@ -277,6 +274,11 @@ extension LocalCache {
 }
 
 extension CacheIndex {
+    /// Whether the pipeline keeps one file or several, as this says.
+    mutating func isOfItsKind(_ destination: CacheDestination) throws(SQLiteError) -> Bool {
+        try pipeline(destination.pipeline).map { $0.isSet == destination.isSet } ?? false
+    }
+
     /// Forgets the oldest generations beyond `keep`; returns their content, which is to be removed.
     fileprivate mutating func forgetGenerations(
         of pipeline: Int64, keep: Int, current: Int64

@@ -130,8 +130,9 @@ extension LocalCache {
         }
         if directory == layout.sets {
             let row = try withIndex { (index) throws(SQLiteError) in try index.pipeline(name) }
-            if let row, row.isSet || row.formerSet != nil { return nil }
-            return .stray
+            guard let row, row.isSet || !row.formerSets.isEmpty else { return .stray }
+            guard let status = try status(directory + "/" + name) else { return nil }
+            return status.isDirectory ? nil : .stray
         }
         if CacheLayout.isTemporary(name) { return isLiving(name) ? nil : .unfinished }
         return try withIndex { (index) throws(SQLiteError) in try index.owner(of: name) } == nil ? .stray : nil
@@ -239,6 +240,13 @@ extension LocalCache {
         }
     }
 
+    /// Whether readers find a file by any name.
+    private func isFound(_ inode: UInt64) throws(CacheError) -> Bool {
+        try onFiles { (files) throws(SystemCallError) in
+            try files.list(self.layout.current).contains { $0.inode == inode && !CacheLayout.isTemporary($0.name) }
+        }
+    }
+
     private func lookAtCopy(
         of row: IndexedPipeline, _ kept: [IndexedGeneration], _ whole: [Int64: UInt64],
         _ examination: inout CacheExamination
@@ -253,6 +261,8 @@ extension LocalCache {
             return
         }
         guard let status else {
+            // Under a former name of the copy readers have it until the next commit, which is no damage.
+            if let inode = whole[current], try isFound(inode) { return }
             finding.kind = .copyMissing
             examination.add(finding)
             return

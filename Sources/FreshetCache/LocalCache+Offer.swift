@@ -61,8 +61,14 @@ extension LocalCache {
         of pipeline: String, _ state: inout PipelineEntry.State
     ) throws(CacheError) -> IndexedOffer? {
         let known = try intactOffer(of: pipeline, &state)
-        // Of several files the stamp decides; what else belongs to it is made from it.
-        if let known, !known.isWithdrawn { try agreeSet(with: known) }
+        guard let known else { return nil }
+        do throws(CacheError) {
+            // Of several files the stamp decides; what else belongs to it is made from it.
+            if !known.isWithdrawn { try agreeSet(with: known) }
+        } catch .noBundle {
+            // It is nothing that the pipeline could offer, until its next commit.
+            return nil
+        }
         return known
     }
 
@@ -83,6 +89,7 @@ extension LocalCache {
         guard var known = try withIndex({ (index) throws(SQLiteError) in try index.offer(of: pipeline) }),
             let status = try status(of: known), status.isRegularFile
         else { return nil }
+        known.status = status
         if status.identity == known.generation.identity { return known }
         if status.identity == state.refuted { return nil }
         guard try fileSystem.digest(of: place(of: known)) == known.generation.content.digest else {
@@ -91,7 +98,7 @@ extension LocalCache {
         }
         known.generation.identity = status.identity
         let (generation, id) = (known.generation, known.pipeline.id)
-        try withIndex { (index) throws(SQLiteError) in try index.put(generation, of: id) }
+        try withIndex { (index) throws(SQLiteError) in try index.update(generation, of: id) }
         return known
     }
 

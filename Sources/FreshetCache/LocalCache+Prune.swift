@@ -38,11 +38,10 @@ extension LocalCache {
             state.isSuspect = true
             let row = try withIndex { (index) throws(SQLiteError) in try index.pipeline(pipeline) }
             if let row { try removeLink(of: row) }
-            if let row, row.formerSet != nil { try removeFormerSet(of: row) }
+            if let row, !row.formerSets.isEmpty { try removeFormerSets(of: row) }
             if let file = holding.file { try removeCopy(layout.reader(file), of: pipeline) }
-            try transaction(isDurable: true) { (index) throws(SQLiteError) in
+            try contentTransaction(isDurable: true) { (index) throws(SQLiteError) in
                 try index.forget(pipeline: pipeline)
-                try self.measure(&index)
             }
             // Last what a pipeline that nobody knows is found by.
             try removeSets(of: pipeline)

@@ -150,6 +150,11 @@ extension LocalCache {
         try withIndex { (index) throws(SQLiteError) in try index.state(key, of: pipeline) }
     }
 
+    /// The small values of this key, of all pipelines that have one.
+    package func states(key: String) throws(CacheError) -> [String: [UInt8]] {
+        try withIndex { (index) throws(SQLiteError) in try index.states(key) }
+    }
+
     /// Sets a small value, or removes it with nil.
     ///
     /// - Throws: ``CacheError/stateLimit(key:)`` beyond the limits in ``CacheLimits``.

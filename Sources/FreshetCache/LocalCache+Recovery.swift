@@ -100,9 +100,19 @@ extension LocalCache {
                     status.links == 1 + (try self.temporaryLinks(to: status.identity.inode))
                 else { return false }
                 return try self.fileSystem.digest(of: path) == content.digest
+            },
+            livesElsewhere: { (content) throws(CacheError) in
+                guard let inode = disk.generations.first(where: { $0.content == content })?.inode else { return false }
+                let readers =
+                    if let start { start.readers } else {
+                        try self.onFiles { (files) throws(SystemCallError) in try files.list(self.layout.current) }
+                    }
+                return readers.contains {
+                    $0.inode == inode && $0.name != file && !CacheLayout.isTemporary($0.name)
+                }
             })
         if plan.isEmpty { return nil }
-        try apply(plan, to: pipeline, file: file, indexed)
+        try apply(plan, to: pipeline, as: row, file: file, indexed)
         return PipelineRecovery(pipeline: pipeline, repairs: plan.repairs)
     }
 
@@ -150,7 +160,8 @@ extension LocalCache {
     }
 
     private func apply(
-        _ plan: Reconciliation, to pipeline: String, file: String?, _ indexed: PipelineInIndex
+        _ plan: Reconciliation, to pipeline: String, as known: IndexedPipeline?, file: String?,
+        _ indexed: PipelineInIndex
     ) throws(CacheError) {
         if plan.current == .hidden, let file { try hide(file) }
         var current: IndexedGeneration?
@@ -176,8 +187,10 @@ extension LocalCache {
         }
         let (rows, shown) = (adopted, current)
         let isStamp = try file.map { (file) throws(CacheError) in try isOfSeveral(file, of: pipeline) } ?? false
-        try transaction { (index) throws(SQLiteError) in
+        let isDone = try contentTransaction { (index) throws(SQLiteError) in
             let row = try index.ensurePipeline(pipeline)
+            // A reload has given it another file since: this was about the one before.
+            guard row.file == known?.file, row.isSet == known?.isSet ?? false else { return false }
             if let file, row.file == nil { _ = try index.assign(file, isSet: isStamp || row.isSet, to: row) }
             for number in plan.forgotten { try index.forget(generation: number, of: row.id) }
             for generation in rows { try index.put(generation, of: row.id) }
@@ -189,8 +202,9 @@ extension LocalCache {
             } else if plan.current == .lost || plan.current == .withheld {
                 try index.setCurrent(nil, of: row.id)
             }
-            try self.measure(&index)
+            return true
         }
+        guard isDone else { throw .reassigned(pipeline) }
         try onFiles { (files) throws(SystemCallError) in
             for content in plan.unpublished { try files.unlink(self.layout.generation(content, of: pipeline)) }
             for name in plan.temporaries { try files.unlink(self.layout.generations(of: pipeline) + "/" + name) }

@@ -22,8 +22,8 @@ package enum RefusalOutcome: Hashable, Sendable {
     case kept(RefusedCandidate)
     /// The operator has accepted this very content before: it was committed.
     case accepted(CommitOutcome)
-    /// It is the copy that readers have: the check is another one than it was.
-    case isCopy
+    /// It is the copy that readers have: the check is another one than it was. Nothing is kept of it.
+    case isCopy(ContentDigest)
 }
 
 extension PendingGeneration {
@@ -72,6 +72,12 @@ extension LocalCache {
         return try onFiles { (files) throws(SystemCallError) in
             try files.status(layout.refused(known.digest, of: pipeline))?.identity.size == known.size
         }
+    }
+
+    /// Whether the copy that readers see is whole and has this digest, in hexadecimal digits.
+    package func isCopy(_ pipeline: String, _ digest: String) throws(CacheError) -> Bool {
+        try CacheName.check(pipeline)
+        return try offer(of: pipeline)?.generation.content.digest.description == digest
     }
 
     /// Opens what was refused last, as ``open(_:of:for:)`` does a generation.
@@ -142,7 +148,7 @@ extension LocalCache {
             let offer = try offer(for: destination, &state)
             if offer?.generation.content.digest == candidate.digest {
                 try onFiles { (files) throws(SystemCallError) in try files.unlink(candidate.path) }
-                return .isCopy
+                return .isCopy(candidate.digest)
             }
             try makeRoom(for: candidate.size, RoomAsker(destination, holdsLock: true, isRefusal: true))
             // Who may read the copy may read what would have become of it.
@@ -150,13 +156,18 @@ extension LocalCache {
             try onFiles { (files) throws(SystemCallError) in
                 try files.rename(candidate.path, to: layout.refused(candidate.digest, of: destination.pipeline))
             }
-            let before = try transaction { (index) throws(SQLiteError) in
+            let (isNoted, before) = try contentTransaction(of: candidate.token) {
+                (index) throws(SQLiteError) -> (Bool, IndexedRefusal?) in
+                // A reload may have had it keep the other kind of content since.
+                guard try index.isOfItsKind(destination) else { return (false, nil) }
                 let row = try index.ensurePipeline(destination.pipeline)
                 let before = try index.refused(of: row.id)
                 try index.setRefused(refusal, of: row.id)
-                self.weigh(candidate.token, 0)
-                try self.measure(&index)
-                return before
+                return (true, before)
+            }
+            guard isNoted else {
+                removeRefused(candidate.digest, of: destination.pipeline)
+                throw .reassigned(destination.pipeline)
             }
             if let before, before.digest != candidate.digest { removeRefused(before.digest, of: destination.pipeline) }
             return .kept(refusal.candidate)

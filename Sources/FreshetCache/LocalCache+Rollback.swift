@@ -72,8 +72,14 @@ extension LocalCache {
             let path = layout.reader(offer.file)
             if offer.pipeline.pin != nil { return (offer.generation(path: path), true) }
             offer.pipeline.pin = IndexedPin(content: offer.generation.content, since: now)
-            let row = offer.pipeline
-            try transaction(isDurable: true) { (index) throws(SQLiteError) in try index.setPin(row.pin, of: row.id) }
+            let (row, content) = (offer.pipeline, offer.generation.content)
+            let isKept = try transaction(isDurable: true) { (index) throws(SQLiteError) in
+                // A reload that has the pipeline keep the other kind of content forgets this one, and what it is pinned at.
+                guard try index.generation(content.number, of: row.id)?.content == content else { return false }
+                try index.setPin(row.pin, of: row.id)
+                return true
+            }
+            guard isKept else { throw .nothingOffered }
             return (offer.generation(path: path, turn: state.takeTurn()), false)
         }
     }
@@ -193,6 +199,10 @@ extension LocalCache {
             try finish(candidate, destination)
             var candidate = candidate
             candidate.truncated = new.truncated
+            let copy = try onFiles { (files) throws(SystemCallError) in
+                try files.status(self.layout.reader(destination.file))
+            }
+            try keepAccess(destination, beside: copy)
             return try place(candidate, as: new, of: row, destination, &state, isDurable: true, note)
         }
     }

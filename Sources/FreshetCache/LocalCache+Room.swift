@@ -21,6 +21,8 @@ package struct RemovedContent: Hashable, Sendable {
         package var generation: Int64?
         /// Bytes.
         package var size: Int64
+        /// The digest of what a check had refused; nil: it is a generation.
+        package var refused: ContentDigest?
     }
 
     /// Whose new content needed it; nil: the limit is lower than it was.
@@ -70,10 +72,16 @@ struct RoomAsker: Sendable {
     let isRefusal: Bool
     /// The file of the cache that is being copied.
     let source: String?
+    /// Its content is put on disk a second time: several files stand in a directory too, and have as many bytes at most.
+    let makesDirectory: Bool
 
-    init(_ destination: CacheDestination, holdsLock: Bool, isRefusal: Bool = false, copying source: String? = nil) {
+    init(
+        _ destination: CacheDestination, holdsLock: Bool, isRefusal: Bool = false, copying source: String? = nil,
+        makesDirectory: Bool = true
+    ) {
         (pipeline, keep) = (destination.pipeline, destination.keep)
         (self.holdsLock, self.isRefusal, self.source) = (holdsLock, isRefusal, source)
+        self.makesDirectory = makesDirectory && destination.isSet && !isRefusal
     }
 }
 
@@ -98,7 +106,7 @@ extension LocalCache {
     /// Refuses by name what cannot have room, whatever goes for it. Nothing does yet: content that is only announced may
     /// never come.
     func checkRoom(for bytes: UInt64, _ asker: RoomAsker) throws(CacheError) {
-        guard let shortage = try shortage(announced: bytes) else { return }
+        guard let shortage = try shortage(announced: bytes, asker) else { return }
         try makingRoom.withLock { _ throws(CacheError) in _ = try expendable(for: shortage, asker) }
     }
 
@@ -107,14 +115,14 @@ extension LocalCache {
     /// - Parameter size: the bytes of the candidate that it is for, as far as they are there.
     /// - Throws: ``CacheError/overLimit(bytes:kept:limit:)``, ``CacheError/noSpace(path:available:reserve:)``.
     func makeRoom(for size: Int64, _ asker: RoomAsker) throws(CacheError) {
-        guard let first = try shortage(size) else { return }
+        guard let first = try shortage(size, asker) else { return }
         var removed = RemovedContent(pipeline: asker.pipeline)
         defer { if !removed.items.isEmpty { tellRemoved(removed) } }
         try makingRoom.withLock { _ throws(CacheError) in
             // Pipelines that are at work with their content.
             var busy: Set<String> = []
             // Another round if one of them was, if somebody still has open what was removed, or if others write meanwhile.
-            while let shortage = try shortage(size) {
+            while let shortage = try shortage(size, asker) {
                 let content = try expendable(for: shortage, asker, passingOver: busy)
                 // What was removed may be free later than it is gone: more would go for nothing.
                 if shortage.isOfDisk, removed.bytes >= first.bytes { throw shortage.error(0) }
@@ -161,22 +169,26 @@ extension LocalCache {
     /// - Parameters:
     ///   - size: the bytes of the candidate that are there.
     ///   - announced: further ones.
-    private func shortage(_ size: Int64 = 0, announced: UInt64 = 0) throws(CacheError) -> Shortage? {
+    private func shortage(
+        _ size: Int64 = 0, announced: UInt64 = 0, _ asker: RoomAsker
+    ) throws(CacheError) -> Shortage? {
         let byLimit = limitShortage(size, announced: announced)
         let reserve = room.withLock(\.reserve)
         if reserve == .none { return byLimit }
         let path = layout.cacheDirectory
         let space = try onFiles { (files) throws(SystemCallError) in try files.space(path) }
         let needed = reserve.bytes(of: space.total)
-        let (sum, isOver) = needed.addingReportingOverflow(announced)
-        let wanted = isOver ? .max : sum
+        // The limit is on content; what is made of it takes the room of the disk as well.
+        let whole = UInt64(clamping: size).addingWithLimit(announced)
+        let further = asker.makesDirectory ? announced.addingWithLimit(whole) : announced
+        let wanted = needed.addingWithLimit(further)
         guard space.available < wanted else { return byLimit }
         let bytes = Int64(clamping: wanted - space.available)
         if let byLimit, byLimit.bytes > bytes { return byLimit }
         return Shortage(bytes: bytes, isOfDisk: true) { _ in
             space.available < needed
                 ? .noSpace(path: path, available: space.available, reserve: needed)
-                : .noSpaceFor(bytes: announced, path: path, available: space.available, reserve: needed)
+                : .noSpaceFor(bytes: further, path: path, available: space.available, reserve: needed)
         }
     }
 
@@ -229,20 +241,26 @@ extension LocalCache {
                 continue
             }
             removed.items.append(
-                RemovedContent.Item(pipeline: item.pipeline, generation: item.number, size: item.size))
+                RemovedContent.Item(
+                    pipeline: item.pipeline, generation: item.number, size: item.size,
+                    refused: item.number == nil ? item.digest : nil))
         }
     }
 
     private func remove(_ item: ExpendableContent) throws(CacheError) -> Bool {
-        let isForgotten = try transaction { (index) throws(SQLiteError) in
-            guard try index.forget(item) else { return false }
-            try self.measure(&index)
-            return true
-        }
+        let isForgotten = try contentTransaction { (index) throws(SQLiteError) in try index.forget(item) }
         // What is left over is found at the next start.
         if isForgotten { try? fileSystem.unlink(layout.path(of: item)) }
         // The directory of several files may be the one that somebody reads still: it goes with the next commit.
         return isForgotten
+    }
+}
+
+extension UInt64 {
+    /// The sum, or the largest number there is.
+    fileprivate func addingWithLimit(_ other: UInt64) -> UInt64 {
+        let (sum, isOver) = addingReportingOverflow(other)
+        return isOver ? .max : sum
     }
 }
 

@@ -13,20 +13,17 @@ extension LocalCache {
     func makeSet(_ content: StoredContent, of pipeline: String, from path: String) throws(CacheError) {
         let (bundle, status) = try bundle(at: path)
         let directory = layout.set(content, of: pipeline)
-        let found = try onFiles { (files) throws(SystemCallError) in
+        let isThere = try onFiles { (files) throws(SystemCallError) in
             try self.makeSetDirectories(for: pipeline, files)
-            return try files.status(directory)
+            return try self.isDirectory(directory, orTakeAway: files)
         }
-        if let found {
-            if found.isDirectory { return try mendSet(directory, bundle, status) }
-            try takeAway(directory)
-        }
+        if isThere { return try mendSet(directory, bundle, status) }
         let token = makeToken()
         defer { release(token) }
         let temporary = layout.temporarySet(token, of: pipeline)
         try onFiles { (files) throws(SystemCallError) in
             // An earlier process may have left one.
-            try files.removeFlatDirectory(temporary)
+            try self.removeSet(temporary, files)
             _ = try files.makeDirectory(temporary, mode: CacheLayout.setMode)
             do throws(SystemCallError) {
                 for member in bundle.members {
@@ -120,12 +117,34 @@ extension LocalCache {
 
     private func makeSetDirectories(for pipeline: String, _ files: any FileSystem) throws(SystemCallError) {
         if try files.status(layout.cacheDirectory) == nil { try makeDirectories(for: pipeline, files) }
-        if try files.makeDirectory(layout.sets, mode: CacheLayout.setsMode) {
-            try files.synchronizeDirectory(layout.cacheDirectoryItself)
+        for (path, parent) in [
+            (layout.sets, layout.cacheDirectoryItself), (layout.sets(of: pipeline), layout.sets),
+        ] {
+            _ = try isDirectory(path, orTakeAway: files)
+            if try files.makeDirectory(path, mode: CacheLayout.setsMode) { try files.synchronizeDirectory(parent) }
         }
-        if try files.makeDirectory(layout.sets(of: pipeline), mode: CacheLayout.setsMode) {
-            try files.synchronizeDirectory(layout.sets)
+    }
+
+    /// Moves aside what is no directory where one should be; a link is never followed.
+    ///
+    /// - Returns: whether one is there.
+    private func isDirectory(_ path: String, orTakeAway files: any FileSystem) throws(SystemCallError) -> Bool {
+        guard let status = try files.status(path) else { return false }
+        if !status.isDirectory { try takeAway(path, files) }
+        return status.isDirectory
+    }
+
+    /// Removes the directory of a generation, or one that was being written. What is none is somebody's, and is moved aside.
+    func removeSet(_ path: String, _ files: any FileSystem) throws(SystemCallError) {
+        if try isDirectory(path, orTakeAway: files) { try files.removeFlatDirectory(path) }
+    }
+
+    /// Whether the generation that a file of the cache is of has its directory already; nil: it is of none.
+    func hasSet(_ path: String?, of pipeline: String) throws(CacheError) -> Bool {
+        guard let name = path?.split(separator: "/").last, let content = StoredContent(name: String(name)) else {
+            return false
         }
+        return try isDirectory(layout.set(content, of: pipeline))
     }
 
     // MARK: The link
@@ -159,7 +178,10 @@ extension LocalCache {
         let (content, pipeline) = (offer.generation.content, offer.pipeline.name)
         return try onFiles { (files) throws(SystemCallError) in
             guard try self.shownSet(of: pipeline, at: link) == content.name else { return false }
-            return try files.status(self.layout.set(content, of: pipeline))?.isDirectory == true
+            for path in [self.layout.sets(of: pipeline), self.layout.set(content, of: pipeline)] {
+                guard try files.status(path)?.isDirectory == true else { return false }
+            }
+            return true
         }
     }
 
@@ -174,7 +196,8 @@ extension LocalCache {
         if isShown, !verifiesAll { return false }
         let (content, pipeline) = (offer.generation.content, offer.pipeline.name)
         let stamp = layout.reader(offer.file)
-        let isThere = try isDirectory(layout.set(content, of: pipeline))
+        var isThere = try isDirectory(layout.sets(of: pipeline))
+        if isThere { isThere = try isDirectory(layout.set(content, of: pipeline)) }
         if verifiesAll || !isThere { try makeSet(content, of: pipeline, from: stamp) }
         return try onFiles { (files) throws(SystemCallError) in
             guard try self.showSet(content, of: pipeline, at: link, files) else { return !isThere }
@@ -202,7 +225,12 @@ extension LocalCache {
             return nil
         }
         guard status?.identity == offer.generation.identity else { return nil }
-        return try agreeSet(with: offer, verifiesAll: verifiesAll) ? offer.generation.content.number : nil
+        do throws(CacheError) {
+            return try agreeSet(with: offer, verifiesAll: verifiesAll) ? offer.generation.content.number : nil
+        } catch .noBundle {
+            // The next commit has what it should be.
+            return nil
+        }
     }
 
     func hideSet(of pipeline: String, at link: String) throws(CacheError) {
@@ -226,7 +254,7 @@ extension LocalCache {
         let names = Set(kept.map(\.content.name) + [previous].compactMap(\.self))
         for entry in entries where !names.contains(entry.name) {
             guard CacheLayout.isTemporary(entry.name) || StoredContent(name: entry.name) != nil else { continue }
-            try? fileSystem.removeFlatDirectory(layout.sets(of: row.name) + "/" + entry.name)
+            try? removeSet(layout.sets(of: row.name) + "/" + entry.name, fileSystem)
         }
     }
 
@@ -235,7 +263,7 @@ extension LocalCache {
         for pipeline in (try? fileSystem.list(layout.sets)) ?? [] {
             let directory = layout.sets(of: pipeline.name)
             for entry in (try? fileSystem.list(directory)) ?? [] where CacheLayout.isTemporary(entry.name) {
-                try? fileSystem.removeFlatDirectory(directory + "/" + entry.name)
+                try? removeSet(directory + "/" + entry.name, fileSystem)
             }
         }
     }
@@ -249,13 +277,12 @@ extension LocalCache {
     /// Removes all directories of a pipeline; what is none of the cache's is moved aside.
     func removeSets(of pipeline: String) throws(CacheError) {
         let directory = layout.sets(of: pipeline)
-        guard try isDirectory(directory) else { return }
         try onFiles { (files) throws(SystemCallError) in
+            guard try self.isDirectory(directory, orTakeAway: files) else { return }
             for entry in try files.list(directory) {
                 let path = directory + "/" + entry.name
-                let isOwn = StoredContent(name: entry.name) != nil || CacheLayout.isTemporary(entry.name)
-                if isOwn, try files.status(path)?.isDirectory == true {
-                    try files.removeFlatDirectory(path)
+                if StoredContent(name: entry.name) != nil || CacheLayout.isTemporary(entry.name) {
+                    try self.removeSet(path, files)
                 } else {
                     try self.takeAway(path, files)
                 }
@@ -264,22 +291,33 @@ extension LocalCache {
         }
     }
 
-    /// Takes away what a pipeline has left of a set that it has no more, or has elsewhere: link, stamp and directories.
-    func removeFormerSet(of row: IndexedPipeline) throws(CacheError) {
-        guard let link = row.formerSet else { return }
-        for name in [link, link + CacheLayout.stampSuffix] {
-            let owner = try withIndex { (index) throws(SQLiteError) in try index.owner(of: name) }
-            if owner == nil { try onFiles { (files) throws(SystemCallError) in try files.unlink(layout.reader(name)) } }
+    /// Takes away what a pipeline has left of sets that it has no more, or has elsewhere: links, stamps and directories.
+    func removeFormerSets(of row: IndexedPipeline) throws(CacheError) {
+        for link in row.formerSets where link != row.link {
+            let stamp = link + CacheLayout.stampSuffix
+            let (ofLink, ofStamp) = try withIndex { (index) throws(SQLiteError) in
+                (try index.owner(of: link), try index.owner(of: stamp))
+            }
+            // As a file it may be the pipeline's own by now.
+            if ofLink == nil || ofLink == row.name { try hideSet(of: row.name, at: link) }
+            guard ofStamp == nil else { continue }
+            try onFiles { (files) throws(SystemCallError) in
+                let path = self.layout.reader(stamp)
+                if try files.status(path)?.isRegularFile == true { try files.unlink(path) }
+            }
         }
         if !row.isSet { try removeSets(of: row.name) }
-        try withIndex { (index) throws(SQLiteError) in try index.forgetFormerSet(of: row.id) }
+        try withIndex { (index) throws(SQLiteError) in try index.forgetFormerSets(row.formerSets, of: row.name) }
     }
 
-    /// Removes the content of generations that were forgotten since they were of the other kind.
-    func removeForgotten(_ forgotten: [(pipeline: String, contents: [StoredContent])]) {
-        for (pipeline, contents) in forgotten {
+    /// Removes content that was forgotten since it was of the other kind.
+    func removeForgotten(_ forgotten: [ForgottenContent]) {
+        for content in forgotten {
             // What stays is found at the next start.
-            for content in contents { try? fileSystem.unlink(layout.generation(content, of: pipeline)) }
+            for generation in content.generations {
+                try? fileSystem.unlink(layout.generation(generation, of: content.pipeline))
+            }
+            if let refused = content.refused { try? fileSystem.unlink(layout.refused(refused, of: content.pipeline)) }
         }
     }
 
@@ -289,6 +327,8 @@ extension LocalCache {
     func lookAtSet(of row: IndexedPipeline, _ examination: inout CacheExamination) throws(CacheError) {
         guard let link = row.link else { return }
         let directory = layout.sets(of: row.name)
+        // One that is no directory is a stray of no pipeline's; a link that leads to one is not followed.
+        let isOwn = try isDirectory(directory)
         for entry in try onFiles({ (files) throws(SystemCallError) in try files.list(directory) }) {
             let path = directory + "/" + entry.name
             if CacheLayout.isTemporary(entry.name) {
@@ -311,9 +351,15 @@ extension LocalCache {
             finding.detail = "the link does not lead there"
             examination.add(finding)
         }
-        let (bundle, status) = try bundle(at: layout.reader(offer.file))
+        let (bundle, status): (FileBundle, FileStatus)
+        do throws(CacheError) {
+            (bundle, status) = try self.bundle(at: layout.reader(offer.file))
+        } catch .noBundle(let fault) {
+            finding.detail = "the copy is not several files, and the next run makes it anew: \(fault)"
+            return examination.add(finding)
+        }
         finding.path = layout.set(content, of: row.name)
-        guard try isDirectory(finding.path) else {
+        guard isOwn, try isDirectory(finding.path) else {
             finding.detail = "the directory is gone"
             return examination.add(finding)
         }

@@ -77,7 +77,7 @@ extension LocalCache {
         generation.identity.changed = status.identity.changed
         guard generation.identity == status.identity, generation != whole.generation else { return }
         let (row, id) = (generation, whole.pipeline.id)
-        try withIndex { (index) throws(SQLiteError) in try index.put(row, of: id) }
+        try withIndex { (index) throws(SQLiteError) in try index.update(row, of: id) }
     }
 
     /// Gives withdrawn content its name for readers again.
@@ -112,7 +112,7 @@ extension LocalCache {
                 return status.identity
             }
             let generation = shown.generation
-            try withIndex { (index) throws(SQLiteError) in try index.put(generation, of: known.pipeline.id) }
+            try withIndex { (index) throws(SQLiteError) in try index.update(generation, of: known.pipeline.id) }
             state.isSuspect = false
             return shown
         } catch {

@@ -56,9 +56,9 @@ package final class LocalCache: Sendable {
         _ files: [(pipeline: String, file: String)], sets: Set<String> = []
     ) throws(CacheError) {
         try CacheName.check(files, sets: sets)
-        let forgotten = try transaction { (index) throws(SQLiteError) in
+        let forgotten = try contentTransaction { (index) throws(SQLiteError) in
             var changed: [(pipeline: IndexedPipeline, file: String)] = []
-            var forgotten: [(pipeline: String, contents: [StoredContent])] = []
+            var forgotten: [ForgottenContent] = []
             let known = Dictionary(try index.pipelines().map { ($0.name, $0) }) { first, _ in first }
             for (name, file) in files {
                 let pipeline = if let row = known[name] { row } else { try index.ensurePipeline(name) }
@@ -69,16 +69,16 @@ package final class LocalCache: Sendable {
             for (pipeline, file) in changed {
                 for name in CacheIndex.names(of: file, isSet: sets.contains(pipeline.name)) {
                     if let owner = try index.owner(of: name), let other = try index.pipeline(owner) {
+                        if let link = other.link { try index.addFormerSet(link, of: other) }
                         try index.setFile(nil, of: other.id)
                         try index.setCurrent(nil, of: other.id)
                     }
                 }
             }
             for (pipeline, file) in changed {
-                let contents = try index.assign(file, isSet: sets.contains(pipeline.name), to: pipeline)
-                if !contents.isEmpty { forgotten.append((pipeline.name, contents)) }
+                let content = try index.assign(file, isSet: sets.contains(pipeline.name), to: pipeline)
+                if let content { forgotten.append(content) }
             }
-            if !forgotten.isEmpty { try self.measure(&index) }
             return forgotten
         }
         removeForgotten(forgotten)
@@ -115,7 +115,9 @@ package final class LocalCache: Sendable {
             throw error
         }
         do throws(CacheError) {
-            let asker = RoomAsker(destination, holdsLock: source != nil, copying: source)
+            let asker = RoomAsker(
+                destination, holdsLock: source != nil, copying: source,
+                makesDirectory: try !hasSet(source, of: destination.pipeline))
             try checkRoom(for: size ?? 0, asker)
             return PendingGeneration(
                 cache: self, destination: destination, asker: asker, token: token, path: path,
@@ -146,20 +148,18 @@ package final class LocalCache: Sendable {
         let known = try withIndex { (index) throws(SQLiteError) in try index.pipeline(destination.pipeline) }
         if let known, known.file == destination.file, known.isSet == destination.isSet { return }
         let names = CacheIndex.names(of: destination.file, isSet: destination.isSet)
-        let (taken, forgotten) = try transaction {
-            (index) throws(SQLiteError) -> ((name: String, owner: String)?, [StoredContent]) in
+        let (taken, forgotten) = try contentTransaction {
+            (index) throws(SQLiteError) -> ((name: String, owner: String)?, ForgottenContent?) in
             for name in names {
-                if let owner = try index.owner(of: name), owner != destination.pipeline { return ((name, owner), []) }
+                if let owner = try index.owner(of: name), owner != destination.pipeline { return ((name, owner), nil) }
             }
             let pipeline = try index.ensurePipeline(destination.pipeline)
-            let forgotten = try index.assign(destination.file, isSet: destination.isSet, to: pipeline)
-            if !forgotten.isEmpty { try self.measure(&index) }
-            return (nil, forgotten)
+            return (nil, try index.assign(destination.file, isSet: destination.isSet, to: pipeline))
         }
         if let taken {
             throw .fileOwned(file: taken.name, owner: taken.owner, claimant: destination.pipeline)
         }
-        removeForgotten([(destination.pipeline, forgotten)])
+        if let forgotten { removeForgotten([forgotten]) }
     }
 
     // MARK: Reading
@@ -241,6 +241,21 @@ package final class LocalCache: Sendable {
         isDurable: Bool = false, _ body: (inout CacheIndex) throws(SQLiteError) -> Value
     ) throws(CacheError) -> Value {
         try withIndex { (index) throws(SQLiteError) in try index.transaction(isDurable: isDurable, body) }
+    }
+
+    /// A transaction in which content comes or goes. How much there is is noted once that is committed, and not before.
+    ///
+    /// - Parameter token: that of a candidate whose bytes the index counts from then on.
+    func contentTransaction<Value: Sendable>(
+        isDurable: Bool = false, of token: UInt64? = nil, _ body: (inout CacheIndex) throws(SQLiteError) -> Value
+    ) throws(CacheError) -> Value {
+        try withIndex { (index) throws(SQLiteError) in
+            let value = try index.transaction(isDurable: isDurable, body)
+            if let token { self.weigh(token, 0) }
+            // It is done whatever comes of this; the next one notes it too.
+            try? self.measure(&index)
+            return value
+        }
     }
 
     /// Maps what the system refused; no room has a name of its own.

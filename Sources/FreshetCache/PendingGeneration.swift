@@ -83,6 +83,12 @@ package final class PendingGeneration: Sendable {
         guard isThere else { throw .finished }
     }
 
+    /// Whether the file has what was written, and nothing else: whoever is given its name could have written to it too.
+    package func isIntact() throws(CacheError) -> Bool {
+        guard let digest = try digest() else { throw .finished }
+        return try cache.fileSystem.digest(of: path) == digest
+    }
+
     /// Makes the candidate the current generation, or finds that it is the current one already.
     ///
     /// Whatever happens, the candidate has ended afterwards, and readers see a whole generation: if it throws, the one

@@ -35,6 +35,7 @@ struct PipelineInIndex: Hashable, Sendable {
 /// | the inode of a candidate (a directory's change was lost in a power cut) | anything | it becomes a generation |
 /// | another inode with the content of the index's generation (restored from a backup) | that one | it is accepted |
 /// | gone, foreign or damaged | a generation whose content is still there | it is put back |
+/// | gone, foreign or damaged | a generation that readers find by a former name | nothing, and nothing older either |
 /// | gone, foreign or damaged | no content that is there | no generation is current; all is fetched again |
 /// | the inode of the current generation, foreign or damaged | that this is withdrawn | it is taken away |
 /// | gone | that the current generation is withdrawn | nothing; none is current if its content is gone |
@@ -81,14 +82,17 @@ struct Reconciliation: Hashable, Sendable {
     ///   - verifiesAll: compute digests also where the file is the one that was committed.
     ///   - readerDigest: the digest of the reader's file; nil if it is gone. Asked at most once.
     ///   - canRestore: whether the content is intact and no other name of it lives. Asked until one is.
+    ///   - livesElsewhere: whether readers find the content by another name, from before the pipeline had this one. Asked of
+    ///     each before `canRestore` is.
     init(
         index: PipelineInIndex, disk: PipelineOnDisk, hasFile: Bool, verifiesAll: Bool,
         readerDigest: () throws(CacheError) -> ContentDigest?,
-        canRestore: (StoredContent) throws(CacheError) -> Bool
+        canRestore: (StoredContent) throws(CacheError) -> Bool,
+        livesElsewhere: (StoredContent) throws(CacheError) -> Bool = { _ in false }
     ) throws(CacheError) {
         current = try Self.current(
             index: index, disk: disk, hasFile: hasFile, verifiesAll: verifiesAll, readerDigest: readerDigest,
-            canRestore: canRestore)
+            canRestore: canRestore, livesElsewhere: livesElsewhere)
         for entry in disk.temporaries {
             if case .promoted(_, let name) = current, name == entry.name { continue }
             temporaries.append(entry.name)
@@ -120,7 +124,8 @@ struct Reconciliation: Hashable, Sendable {
     private static func current(
         index: PipelineInIndex, disk: PipelineOnDisk, hasFile: Bool, verifiesAll: Bool,
         readerDigest: () throws(CacheError) -> ContentDigest?,
-        canRestore: (StoredContent) throws(CacheError) -> Bool
+        canRestore: (StoredContent) throws(CacheError) -> Bool,
+        livesElsewhere: (StoredContent) throws(CacheError) -> Bool
     ) throws(CacheError) -> Current {
         guard hasFile else { return .asIndexed }
         if index.isWithdrawn { return try withdrawn(index: index, disk: disk, readerDigest: readerDigest) }
@@ -140,14 +145,19 @@ struct Reconciliation: Hashable, Sendable {
         }
         let present = Set(disk.generations.map(\.content))
         if let pin = index.pin {
-            if present.contains(pin), try canRestore(pin) { return .restored(pin) }
+            if present.contains(pin) {
+                if try livesElsewhere(pin) { return .asIndexed }
+                if try canRestore(pin) { return .restored(pin) }
+            }
             return index.current == nil ? .asIndexed : .withheld
         }
         // The current one first, then the newest that was published.
         let known = index.generations.map(\.content).filter(present.contains).sorted { $0.number > $1.number }
         let isCurrent = { (content: StoredContent) in content.number == index.current }
-        for content in known.filter(isCurrent) + known.filter({ !isCurrent($0) }) where try canRestore(content) {
-            return .restored(content)
+        for content in known.filter(isCurrent) + known.filter({ !isCurrent($0) }) {
+            // Older content would be a step back, and this is put back by the next commit.
+            if try livesElsewhere(content) { return .asIndexed }
+            if try canRestore(content) { return .restored(content) }
         }
         return index.current == nil && index.generations.isEmpty ? .asIndexed : .lost
     }

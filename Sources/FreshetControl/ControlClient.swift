@@ -166,9 +166,9 @@ package final class ControlClient {
         }
     }
 
-    /// Removes all that there is of these pipelines, but of those that are configured; returns what was removed.
-    package func prune(_ names: [String]) throws(Failure) -> [UnownedPipeline] {
-        try call("Prune", ControlMessage.Prune(names: names), as: ControlMessage.Unowned.self).pipelines
+    /// Removes all that there is of these pipelines, but of those that are configured.
+    package func prune(_ names: [String]) throws(Failure) -> ControlMessage.Pruned {
+        try call("Prune", ControlMessage.Prune(names: names), as: ControlMessage.Pruned.self)
     }
 
     /// Follows what happens, until `each` returns false, or the daemon ends, which throws.

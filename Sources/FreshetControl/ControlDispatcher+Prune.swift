@@ -16,8 +16,8 @@ extension ControlDispatcher {
         return ControlMessage.Unowned(pipelines: Array(pipelines))
     }
 
-    func prune(_ call: VarlinkCall) async throws -> ControlMessage.Unowned {
+    func prune(_ call: VarlinkCall) async throws -> ControlMessage.Pruned {
         let names = try call.parameters.decode(as: ControlMessage.Prune.self).names
-        return ControlMessage.Unowned(pipelines: try await service.prune(names, asker: Self.asker(of: call)))
+        return try await service.prune(names, asker: Self.asker(of: call))
     }
 }

@@ -45,7 +45,8 @@ package enum ControlInterface {
           truncated: ?bool,
           behind: ?bool,
           pinnedSince: ?int,
-          directory: ?string
+          directory: ?string,
+          comment: ?string
         )
 
         # A generation that readers do not find since it is past its maximum age; its content is kept. Since is when it was withdrawn.
@@ -397,6 +398,12 @@ package enum ControlInterface {
           committedAt: ?int
         )
 
+        # A pipeline of which something is left, and why. It is found again, and goes with the next Prune.
+        type Unpruned (
+          name: string,
+          reason: string
+        )
+
         # The daemon itself.
         method GetDaemon() -> (daemon: Daemon)
 
@@ -468,8 +475,9 @@ package enum ControlInterface {
         method ListUnowned() -> (pipelines: []Unowned)
 
         # Removes all that there is of these pipelines: copies, generations, and what is remembered. Left out are those that are
-        # configured, also with faults, and those of which there is nothing. Returns what was removed.
-        method Prune(names: []string) -> (pipelines: []Unowned)
+        # configured, also with faults, and those of which there is nothing. Returns what was removed,
+        # and those of which something is left, which keep nobody else from being removed.
+        method Prune(names: []string) -> (pipelines: []Unowned, failed: ?[]Unpruned)
 
         # What happens from now on, to the pipelines of these names or to all; signals are always reported. To be called
         # with more. The first reply comes at once and has no event: from then on nothing is missed, or the loss is said.

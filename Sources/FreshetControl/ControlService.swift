@@ -72,8 +72,9 @@ package protocol ControlService: Sendable {
     func unowned() async throws(ControlError) -> [UnownedPipeline]
     /// Removes all that there is of these pipelines, but of those that are configured.
     ///
-    /// - Returns: what was removed.
-    func prune(_ names: [String], asker: String) async throws(ControlError) -> [UnownedPipeline]
+    /// - Returns: what was removed, and of what something is left.
+    /// - Throws: if nothing was removed.
+    func prune(_ names: [String], asker: String) async throws(ControlError) -> ControlMessage.Pruned
     func signals() async -> [SignalStatus]
     /// Fires the signal of a row of ``signals()`` by hand, and changes nothing else.
     ///

@@ -64,6 +64,10 @@ final class CacheBody: PendingBody {
         }
     }
 
+    func isIntact() async throws(RunFailure) -> Bool {
+        try await read { (generation) throws(CacheError) in try generation.isIntact() }
+    }
+
     var path: String? { generation.file }
 
     private func read<Result: Sendable>(

@@ -26,11 +26,16 @@ struct CacheStore: SnapshotStore {
 
     /// The small state that says which request and transform made the copy at hand.
     private static let bindingKey = "binding"
+    /// And the one that says what a publisher said of a content.
+    private static let signedKey = "signed"
 
     func remembered(_ pipeline: String) async -> RememberedState {
         await workers.run("index") { [self] in
             attempt(pipeline, else: RememberedState()) { () throws(CacheError) in
-                try cache.memory(pipeline, key: Self.bindingKey).map(RememberedState.init) ?? RememberedState()
+                var state =
+                    try cache.memory(pipeline, key: Self.bindingKey).map(RememberedState.init) ?? RememberedState()
+                state.signed = try cache.state(pipeline, key: Self.signedKey).flatMap { SignedComment(stored: $0) }
+                return state
             }
         }
     }
@@ -38,7 +43,11 @@ struct CacheStore: SnapshotStore {
     /// What is remembered of all pipelines, as far as it can be had at once; ask ``remembered(_:)`` for the others.
     func remembered() async -> [String: RememberedState] {
         await workers.run("index") { [self] in
-            ((try? cache.memories(key: Self.bindingKey)) ?? [:]).mapValues(RememberedState.init)
+            var states = ((try? cache.memories(key: Self.bindingKey)) ?? [:]).mapValues(RememberedState.init)
+            for (name, value) in (try? cache.states(key: Self.signedKey)) ?? [:] {
+                states[name]?.signed = SignedComment(stored: value)
+            }
+            return states
         }
     }
 
@@ -98,7 +107,7 @@ struct CacheStore: SnapshotStore {
                 return switch outcome {
                 case .kept(let candidate): .kept(RefusedSnapshot(candidate))
                 case .accepted(let outcome): .committed(result(of: outcome, definition.name))
-                case .isCopy: .dropped
+                case .isCopy(let digest): .isCopy(digest: digest.description)
                 }
             }
         }
@@ -109,6 +118,20 @@ struct CacheStore: SnapshotStore {
             attempt(pipeline, else: false) { () throws(CacheError) in
                 try cache.keepsRefused(pipeline, digest, at: WallTime(microseconds: WallClock.now))
             }
+        }
+    }
+
+    func rememberSigned(_ pipeline: String, _ signed: SignedComment) async {
+        await workers.run("index") { [self] in
+            attempt(pipeline, else: ()) { () throws(CacheError) in
+                try cache.setState(pipeline, key: Self.signedKey, to: signed.stored)
+            }
+        }
+    }
+
+    func isCopy(_ pipeline: String, _ digest: String) async -> Bool {
+        await workers.run("index") { [self] in
+            attempt(pipeline, else: false) { () throws(CacheError) in try cache.isCopy(pipeline, digest) }
         }
     }
 
@@ -325,6 +348,18 @@ extension RememberedState {
             requests: memory.requests.map(FreshetPipelines.SpentRequests.init), parameters: memory.parameters,
             pages: memory.pages.map(StoredPagesState.init))
         refused = memory.refused.map(RefusedSnapshot.init)
+    }
+}
+
+extension SignedComment {
+    /// As it stands in the index: the digest, a space, and the comment.
+    var stored: [UInt8] { Array("\(digest) \(comment)".utf8) }
+
+    init?(stored: [UInt8]) {
+        let parts = String(decoding: stored, as: UTF8.self).split(
+            separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2 else { return nil }
+        self.init(digest: String(parts[0]), comment: String(parts[1]))
     }
 }
 

@@ -88,6 +88,7 @@ extension GenerationStatus {
             truncated: generation.truncated ? true : nil, behind: generation.isBehind ? true : nil,
             pinnedSince: generation.pinnedSince)
         directory = generation.directory
+        comment = generation.comment
     }
 }
 

@@ -17,20 +17,25 @@ extension Supervisor {
         }
     }
 
-    func prune(_ names: [String], asker: String) async throws(ControlError) -> [UnownedPipeline] {
+    func prune(_ names: [String], asker: String) async throws(ControlError) -> ControlMessage.Pruned {
         // A reload that adds a pipeline comes before, and then it is configured, or after, and then it is new.
         await takeReloadTurn()
         defer { endReloadTurn() }
         let configured = try await configuredNames()
         let store = try cacheStore()
-        var pruned: [UnownedPipeline] = []
+        var pruned = ControlMessage.Pruned()
         for name in names where !configured.contains(name) {
-            if isEnding { throw .busy("the daemon stops") }
+            if isEnding {
+                pruned.failed.append(UnprunedPipeline(name: name, reason: "the daemon stops"))
+                continue
+            }
             let holding: CacheHolding?
             do throws(CacheError) {
                 holding = try await store.prune(name)
             } catch {
-                throw .failed(name: name, reason: error.description)
+                // The others have nothing to do with it.
+                pruned.failed.append(UnprunedPipeline(name: name, reason: error.description))
+                continue
             }
             guard let holding else { continue }
             news.say(
@@ -39,7 +44,7 @@ extension Supervisor {
                     .pipeline: .string(name), .file: .string(holding.file ?? "none"),
                     .bytes: .stringConvertible(holding.bytes), .asker: .string(asker),
                 ])
-            pruned.append(UnownedPipeline(holding))
+            pruned.pipelines.append(UnownedPipeline(holding))
         }
         return pruned
     }

@@ -105,6 +105,10 @@ extension Supervisor {
         }
         for definition in difference.changed {
             let before = pipelines[definition.name]?.definition
+            // What was kept of the other kind is forgotten, and what a check refused of it.
+            if before?.cache.files.isEmpty != definition.cache.files.isEmpty {
+                pipelines[definition.name]?.runner.keepsNothingRefused()
+            }
             await change(definition)
             await assignHooks(of: definition, before: before)
         }

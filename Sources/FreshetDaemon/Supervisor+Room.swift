@@ -17,15 +17,28 @@ extension Supervisor {
         }
     }
 
-    /// Says what went for room.
+    /// Says what went for room, and has those forget it who know of it.
     var removedForRoom: @Sendable (RemovedContent) -> Void {
-        { [news] removed in
+        { [weak self, news] removed in
             news.say(
                 .removedForRoom,
                 [
                     .pipeline: .string(removed.pipeline ?? "none"), .bytes: .stringConvertible(removed.bytes),
                     .content: .string(removed.text),
                 ])
+            let refused = removed.items.filter { $0.refused != nil }
+            if refused.isEmpty { return }
+            self?.adopt { [weak self] in await self?.forgetRefused(refused) }
+        }
+    }
+
+    /// Notes that what checks refused is not kept any more.
+    private func forgetRefused(_ items: [RemovedContent.Item]) async {
+        for item in items {
+            guard let digest = item.refused?.description, let store = parts?.store else { continue }
+            // The same may have been refused again since.
+            if await store.keepsRefused(item.pipeline, digest) { continue }
+            pipelines[item.pipeline]?.runner.keepsNotRefused(digest)
         }
     }
 }

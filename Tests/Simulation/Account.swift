@@ -94,6 +94,8 @@ struct Account {
     var lastCheck: ContinuousClock.Instant?
     /// What that check found was refused.
     var wasRefused = false
+    /// Which wait for another content it is.
+    private var waits = 0
     var retryAfter: ContinuousClock.Instant?
     /// The same by the wall clock, as it is remembered: microseconds since 1970.
     var retryAfterWall: Int64?
@@ -136,12 +138,18 @@ struct Account {
         lastStart = nil
         startBefore = nil
         lastAttemptAnyway = nil
-        lastCheck = nil
+        forgetChecks()
         isHeld = false
         heard = Owed()
         carried = Owed()
         storm = StormCost()
         unheard = []
+    }
+
+    /// What is known of the origin's content says nothing of what is asked for from now on.
+    mutating func forgetChecks() {
+        lastCheck = nil
+        (wasRefused, waits) = (false, 0)
     }
 
     mutating func configured(_ definition: PipelineDefinition, splay: Duration) {
@@ -194,11 +202,25 @@ struct Account {
     ) -> [String] {
         var faults: [String] = []
         if surroundings.isUntold { faults.append("a timer rings before the wake is told") }
-        if let every = refresh.every, let lastCheck, now < lastCheck.advanced(by: every) {
+        if let wait = waitByTheClock, let lastCheck, now < lastCheck.advanced(by: wait) {
             faults.append("a check by the clock comes before it is due")
         }
         fired(SignalName.timer, times: cause.count, at: now)
         return faults
+    }
+
+    /// From a check to the next one by the clock; after content that is refused that is a minute, and each time that it
+    /// was waited for twice as long.
+    private var waitByTheClock: Duration? {
+        guard let every = refresh.every, wasRefused else { return refresh.every }
+        return min(every, max(refresh.retry.from, .seconds(60)) * (1 << min(waits - 1, 20)))
+    }
+
+    private mutating func noteRefusal(_ summary: RunSummary, at now: ContinuousClock.Instant) {
+        lastCheck = now
+        wasRefused = true
+        // One that came before its time makes the wait no longer.
+        if waits == 0 || summary.causes.contains(where: { $0.signal == SignalName.timer }) { waits += 1 }
     }
 
     /// All that fired has been heard by now.
@@ -288,13 +310,12 @@ struct Account {
             retryAfter = nil
             retryAfterWall = nil
             lastCheck = now
-            wasRefused = false
+            (wasRefused, waits) = (false, 0)
             answered()
         case .failed where summary.failure?.isAnswer == true && refresh.every != nil:
             // What the origin has was refused: no other run would bring another.
             counted += 1
-            lastCheck = now
-            wasRefused = true
+            noteRefusal(summary, at: now)
             answered()
         case .failed:
             if summary.counts {

@@ -87,6 +87,8 @@ final class Life: SnapshotStore {
     { .dropped }
 
     func keepsRefused(_ pipeline: String, _ digest: String) async -> Bool { false }
+    func rememberSigned(_ pipeline: String, _ signed: SignedComment) async {}
+    func isCopy(_ pipeline: String, _ digest: String) async -> Bool { false }
 
     func recordUnchanged(
         _ pipeline: String, binding: String, asked: Validators, validators: Validators?, expires: Int64?

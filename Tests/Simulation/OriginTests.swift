@@ -120,6 +120,29 @@ struct OriginTests {
         #expect(machine.witness.faults == [])
     }
 
+    @Test("an error page that a check refuses is gone within twice its time, though the copy is asked for twice a day")
+    func errorPage() throws {
+        let machine = Machine(["pipelines/news.yaml": pipeline("news", "every: 12h", check: "min-bytes: 3")])
+        let origin = machine.origin("news")
+        origin.answers(good)
+        try machine.boot()
+        try machine.pass(.seconds(60))
+        origin.answers(.content("-"))
+        #expect(try machine.refresh("news") == nil)
+        for _ in 0..<6 {
+            try machine.pass(.seconds(600))
+            try machine.network("home")
+            try machine.network("office")
+        }
+        #expect(machine.status("news")?.failing?.failure.refusal == .lasting)
+        origin.answers(.content("good again"))
+        try machine.pass(.seconds(3660))
+        #expect(machine.status("news")?.activity == .loaded)
+        // The surroundings are heard as ever.
+        #expect(origin.times.count <= 2 + 12 + 8, "\(origin.times.count)")
+        #expect(machine.witness.faults == [])
+    }
+
     @Test("two hundred hosts that boot at once come spread over the splay, and after an outage again")
     func splay() throws {
         let place = Place()

@@ -148,7 +148,7 @@ final class Witness: Sendable {
             guard !sameProduct else { return }
             account.retryAfter = nil
             account.retryAfterWall = nil
-            account.lastCheck = nil
+            account.forgetChecks()
             // What failed goes through the gate once more.
             account.storm.rises(at: now, owes: true)
         }

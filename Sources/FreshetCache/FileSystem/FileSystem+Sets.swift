@@ -30,7 +30,7 @@ extension FileSystem {
         try synchronize(descriptor, path: path)
     }
 
-    /// Removes a directory of files. What is no file in it stays, and so does the directory then: that fails.
+    /// Removes a directory of files; the path must be one's. A directory in it stays, and so does it itself then.
     func removeFlatDirectory(_ path: String) throws(SystemCallError) {
         for entry in try list(path) {
             let child = path + "/" + entry.name

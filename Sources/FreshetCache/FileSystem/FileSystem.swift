@@ -44,7 +44,8 @@ struct FileSystemSpace: Hashable, Sendable {
 
 /// The system calls of the cache directory, one method each, so that a test can let each of them fail.
 ///
-/// Paths are absolute. No method follows a symbolic link in the last component. All may block.
+/// Paths are absolute. No method follows a symbolic link in the last component, and files are neither made nor opened in what
+/// a link in the place of their directory leads to. All may block.
 protocol FileSystem: Sendable {
     /// `mkdir` and the mode; an existing directory gets the mode. True if it was made.
     func makeDirectory(_ path: String, mode: UInt32) throws(SystemCallError) -> Bool

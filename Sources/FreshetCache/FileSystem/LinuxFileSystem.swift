@@ -17,22 +17,44 @@ struct LinuxFileSystem: FileSystem {
     }
 
     func createFile(_ path: String) throws(SystemCallError) -> Int32 {
-        try open(path, O_WRONLY | O_CREAT | O_EXCL)
+        try openInDirectory(path, O_WRONLY | O_CREAT | O_EXCL)
     }
 
     func openFile(_ path: String) throws(SystemCallError) -> Int32 {
-        try open(path, O_RDONLY | O_NONBLOCK)
+        try openInDirectory(path, O_RDONLY | O_NONBLOCK)
     }
 
     func openDirectory(_ path: String) throws(SystemCallError) -> Int32 {
-        try open(path, O_RDONLY | O_DIRECTORY)
+        try open(path, O_RDONLY | O_DIRECTORY, in: AT_FDCWD, path)
     }
 
-    private func open(_ path: String, _ flags: Int32) throws(SystemCallError) -> Int32 {
+    /// O_NOFOLLOW is about the last component alone: what is in the directory that a link leads to is nobody's file either.
+    private func openInDirectory(_ path: String, _ flags: Int32) throws(SystemCallError) -> Int32 {
+        guard let slash = path.lastIndex(of: "/"), slash > path.startIndex else {
+            return try open(path, flags, in: AT_FDCWD, path)
+        }
+        let directory = try open(String(path[..<slash]), O_RDONLY | O_DIRECTORY, in: AT_FDCWD, path)
+        defer { close(directory) }
+        return try open(String(path[path.index(after: slash)...]), flags, in: directory, path)
+    }
+
+    /// - Parameter path: all of it, for an error.
+    private func open(
+        _ name: String, _ flags: Int32, in directory: Int32, _ path: String
+    ) throws(SystemCallError) -> Int32 {
         while true {
-            let descriptor = Glibc.open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0o600)
+            let descriptor = openat(directory, name, flags | O_CLOEXEC | O_NOFOLLOW, 0o600)
             if descriptor >= 0 { return descriptor }
-            if errno != EINTR { throw SystemCallError(call: "open", path: path, errno: errno) }
+            if errno == EINTR { continue }
+            var reason = errno
+            // Of a link where a directory should be the kernel says only that it is none.
+            var status = stat()
+            if reason == ENOTDIR, fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0,
+                status.st_mode & S_IFMT == S_IFLNK
+            {
+                reason = ELOOP
+            }
+            throw SystemCallError(call: "open", path: path, errno: reason)
         }
     }
 
@@ -150,10 +172,19 @@ struct LinuxFileSystem: FileSystem {
     }
 
     func list(_ path: String) throws(SystemCallError) -> [DirectoryEntry] {
-        guard let directory = opendir(path) else {
-            if errno == ENOENT || errno == ENOTDIR { return [] }
-            throw SystemCallError(call: "opendir", path: path, errno: errno)
+        let descriptor: Int32
+        do throws(SystemCallError) {
+            descriptor = try openDirectory(path)
+        } catch {
+            if [ENOENT, ENOTDIR, ELOOP].contains(error.errno) { return [] }
+            throw error
         }
+        guard let directory = fdopendir(descriptor) else {
+            let reason = errno
+            close(descriptor)
+            throw SystemCallError(call: "fdopendir", path: path, errno: reason)
+        }
+        // And with it the descriptor.
         defer { closedir(directory) }
         var entries: [DirectoryEntry] = []
         while true {

@@ -15,9 +15,9 @@ struct IndexedPipeline: Hashable, Sendable {
     var checkDigest: ContentDigest?
     /// `file` is the stamp of several files.
     var isSet = false
-    /// The link of several files that it had before, and which is to be taken away with all that belongs to it once readers
-    /// have something else.
-    var formerSet: String?
+    /// The links of several files that it had before, and which are to be taken away with all that belongs to them once
+    /// readers have something else; the oldest first.
+    var formerSets: [String] = []
     /// Since when readers find nothing, since the current generation is too old; nil: they find it. It stays without one too:
     /// nothing older takes its place.
     var withdrawnAt: WallTime?
@@ -61,6 +61,8 @@ struct IndexedOffer: Hashable, Sendable {
     var pipeline: IndexedPipeline
     var file: String
     var generation: IndexedGeneration
+    /// The reader's file as it was found last; nil: it was not looked at.
+    var status: FileStatus?
 
     /// Readers find nothing, and its content is kept.
     var isWithdrawn: Bool { pipeline.withdrawnAt != nil }
@@ -178,6 +180,12 @@ extension CacheIndex {
             .integer(generation.content.number), .integer(pipeline))
     }
 
+    /// Notes what is now the file of a generation, unless that was forgotten since it was looked up.
+    mutating func update(_ generation: IndexedGeneration, of pipeline: Int64) throws(SQLiteError) {
+        let known = try self.generation(generation.content.number, of: pipeline)
+        if known?.content == generation.content { try put(generation, of: pipeline) }
+    }
+
     mutating func forget(generation number: Int64, of pipeline: Int64) throws(SQLiteError) {
         try database.run(
             "DELETE FROM generations WHERE pipeline = ? AND number = ?", .integer(pipeline), .integer(number))
@@ -209,7 +217,8 @@ extension CacheIndex {
             id: row.integer(0), name: row.text(1), file: row.optionalText(2), current: row.optionalInteger(3),
             lastNumber: row.integer(4), originDigest: ContentDigest(bytes: row.blob(5)), pin: pin(row, at: 6),
             checkDigest: ContentDigest(bytes: row.blob(9)), isSet: row.integer(10) != 0,
-            formerSet: row.optionalText(11), withdrawnAt: row.optionalInteger(12).map(WallTime.init(nanoseconds:)))
+            formerSets: formerSets(row.optionalText(11)),
+            withdrawnAt: row.optionalInteger(12).map(WallTime.init(nanoseconds:)))
     }
 
     /// From three columns: number, digest, time.

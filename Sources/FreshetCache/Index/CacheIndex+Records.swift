@@ -210,6 +210,13 @@ extension CacheIndex {
         ) { $0.blob(0) }
     }
 
+    mutating func states(_ key: String) throws(SQLiteError) -> [String: [UInt8]] {
+        let rows = try database.rows(
+            "SELECT p.name, s.value FROM state s JOIN pipelines p ON p.id = s.pipeline WHERE s.key = ?", .text(key)
+        ) { ($0.text(0), $0.blob(1)) }
+        return Dictionary(rows) { first, _ in first }
+    }
+
     /// Sets or removes a value; false if that would be one key too many.
     mutating func setState(_ value: [UInt8]?, for key: String, of pipeline: Int64) throws(SQLiteError) -> Bool {
         guard let value else {

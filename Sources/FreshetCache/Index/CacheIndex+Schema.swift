@@ -179,7 +179,8 @@ extension CacheIndex {
         """
         CREATE INDEX generations_by_age ON generations(committed_at);
         """,
-        // 13. Pipelines of several files: their file is the stamp. The name of the link that one had before.
+        // 13. Pipelines of several files: their file is the stamp. The names of the links that one had before, with slashes
+        // between them.
         """
         ALTER TABLE pipelines ADD COLUMN is_set INTEGER NOT NULL DEFAULT 0;
         ALTER TABLE pipelines ADD COLUMN former_set TEXT;

@@ -44,8 +44,9 @@ struct Comparison {
     /// More than this of a content is left to other programs: both are held in memory, and compared there.
     static let mostBytes: Int64 = 64 << 20
 
+    /// Where an item's key is; nil: line by line.
+    var key: Key?
     private let name: String
-    private let key: Key?
     private let options: GlobalOptions
     private let session: Session
     /// What stands before each JSON text.

@@ -9,15 +9,20 @@ struct Get: Verb {
         discussion: """
             The daemon names the file and freshetctl opens it, with the rights of whoever calls. With --json, prints where \
             the copy is instead of its content. Generations that are kept ('freshetctl history') come from the daemon, for \
-            those who may read the current copy too.
+            those who may read the current copy too. Of a pipeline with 'cache.files' the content is one JSON object that has \
+            all files; --file prints one of them.
             """)
 
     @Argument(help: "The pipeline.") var name: String
     @Option(help: ArgumentHelp("The generation of this number.", valueName: "number")) var generation: Int64?
     @Flag(help: "What a check refused last.") var candidate = false
+    @Option(help: ArgumentHelp("One of several files (cache.files).", valueName: "file")) var file: String?
     @OptionGroup var options: GlobalOptions
 
     func validate() throws {
+        if file != nil, options.json {
+            throw ValidationError("--file prints content, and does not go with --json.")
+        }
         if candidate, generation != nil || options.json {
             throw ValidationError("--candidate prints content, and goes with neither --generation nor --json.")
         }
@@ -28,56 +33,103 @@ struct Get: Verb {
 
     func run(_ session: Session) throws(CommandFailure) {
         let client = try session.connect()
-        if candidate {
-            return try print(session) { (each) throws(ControlClient.Failure) in
-                try client.readCandidate(of: name, each: each)
-            }
-        }
-        if let number = self.generation { return try get(number, session, client) }
-        let generation = try session.asking { () throws(ControlClient.Failure) in try client.generation(of: name) }
-        if options.json { return session.print(json: ControlMessage.Generation(generation: generation)) }
-        // An open file stays the whole copy that it is, whatever is committed meanwhile.
-        let file = open(generation.path, O_RDONLY | O_CLOEXEC)
-        guard file >= 0 else { throw unreadable(generation.path, errno) }
-        defer { close(file) }
-        var buffer = [UInt8](repeating: 0, count: Self.chunk)
-        while true {
-            let count = read(file, &buffer, buffer.count)
-            if count == 0 { return }
-            if count < 0 && errno == EINTR { continue }
-            guard count > 0 else { throw unreadable(generation.path, errno) }
-            // Why not is said for all verbs in one place.
-            guard session.context.outputBytes(buffer[..<count]) else { throw CommandFailure(.failure) }
-        }
-    }
-
-    private func get(_ number: Int64, _ session: Session, _ client: ControlClient) throws(CommandFailure) {
-        guard !options.json else {
-            let history = try session.asking { () throws(ControlClient.Failure) in try client.history(of: name) }
-            guard let generation = history.generations.first(where: { $0.number == number }) else {
-                throw session.failure(
-                    .refused(
-                        .noSuchGeneration(
-                            name: name, number: number, kept: history.generations.filter(\.kept).map(\.number).sorted())
-                    ))
-            }
-            return session.print(json: Shown(generation: generation))
-        }
-        try print(session) { (each) throws(ControlClient.Failure) in try client.read(number, of: name, each: each) }
-    }
-
-    private func print(
-        _ session: Session, _ read: (([UInt8]) -> Bool) throws(ControlClient.Failure) -> Void
-    ) throws(CommandFailure) {
+        if options.json { return try describe(session, client) }
+        if let file { return try print(file, session, client) }
         var isTaken = true
-        try session.asking { () throws(ControlClient.Failure) in
-            try read { bytes in
-                isTaken = session.context.outputBytes(bytes[...])
-                return isTaken
-            }
+        try read(session, client) { bytes in
+            isTaken = session.context.outputBytes(bytes)
+            return isTaken
         }
         // Why not is said for all verbs in one place.
         if !isTaken { throw CommandFailure(.failure) }
+    }
+
+    private func describe(_ session: Session, _ client: ControlClient) throws(CommandFailure) {
+        guard let number = generation else {
+            return session.print(json: ControlMessage.Generation(generation: try current(session, client)))
+        }
+        let history = try session.asking { () throws(ControlClient.Failure) in try client.history(of: name) }
+        guard let generation = history.generations.first(where: { $0.number == number }) else {
+            throw session.failure(
+                .refused(
+                    .noSuchGeneration(
+                        name: name, number: number, kept: history.generations.filter(\.kept).map(\.number).sorted())
+                ))
+        }
+        session.print(json: Shown(generation: generation))
+    }
+
+    private func current(_ session: Session, _ client: ControlClient) throws(CommandFailure) -> GenerationStatus {
+        try session.asking { () throws(ControlClient.Failure) in try client.generation(of: name) }
+    }
+
+    // MARK: Content
+
+    /// Hands the content over that is asked for, piece by piece, as long as the pieces are taken.
+    private func read(
+        _ session: Session, _ client: ControlClient, _ each: (ArraySlice<UInt8>) -> Bool
+    ) throws(CommandFailure) {
+        if candidate {
+            try session.asking { () throws(ControlClient.Failure) in
+                try client.readCandidate(of: name) { each($0[...]) }
+            }
+        } else if let generation {
+            try session.asking { () throws(ControlClient.Failure) in
+                try client.read(generation, of: name) { each($0[...]) }
+            }
+        } else {
+            try read(fileAt: try current(session, client).path, each)
+        }
+    }
+
+    private func read(fileAt path: String, _ each: (ArraySlice<UInt8>) -> Bool) throws(CommandFailure) {
+        // An open file stays the whole copy that it is, whatever is committed meanwhile.
+        let file = open(path, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { throw unreadable(path, errno) }
+        defer { close(file) }
+        var buffer = [UInt8](repeating: 0, count: Self.chunk)
+        while true {
+            let count = Glibc.read(file, &buffer, buffer.count)
+            if count == 0 { return }
+            if count < 0 && errno == EINTR { continue }
+            guard count > 0 else { throw unreadable(path, errno) }
+            guard each(buffer[..<count]) else { return }
+        }
+    }
+
+    // MARK: One of several files
+
+    private func print(_ file: String, _ session: Session, _ client: ControlClient) throws(CommandFailure) {
+        let isSet: Bool
+        do throws(ControlClient.Failure) {
+            isSet = try client.generation(of: name).directory != nil
+        } catch .refused(.noGeneration) where candidate {
+            // What was refused may be all that there is.
+            isSet = true
+        } catch {
+            throw session.failure(error)
+        }
+        guard isSet else { throw isOneFile }
+        var bytes: [UInt8] = []
+        try read(session, client) { piece in
+            bytes += piece
+            return bytes.count <= FileSet.mostBytes
+        }
+        guard bytes.count <= FileSet.mostBytes, let files = FileSet(bytes) else { throw isOneFile }
+        guard let content = files.content(of: file) else {
+            let list = files.names.joined(separator: ", ")
+            let hint =
+                NameSuggestion.closest(to: file, among: files.names).map { "did you mean '\($0)'? There are" }
+                ?? "there are"
+            throw CommandFailure(
+                .failure, DisplayText.harmless("'\(name)' has no file '\(file)'; \(hint) \(list)."))
+        }
+        // Why not is said for all verbs in one place.
+        guard session.context.outputBytes(content[...]) else { throw CommandFailure(.failure) }
+    }
+
+    private var isOneFile: CommandFailure {
+        CommandFailure(.failure, DisplayText.harmless("'\(name)' is one file; leave --file out"))
     }
 
     /// With `--json` and a number.

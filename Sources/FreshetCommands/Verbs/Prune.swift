@@ -9,7 +9,8 @@ struct Prune: Verb {
             Shows the pipelines that are not configured any more and of which the cache still has something, asks, and removes \
             it: their copies, their generations, and all that is remembered of them. Where standard input is no terminal, \
             --yes has to be given. A pipeline whose file has faults is configured, and so is one whose file was not reloaded \
-            yet.
+            yet. If something of one is left, since the disk refuses for instance, the others are removed; both are listed \
+            then, with the reason, and with --json as pipelines and failed. What is left goes the next time.
 
             Exit status: 0 it is removed, or there is nothing; 1 it was not removed, or not all of it.
             """)
@@ -34,15 +35,56 @@ struct Prune: Verb {
         }
         if !options.json { show(unowned, session) }
         if !unowned.isEmpty { try confirm(unowned, session) }
-        var removed: [UnownedPipeline] = []
-        var rest = unowned.map(\.name)[...]
+        let pruned = try remove(unowned.map(\.name), client, session)
+        if options.json { session.print(json: pruned) }
+        guard pruned.failed.isEmpty else { return try tell(pruned, of: unowned.count, session) }
+        if !options.json, !unowned.isEmpty { session.say("removed: \(total(of: pruned.pipelines))") }
+    }
+
+    /// Has it removed, in pieces. Where one of these is refused, or the daemon goes away, those before it are done.
+    private func remove(
+        _ names: [String], _ client: ControlClient, _ session: Session
+    ) throws(CommandFailure) -> ControlMessage.Pruned {
+        var pruned = ControlMessage.Pruned()
+        var rest = names[...]
         while !rest.isEmpty {
-            let names = Array(rest.prefix(ControlDispatcher.unownedPerReply))
-            removed += try session.asking { () throws(ControlClient.Failure) in try client.prune(names) }
-            rest = rest.dropFirst(names.count)
+            let piece = Array(rest.prefix(ControlDispatcher.unownedPerReply))
+            do throws(ControlClient.Failure) {
+                let reply = try client.prune(piece)
+                pruned.pipelines += reply.pipelines
+                pruned.failed += reply.failed
+            } catch {
+                let failure = session.failure(error)
+                // Of what is refused nothing has gone; of what was not answered, some may have.
+                var doubtful = piece.count
+                if case .refused = error { doubtful = 0 }
+                if doubtful == 0, pruned == ControlMessage.Pruned() { throw failure }
+                let reason = failure.message.split(separator: "\n").first.map(String.init) ?? ""
+                for (offset, name) in rest.enumerated() {
+                    let doubt = offset < doubtful ? "it is not known whether it was removed: " : ""
+                    pruned.failed.append(UnprunedPipeline(name: name, reason: doubt + reason))
+                }
+                return pruned
+            }
+            rest = rest.dropFirst(piece.count)
         }
-        if options.json { return session.print(json: ControlMessage.Unowned(pipelines: removed)) }
-        if !unowned.isEmpty { session.say("removed: \(total(of: removed))") }
+        return pruned
+    }
+
+    /// Lists what was removed and what was not.
+    private func tell(
+        _ pruned: ControlMessage.Pruned, of count: Int, _ session: Session
+    ) throws(CommandFailure) {
+        if !options.json {
+            for pipeline in pruned.pipelines { session.say("removed: \(pipeline.name)") }
+            for pipeline in pruned.failed {
+                session.context.talk("not removed: \(pipeline.name): \(pipeline.reason)\n")
+            }
+        }
+        throw CommandFailure(
+            .failure,
+            "\(pruned.failed.count) of \(Count.text(count, "pipeline")) \(pruned.failed.count == 1 ? "was" : "were") "
+                + "not removed, or not wholly")
     }
 
     private func show(_ unowned: [UnownedPipeline], _ session: Session) {

@@ -28,14 +28,11 @@ struct Watch: Verb {
     func run(_ session: Session) throws(CommandFailure) {
         // One connection says that something happened, the other one asks what.
         let (news, client) = (try session.connect(), try session.connect())
-        let name = name
-        let configured =
-            key != nil || lines
-            ? nil
-            : try session.asking { () throws(ControlClient.Failure) in try client.history(of: name, limit: 1) }.key
         let comparison = Comparison(
-            of: name, by: Comparison.Key(asked: key, configured: configured), options, session, isSequence: true)
-        var watched = Watched(name: name, comparison: comparison, session: session, options: options)
+            of: name, by: Comparison.Key(asked: key, configured: nil), options, session, isSequence: true)
+        var watched = Watched(
+            name: name, comparison: comparison, goesByConfiguration: key == nil && !lines, session: session,
+            options: options)
         var failure: CommandFailure?
         try session.asking { () throws(ControlClient.Failure) in
             try news.monitor([name], endingWithReaderOf: session.context.outputDescriptor) { event in
@@ -62,7 +59,9 @@ struct Watch: Verb {
 /// A copy, as somebody has seen it last.
 private struct Watched {
     let name: String
-    let comparison: Comparison
+    private var comparison: Comparison
+    /// By the key that is configured when something has changed: a reload may change it.
+    private let goesByConfiguration: Bool
     let session: Session
     let options: GlobalOptions
     private var seen: (side: Comparison.Side, content: [UInt8])?
@@ -71,9 +70,12 @@ private struct Watched {
     /// It was told that this is withdrawn.
     private var withdrawn: Int64?
 
-    init(name: String, comparison: Comparison, session: Session, options: GlobalOptions) {
+    init(
+        name: String, comparison: Comparison, goesByConfiguration: Bool, session: Session, options: GlobalOptions
+    ) {
         self.name = name
         self.comparison = comparison
+        self.goesByConfiguration = goesByConfiguration
         self.session = session
         self.options = options
     }
@@ -125,6 +127,7 @@ private struct Watched {
         newest = max(newest, side.number ?? 0)
         defer { seen = (side, content) }
         guard let seen else { return show(side, content) }
+        if goesByConfiguration { comparison.key = Comparison.Key(asked: nil, configured: try key(client)) }
         if newest > before + 1 { session.say("\(Count.text(newest - before - 1, "generation")) in between not seen") }
         do throws(CommandFailure) {
             try comparison.show(seen.side, seen.content, side, content)
@@ -133,6 +136,10 @@ private struct Watched {
             session.say(error.message)
         }
         return true
+    }
+
+    private func key(_ client: ControlClient) throws(CommandFailure) -> String? {
+        try session.asking { () throws(ControlClient.Failure) in try client.history(of: name, limit: 1) }.key
     }
 
     private enum Copy {

@@ -27,6 +27,7 @@ struct PipelineView {
                     + "since \(times.both(generation.committedAt))"
                     + (generation.truncated == true ? ", truncated: there are more pages" : ""))
             if let held = Self.held(generation, times) { add("Held", held, .busy) }
+            if let comment = generation.comment { add("Signed", comment) }
             if let directory = generation.directory { add("Files", directory) } else { add("File", generation.path) }
         } else if let copy = pipeline.withdrawn {
             add(

@@ -33,6 +33,13 @@ extension DefinitionReader {
                 other.value.location, section.path("format"), "with 'files' there is no 'format: text'",
                 remedy: "leave it out: a program whose output is a string makes a text", related: entry.location)
         }
+        if let other = section["key"] {
+            error(
+                other.value.location, section.path("key"), "with 'files' there is no 'key'",
+                remedy:
+                    "leave it out: the copy is an object with all files, and no list; a file that is one can have a "
+                    + "pipeline of its own, by 'source: {pipeline: …}'", related: entry.location)
+        }
         var files: [CachedFile] = []
         for file in entries {
             if case .removed = file.value.content { continue }

@@ -68,6 +68,8 @@ package struct GenerationStatus: Codable, Hashable, Sendable {
     package var pinnedSince: Int64?
     /// Of several files: the link to the directory that has them; `path` has them all as one JSON object.
     package var directory: String?
+    /// What its publisher says of it in a signature that was verified.
+    package var comment: String?
 
     package init(
         number: Int64, size: Int64, digest: String, committedAt: Int64, path: String, mediaType: String? = nil,

@@ -19,11 +19,42 @@ package struct UnownedPipeline: Codable, Hashable, Sendable {
     }
 }
 
+/// A pipeline of which something is left, and why.
+package struct UnprunedPipeline: Codable, Hashable, Sendable {
+    package var name: String
+    /// One sentence.
+    package var reason: String
+
+    package init(name: String, reason: String) {
+        self.name = name
+        self.reason = reason
+    }
+}
+
 extension ControlMessage {
-    /// The reply of `ListUnowned` and of `Prune`.
+    /// The reply of `ListUnowned`.
     package struct Unowned: Codable, Hashable, Sendable {
         package var pipelines: [UnownedPipeline]
         package init(pipelines: [UnownedPipeline]) { self.pipelines = pipelines }
+    }
+
+    /// The reply of `Prune`.
+    package struct Pruned: Codable, Hashable, Sendable {
+        /// What was removed.
+        package var pipelines: [UnownedPipeline]
+        /// Of which something is left. An earlier daemon does not say.
+        package var failed: [UnprunedPipeline]
+
+        package init(pipelines: [UnownedPipeline] = [], failed: [UnprunedPipeline] = []) {
+            self.pipelines = pipelines
+            self.failed = failed
+        }
+
+        package init(from decoder: any Decoder) throws {
+            let values = try decoder.container(keyedBy: CodingKeys.self)
+            pipelines = try values.decode([UnownedPipeline].self, forKey: .pipelines)
+            failed = try values.decodeIfPresent([UnprunedPipeline].self, forKey: .failed) ?? []
+        }
     }
 
     package struct Prune: Codable, Hashable, Sendable {

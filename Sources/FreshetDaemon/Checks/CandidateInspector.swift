@@ -46,7 +46,7 @@ final class CandidateInspector: Inspecting {
             }
             let before = try await mark(of: path)
             try await inspect(path, definition.name, by: rule)
-            guard try await mark(of: path) == before else {
+            guard try await mark(of: path) == before, try await isIntact(kept) else {
                 throw .failed(
                     RunFailure(
                         .local, "\(program(rule)) has changed the candidate, which it may only read"))
@@ -70,7 +70,17 @@ final class CandidateInspector: Inspecting {
 
     private func program(_ rule: InspectionRule) -> String { rule.command.first ?? "" }
 
-    /// What changes when somebody writes to a file, or puts another one into its place.
+    /// Times alone do not tell: what is written within one tick of the kernel's clock, or through a memory map, may leave
+    /// them as they were.
+    private func isIntact(_ kept: KeptBody) async throws(FetchError) -> Bool {
+        do throws(RunFailure) {
+            return try await kept.pending.isIntact()
+        } catch {
+            throw .failed(error)
+        }
+    }
+
+    /// What changes when somebody puts another file into the place of one, and mostly when somebody writes to it.
     private struct Mark: Hashable, Sendable {
         var device: UInt
         var inode: UInt

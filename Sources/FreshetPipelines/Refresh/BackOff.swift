@@ -2,6 +2,9 @@
 enum BackOff {
     /// The least wait after the origin refused: asking sooner will not change its mind.
     static let leastAfterRefusal: Duration = .seconds(3600)
+    /// The least wait after a check that found what is refused: what a portal or a maintenance page shows is gone within
+    /// minutes, or stays.
+    static let leastAfterRefusedContent: Duration = .seconds(60)
     /// The longest that a `Retry-After` is heeded. One that is longer is a mistake, or silences the pipeline for good.
     static let longestRetryAfter: Duration = .seconds(7 * 24 * 3600)
 
@@ -29,6 +32,23 @@ enum BackOff {
         over wait: Duration, after failures: Int, policy: RetryPolicy, _ jitter: inout Jitter
     ) -> Duration {
         wait + jitter.duration(upTo: min(max(wait / 4, ceiling(after: failures, policy: policy)), policy.to))
+    }
+
+    /// How long to wait after a check that found what is refused: `from`, but a minute at least, and twice that with each
+    /// wait. It has no limit of its own, so that what stays is soon asked for no more often than what is well.
+    ///
+    /// - Parameters:
+    ///   - waits: which wait it is, from 1 on.
+    ///   - planned: the wait after a check that succeeded, which is never exceeded.
+    static func afterRefusedContent(_ waits: Int, policy: RetryPolicy, planned: Duration) -> Duration {
+        var wait = max(policy.from, leastAfterRefusedContent)
+        var doublings = waits - 1
+        // Ends early: a minute passes any `every` after a few steps.
+        while doublings > 0, wait < planned {
+            wait *= 2
+            doublings -= 1
+        }
+        return min(wait, planned)
     }
 
     /// The longest wait after so many failures in a row.

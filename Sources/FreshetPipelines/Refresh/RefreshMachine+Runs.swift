@@ -214,27 +214,32 @@ extension RefreshMachine {
         ready.dropEnvironment(until: check)
     }
 
-    /// A check refused what the origin has. That is no failure of the origin, and asking again would not change it: the
-    /// next check comes as after one that succeeded.
+    /// A check refused what the origin has. That is no failure of the origin, and asking again at once would not change it:
+    /// the next check comes by the clock, at first sooner than after one that succeeded.
     private mutating func refused(_ run: Run, _ failure: RunFailure, _ now: Instant) {
         superseded = 0
         lastRefusal = now
         noteFailure(run, failure, now)
+        failing?.tally.waitsAgain(since: run.order.started)
         answered(until: now)
-        plan = plannedCheck(since: now)
+        let due = plannedCheck(since: now)
+        failing?.tally.due = due
+        plan = due
         finish(run, .failed, failure: failure, now)
     }
 
-    /// - Returns: how many of its kind in a row there were: what checks refuse and what fails are counted apart.
+    /// - Returns: how many of its kind there were since all was well.
     @discardableResult
     private mutating func noteFailure(
         _ run: Run, _ failure: RunFailure, isPartial: Bool = false, _ now: Instant
     ) -> Int {
-        let isSameKind = failing.map { $0.failure.isTriedSoon == failure.isTriedSoon } ?? false
-        let attempts = (isSameKind ? failing?.attempts ?? 0 : 0) + 1
-        failing = OngoingFailure(
+        var tally = failing?.tally ?? FailureTally()
+        let attempts = tally.note(failure)
+        var failing = OngoingFailure(
             failure: failure, since: failing?.since ?? now, attempts: attempts, isPartial: isPartial,
             run: run.order.run, ended: now)
+        failing.tally = tally
+        self.failing = failing
         return attempts
     }
 
@@ -286,7 +291,7 @@ extension RefreshMachine {
         _ run: Run, _ failure: RunFailure, partial: (outcome: RunOutcome, generation: UInt64?)? = nil, _ now: Instant
     ) {
         if failure.refusal != nil, settings.policy.every != nil,
-            !failure.isTriedSoon || failing?.attempts ?? 0 >= Self.mostBriefRefusals
+            !failure.isTriedSoon || failing?.tally.mismatches ?? 0 >= Self.mostBriefRefusals
         {
             return refused(run, failure, now)
         }
@@ -325,14 +330,14 @@ extension RefreshMachine {
         report(.retryPlanned(at: due, failures: attempts, after: failure))
     }
 
-    /// After so many attempts in a row it does not mend itself soon: each may fetch the whole content.
+    /// After so many since all was well it does not mend itself soon: each may fetch the whole content.
     static let mostBriefRefusals = 8
 
     /// The origin asked for that.
     mutating func leaveAlone(for asked: Duration, _ now: Instant) {
         // To the second is when all come back who were sent away.
         let wait = BackOff.spread(
-            over: min(asked, BackOff.longestRetryAfter), after: (failing?.attempts ?? 0) + 1,
+            over: min(asked, BackOff.longestRetryAfter), after: (failing?.tally.failures ?? 0) + 1,
             policy: settings.policy.retry, &jitter)
         let until = now.advanced(by: wait)
         retryAfter = until

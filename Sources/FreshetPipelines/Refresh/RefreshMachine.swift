@@ -297,7 +297,10 @@ package struct RefreshMachine: Sendable {
     /// - Parameter instant: from when it is due if nothing was ever checked.
     func plannedCheck(since instant: Instant) -> Instant? {
         guard let every = settings.policy.every else { return nil }
-        return lastAnswer?.advanced(by: every + settings.plannedDelay) ?? instant
+        let planned = every + settings.plannedDelay
+        guard let lastRefusal else { return lastSuccess?.advanced(by: planned) ?? instant }
+        return lastRefusal.advanced(
+            by: BackOff.afterRefusedContent(failing?.tally.waits ?? 1, policy: settings.policy.retry, planned: planned))
     }
 
     /// When the origin was last found to have something, whether that was accepted or refused.

@@ -109,6 +109,8 @@ private final class CapturingStore: SnapshotStore {
     func copy(of definition: PipelineDefinition) async throws(RunFailure) -> [UInt8]? { copy }
     func validators(_ pipeline: String, binding: String) async -> Validators? { nil }
     func keepsRefused(_ pipeline: String, _ digest: String) async -> Bool { false }
+    func rememberSigned(_ pipeline: String, _ signed: SignedComment) async {}
+    func isCopy(_ pipeline: String, _ digest: String) async -> Bool { false }
     func recordUnchanged(
         _ pipeline: String, binding: String, asked: Validators, validators: Validators?, expires: Int64?
     ) async -> Bool { false }

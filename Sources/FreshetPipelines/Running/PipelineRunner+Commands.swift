@@ -103,6 +103,14 @@ extension PipelineRunner {
         state.withLock { $0.refused = nil }
     }
 
+    /// Tells that this, which a check refused, is not kept any more; also if the run under way was what refused it.
+    package func keepsNotRefused(_ digest: String) {
+        state.withLock { state in
+            if state.refused?.digest == digest { state.refused = nil }
+            state.progress.forgetRefused(digest)
+        }
+    }
+
     /// Tells that the copy was let go of where readers see none, and so none is to be told of.
     package func releases() {
         state.withLock { $0.generation?.release() }
@@ -133,13 +141,15 @@ extension PipelineRunner {
             default: break
             }
             let order = machine.run?.order
+            var generation = state.generation
+            if let signed = state.signed, signed.digest == generation?.digest { generation?.comment = signed.comment }
             var freshness = machine.freshness(at: now)
             // However young the check is that found that.
             if freshness == .fresh, state.generation?.isBehind == true { freshness = .stale }
             return PipelineStatus(
                 name: name, activity: activity, waitsFor: wait,
-                generation: state.generation.flatMap { $0.withdrawnSince == nil ? $0 : nil },
-                withdrawn: state.generation.flatMap { $0.withdrawnSince == nil ? nil : $0 },
+                generation: generation.flatMap { $0.withdrawnSince == nil ? $0 : nil },
+                withdrawn: generation.flatMap { $0.withdrawnSince == nil ? nil : $0 },
                 freshness: freshness, lastCheck: state.lastCheck,
                 originExpires: machine.settings.policy.honoursOrigin ? machine.originExpires : nil,
                 expires: machine.expires,

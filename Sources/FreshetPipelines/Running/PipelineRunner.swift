@@ -42,6 +42,8 @@ package final class PipelineRunner: Sendable {
         var refusedRun: UInt64?
         /// What may be asked of it.
         var refusal: KnownRefusal?
+        /// What the publisher said of the last content that was signed.
+        var signed: SignedComment?
         /// How far the run under way has come, or the last one came.
         var progress = RunProgress()
         /// What is the matter with its branches.
@@ -108,7 +110,7 @@ package final class PipelineRunner: Sendable {
                 generation: remembered.generation,
                 toldCopy: machine.withdrawal == nil ? nil : ToldCopy(remembered.generation),
                 lastCheck: remembered.lastCheck,
-                refused: remembered.refused,
+                refused: remembered.refused, signed: remembered.signed,
                 pages: remembered.generation == nil
                     ? [] : PartsDesk.pages(remembered.pages, of: definition, with: values)))
     }
@@ -294,7 +296,7 @@ package final class PipelineRunner: Sendable {
     private func result(of body: RunBody, _ run: UInt64) async -> RunResult {
         do throws(FetchError) {
             let success = try await body.run()
-            if success.changed, let comment = body.progress.signedComment { report(.signed(comment: comment)) }
+            if let comment = body.progress.signedComment { await signed(comment, success) }
             let wallNow = world.clock.wallNow
             let now = world.clock.now
             let failures = body.progress.failures.map(redacted)
@@ -315,8 +317,10 @@ package final class PipelineRunner: Sendable {
         } catch {
             if let refused = body.progress.refused {
                 state.withLock { state in
-                    (state.refused, state.refusedRun) = (refused, run)
-                    state.refusal = body.progress.refusal
+                    if let snapshot = refused.snapshot {
+                        (state.refused, state.refusedRun) = (refused.isGone ? nil : snapshot, run)
+                    }
+                    state.refusal = refused.known
                 }
             }
             switch error {
@@ -327,6 +331,19 @@ package final class PipelineRunner: Sendable {
                 return .failed(failure)
             }
         }
+    }
+
+    /// Keeps what the publisher says of what has become the copy, or is it.
+    private func signed(_ comment: String, _ success: RunBody.Success) async {
+        if success.changed { report(.signed(comment: comment)) }
+        // One that is held back is of other content.
+        guard let generation = success.generation, success.changed || !generation.isBehind else { return }
+        let signed = SignedComment(digest: generation.digest, comment: comment)
+        let isNews = state.withLock { state in
+            defer { state.signed = signed }
+            return state.signed != signed
+        }
+        if isNews { await world.store.rememberSigned(name, signed) }
     }
 
     private func redacted(_ branch: BranchFailure) -> BranchFailure {

@@ -143,8 +143,8 @@ struct RunBody: Sendable {
             // Else it was accepted meanwhile.
             if await standingRefusal(of: binding) != nil {
                 if let newer { refusal.validators = newer }
-                refusal.snapshot.refusedAt = world.clock.wallNow
-                progress.noteRefused(refusal.snapshot, refusal)
+                refusal.isConfirmed(at: world.clock.wallNow)
+                progress.noteRefused(refusal)
                 throw .failed(refusal.failure)
             }
             result = try await fetch(nil)
@@ -187,10 +187,9 @@ struct RunBody: Sendable {
         return programs.contains { $0.contains("now") }
     }
 
-    /// What was refused, if it is asked for with the same words now, and is kept aside still.
+    /// What was refused, if it is asked for with the same words now, and is there still.
     private func standingRefusal(of binding: String) async -> KnownRefusal? {
-        guard let refusal, refusal.binding == binding,
-            await world.store.keepsRefused(definition.name, refusal.snapshot.digest)
+        guard let refusal, refusal.binding == binding, await refusal.isKept(of: definition.name, in: world.store)
         else { return nil }
         return refusal
     }
@@ -228,20 +227,18 @@ struct RunBody: Sendable {
         failure.refusal = failure.refusal ?? .passing
         let reason = world.redact(failure.message)
         progress.noteConclusion()
+        let place: KnownRefusal.Place
         switch await world.store.setAside(snapshot, of: definition, because: reason) {
         case .committed(let result): return result
-        case .kept(let refused):
-            // A date is none of what was refused alone: an older file in its place has an older one.
-            let isKnown =
-                failure.refusal == .lasting && snapshot.validators.entityTag != nil && !dependsOnTime
-            progress.noteRefused(
-                refused,
-                isKnown
-                    ? KnownRefusal(
-                        snapshot: refused, failure: failure, validators: snapshot.validators,
-                        binding: snapshot.binding) : nil)
-        case .dropped: break
+        case .kept(let refused): place = .aside(refused)
+        case .isCopy(let digest): place = .copy(digest: digest)
+        case .dropped: throw .failed(failure)
         }
+        let refusal = KnownRefusal(
+            place: place, failure: failure, validators: snapshot.validators, binding: snapshot.binding)
+        // A date is none of what was refused alone: an older file in its place has an older one.
+        let isKnown = failure.refusal == .lasting && snapshot.validators.entityTag != nil && !dependsOnTime
+        progress.noteRefused(refusal, isKnown: isKnown)
         throw .failed(failure)
     }
 

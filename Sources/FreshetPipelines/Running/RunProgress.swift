@@ -10,8 +10,7 @@ final class RunProgress: Sendable {
         var failures: [BranchFailure] = []
         var truncated = false
         var publications = 0
-        var refused: RefusedSnapshot?
-        var refusal: KnownRefusal?
+        var refused: Refused?
         var signedComment: String?
         var concludes = false
     }
@@ -73,15 +72,27 @@ final class RunProgress: Sendable {
 
     func notePublication() { state.withLock { $0.publications += 1 } }
 
-    /// What a check refused and is kept aside.
-    var refused: RefusedSnapshot? { state.withLock { $0.refused } }
+    /// What a check refused.
+    struct Refused: Hashable, Sendable {
+        /// What is kept aside of it; nil: nothing, it is the copy.
+        var snapshot: RefusedSnapshot?
+        /// That has gone for room already.
+        var isGone = false
+        /// What the next run may ask of it; nil: nothing.
+        var known: KnownRefusal?
+    }
 
-    /// What the next run may ask of it.
-    var refusal: KnownRefusal? { state.withLock { $0.refusal } }
+    /// Nil: nothing that is there still.
+    var refused: Refused? { state.withLock { $0.refused } }
 
-    /// - Parameter refusal: nil: nothing.
-    func noteRefused(_ snapshot: RefusedSnapshot, _ refusal: KnownRefusal?) {
-        state.withLock { ($0.refused, $0.refusal) = (snapshot, refusal) }
+    /// - Parameter isKnown: the next run may ask whether it is there still.
+    func noteRefused(_ refusal: KnownRefusal, isKnown: Bool = true) {
+        state.withLock { $0.refused = Refused(snapshot: refusal.snapshot, known: isKnown ? refusal : nil) }
+    }
+
+    /// What it refused has gone for room already.
+    func forgetRefused(_ digest: String) {
+        state.withLock { if $0.refused?.snapshot?.digest == digest { $0.refused?.isGone = true } }
     }
 
     /// What the publisher says of the content in its signature, which is verified.

@@ -87,7 +87,7 @@ package enum Freshness: String, Hashable, Sendable {
 /// The next run that is planned, if nothing is heard before.
 package struct PlannedRun: Hashable, Sendable {
     package enum Reason: String, Hashable, Sendable {
-        /// `every` since the last successful check.
+        /// `every` since the last successful check; sooner since one that found what is refused.
         case timer
         case retry
         /// Signals were heard and are held for now.
@@ -143,13 +143,50 @@ package struct BudgetUse: Hashable, Sendable {
     package var used: Int
 }
 
+/// What has failed since all was well, each kind counted for itself: how often an origin failed says nothing of how long
+/// what it has is refused.
+struct FailureTally: Hashable, Sendable {
+    private(set) var failures = 0
+    /// What did not fit what lies beside it.
+    private(set) var mismatches = 0
+    private(set) var refusals = 0
+    /// Which wait for another content it is, and when that one is over.
+    private(set) var waits = 0
+    var due: ContinuousClock.Instant?
+
+    /// What was refused is refused still. A check that came sooner, since somebody asked or a signal fired, tells little of
+    /// how long that will be so, and makes the wait no longer.
+    ///
+    /// - Parameter start: when that check began.
+    mutating func waitsAgain(since start: ContinuousClock.Instant) {
+        if due.map({ start >= $0 }) ?? true { waits += 1 }
+    }
+
+    /// - Returns: how many of this kind there were.
+    mutating func note(_ failure: RunFailure) -> Int {
+        switch failure.refusal {
+        case nil:
+            failures += 1
+            return failures
+        case .brief:
+            mismatches += 1
+            return mismatches
+        case .lasting, .passing:
+            refusals += 1
+            return refusals
+        }
+    }
+}
+
 /// Failures in a row.
 package struct OngoingFailure: Hashable, Sendable {
     /// The last one.
     package var failure: RunFailure
     /// When the first one was.
     package var since: ContinuousClock.Instant
+    /// How many runs ended like the last one: the origin's failures and what checks refuse are counted apart.
     package var attempts: Int
+    var tally = FailureTally()
     /// The last run made a copy, of which only a part is not new.
     package var isPartial: Bool
     /// The number of the last run that failed, and when it ended.

@@ -49,6 +49,8 @@ package protocol PendingBody: AnyObject, Sendable {
     func reduce<Result: Sendable>(
         into initial: Result, _ next: @escaping @Sendable (inout Result, UnsafeRawBufferPointer) -> Void
     ) async throws(RunFailure) -> Result
+    /// Whether what can be read is what was appended: nobody else has written to it. Reads all of it.
+    func isIntact() async throws(RunFailure) -> Bool
     /// The file that has it, for programs that read it; nil: it is in none.
     var path: String? { get }
 }

@@ -155,6 +155,8 @@ package struct OfferedGeneration: Hashable, Sendable {
     package var withdrawnSince: Int64?
     /// When its file was written: wall-clock microseconds since 1970. Of one that was rolled back to it is when that was.
     package var writtenAt: Int64?
+    /// What its publisher says of it in a signature that was verified; nil: nothing that is known.
+    package var comment: String?
 
     package init(
         number: UInt64, size: UInt64, digest: String, committedAt: Int64, path: String, truncated: Bool = false
@@ -197,6 +199,8 @@ package struct RememberedState: Hashable, Sendable {
     package var pages: [StoredPagesState]
     /// What a check refused last, if it is kept aside.
     package var refused: RefusedSnapshot?
+    /// What the publisher said of the last content that was signed.
+    package var signed: SignedComment?
     /// The checks were of another configuration: they say how old the copy is, and nothing of what is configured now.
     package var isOfAnother = false
 
@@ -302,7 +306,9 @@ package enum SetAsideResult: Hashable, Sendable {
     case kept(RefusedSnapshot)
     /// The operator has accepted this very content before: it was committed, whatever the check says.
     case committed(CommitResult)
-    /// Nothing is kept of it: it is the copy that is there, or could not be kept.
+    /// Nothing is kept of it: it is the copy that is there, of this digest.
+    case isCopy(digest: String)
+    /// It could not be kept.
     case dropped
 }
 
@@ -356,6 +362,10 @@ package protocol SnapshotStore: Sendable {
         -> SetAsideResult
     /// Whether what was set aside last is this, and is kept still.
     func keepsRefused(_ pipeline: String, _ digest: String) async -> Bool
+    /// Keeps what the publisher says of the copy that was just committed, instead of what it said of another one.
+    func rememberSigned(_ pipeline: String, _ signed: SignedComment) async
+    /// Whether the copy that readers see is whole and has this digest.
+    func isCopy(_ pipeline: String, _ digest: String) async -> Bool
     /// Notes a successful check that brought nothing new, and validators, bound as before, if the origin sent newer ones.
     ///
     /// - Parameters:

@@ -13,9 +13,9 @@ package struct JSONScanner {
     }
 
     /// A member of an object: its name and the place of its value.
-    struct Member: Hashable {
-        var name: String
-        var value: Range<Int>
+    package struct Member: Hashable, Sendable {
+        package var name: String
+        package var value: Range<Int>
     }
 
     let bytes: [UInt8]
@@ -25,7 +25,7 @@ package struct JSONScanner {
 
     /// The members of the object that the whole text is. A name that comes twice is refused: what it means depends on
     /// who reads it.
-    static func members(of bytes: [UInt8]) throws(SyntaxError) -> [Member] {
+    package static func members(of bytes: [UInt8]) throws(SyntaxError) -> [Member] {
         do throws(UTF8.ValidationError) {
             _ = try UTF8Span(validating: bytes.span)
         } catch {
@@ -45,7 +45,7 @@ package struct JSONScanner {
     }
 
     /// A string's value from its place, quotes included.
-    static func string(_ range: Range<Int>, of bytes: [UInt8]) -> String? {
+    package static func string(_ range: Range<Int>, of bytes: [UInt8]) -> String? {
         guard bytes[range.lowerBound] == UInt8(ascii: "\"") else { return nil }
         return try? JSONScanner(bytes).text(of: range)
     }

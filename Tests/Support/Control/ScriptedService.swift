@@ -24,6 +24,10 @@ package final class ScriptedService: ControlService {
         package var pin: Result<ControlMessage.Pinned, ControlError> = .failure(.busy("not scripted"))
         /// What is found where; elsewhere all is well.
         package var unowned: Result<[UnownedPipeline], ControlError> = .success([])
+        /// Why something is left of a pipeline that is pruned, by names.
+        package var unprunable: [String: String] = [:]
+        /// Instead of the answer to the n-th call of `Prune`, from 1.
+        package var pruneFailure: (call: Int, error: ControlError)?
         package var examined: [ExaminationStep: Result<ControlMessage.Examined, ControlError>] = [:]
         package var loadedMore: Result<LoadMoreResult, ControlError>?
         package var logLevel = LogLevel.info
@@ -180,11 +184,21 @@ package final class ScriptedService: ControlService {
         try script.withLock { $0.unowned }.get()
     }
 
-    package func prune(_ names: [String], asker: String) async throws(ControlError) -> [UnownedPipeline] {
-        try script.withLock { script in
+    package func prune(_ names: [String], asker: String) async throws(ControlError) -> ControlMessage.Pruned {
+        let (unowned, unprunable) = try script.withLock { script in
             script.asked.append("prune \(names.joined(separator: " ")) for \(asker)")
-            return script.unowned
-        }.get().filter { names.contains($0.name) }
+            let calls = script.asked.count { $0.hasPrefix("prune ") }
+            if let failure = script.pruneFailure, failure.call == calls {
+                return Result<([UnownedPipeline], [String: String]), ControlError>.failure(failure.error)
+            }
+            return script.unowned.map { ($0, script.unprunable) }
+        }.get()
+        let named = unowned.filter { names.contains($0.name) }
+        return ControlMessage.Pruned(
+            pipelines: named.filter { unprunable[$0.name] == nil },
+            failed: named.compactMap { pipeline in
+                unprunable[pipeline.name].map { UnprunedPipeline(name: pipeline.name, reason: $0) }
+            })
     }
 
     package func signals() async -> [SignalStatus] { script.withLock { $0.signals } }

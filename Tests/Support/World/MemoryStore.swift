@@ -66,6 +66,7 @@ package final class MemoryStore: SnapshotStore {
         {
             return .committed(result)
         }
+        if self.bytes == bytes { return .isCopy(digest: text) }
         let refused = RefusedSnapshot(
             digest: text, size: UInt64(bytes.count), refusedAt: clock.wallNow,
             keptUntil: clock.wallNow + MemoryStore.refusedAge, reason: reason)
@@ -78,6 +79,12 @@ package final class MemoryStore: SnapshotStore {
 
     package func keepsRefused(_ pipeline: String, _ digest: String) async -> Bool {
         state.withLock { $0.refused?.digest == digest }
+    }
+
+    package func isCopy(_ pipeline: String, _ digest: String) async -> Bool { text == digest }
+
+    package func rememberSigned(_ pipeline: String, _ signed: SignedComment) async {
+        state.withLock { $0.remembered.signed = signed }
     }
 
     package func commit(_ snapshot: Snapshot, of definition: PipelineDefinition) async throws(RunFailure)
@@ -196,6 +203,8 @@ package final class MemoryBody: PendingBody {
         return result
     }
 
+    package func isIntact() async throws(RunFailure) -> Bool { true }
+
     package var path: String? { nil }
 
     fileprivate func take() -> [UInt8] {
@@ -277,6 +286,14 @@ package final class MemoryDisk: SnapshotStore {
 
     package func keepsRefused(_ pipeline: String, _ digest: String) async -> Bool {
         await self[pipeline].keepsRefused(pipeline, digest)
+    }
+
+    package func isCopy(_ pipeline: String, _ digest: String) async -> Bool {
+        await self[pipeline].isCopy(pipeline, digest)
+    }
+
+    package func rememberSigned(_ pipeline: String, _ signed: SignedComment) async {
+        await self[pipeline].rememberSigned(pipeline, signed)
     }
 
     package func commit(

@@ -1,6 +1,7 @@
 package import FreshetPipelines
 
-/// Programs are known by name: `upper` makes upper case, `true` and `false` are predicates. Of a text nothing is encoded.
+/// Programs are known by name: `upper` makes upper case, `true` and `false` are predicates. Of a text nothing is encoded. One
+/// that makes an object gives one for each line, with that line as the value of `all`.
 package struct ScriptedTransformer: Transforming {
     package init() {}
 
@@ -15,7 +16,10 @@ package struct ScriptedTransformer: Transforming {
     package func values(
         of input: [UInt8], in format: ContentFormat, by program: String, variables: [JQVariable]
     ) async throws(FetchError) -> [[UInt8]] {
-        throw .failed(RunFailure(.content, "no such program"))
+        guard program.hasPrefix("{") else { throw .failed(RunFailure(.content, "no such program")) }
+        return input.split(separator: UInt8(ascii: "\n")).map { line in
+            Array("{\"all\":\(String(decoding: line, as: UTF8.self))}".utf8)
+        }
     }
 
     package func items(of content: [UInt8], as form: BinaryForm) async throws(FetchError) -> Int? {

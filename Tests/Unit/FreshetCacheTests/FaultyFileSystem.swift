@@ -20,8 +20,17 @@ final class FaultyFileSystem: FileSystem {
         var observer: (@Sendable () -> Void)?
     }
 
+    /// A file system that is smaller than it is.
+    private struct Little {
+        var total: UInt64
+        var used: UInt64
+        var isLate: Bool
+        /// The most that the cache has had.
+        var most: UInt64 = 0
+    }
+
     private let real = LinuxFileSystem()
-    private let little = Mutex<(total: UInt64, used: UInt64)?>(nil)
+    private let little = Mutex<Little?>(nil)
     private let state = Mutex(State())
 
     /// Starts to count from 1 by a new plan.
@@ -154,17 +163,31 @@ final class FaultyFileSystem: FileSystem {
 
     func space(_ path: String) throws(SystemCallError) -> FileSystemSpace {
         try enter("statvfs", path)
-        guard let (total, used) = little.withLock({ $0 }) else { return try real.space(path) }
-        var content: UInt64 = 0
-        for directory in try real.list(path + "/generations") {
-            for entry in try real.list(path + "/generations/" + directory.name) {
-                let status = try real.status(path + "/generations/" + directory.name + "/" + entry.name)
-                content += UInt64(status?.identity.size ?? 0)
-            }
+        guard little.withLock({ $0 != nil }) else { return try real.space(path) }
+        let content = try bytes(path + "/generations") + bytes(path + "/sets")
+        return little.withLock { little in
+            guard var known = little else { return FileSystemSpace(total: 0, available: 0) }
+            known.most = max(known.most, content)
+            little = known
+            let used = known.used + (known.isLate ? known.most : content)
+            return FileSystemSpace(total: known.total, available: known.total - min(known.total, used))
         }
-        return FileSystemSpace(total: total, available: total - used - content)
+    }
+
+    /// Of all files below a directory.
+    private func bytes(_ path: String) throws(SystemCallError) -> UInt64 {
+        var bytes: UInt64 = 0
+        for entry in try real.list(path) {
+            guard let status = try real.status(path + "/" + entry.name) else { continue }
+            bytes += status.isDirectory ? try self.bytes(path + "/" + entry.name) : UInt64(status.identity.size)
+        }
+        return bytes
     }
 
     /// From now on it has so many bytes, of which so many are used by others than the cache.
-    func pretend(total: UInt64, used: UInt64) { little.withLock { $0 = (total, used) } }
+    ///
+    /// - Parameter isLate: nothing becomes free by a removal, as if somebody had all of it open.
+    func pretend(total: UInt64, used: UInt64, isLate: Bool = false) {
+        little.withLock { $0 = Little(total: total, used: used, isLate: isLate) }
+    }
 }

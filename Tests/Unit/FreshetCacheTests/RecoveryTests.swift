@@ -48,6 +48,68 @@ struct RecoveryTests {
         #expect(try validators(fixture) == .tag("current"))
     }
 
+    @Test(
+        "a copy that was given another name, and not fetched since, is not there by that: not by older content either",
+        arguments: [false, true])
+    func renamed(isPinned: Bool) throws {
+        let directory = try TemporaryDirectory()
+        var renamed = CacheDestination.jwks
+        renamed.file = "keys.json"
+        do {
+            let fixture = try CacheFixture(directory)
+            try fixture.commit("older", at: 1)
+            try fixture.commit("current", validators: [.tag("current")], at: 2)
+            if isPinned { _ = try fixture.cache.pin("jwks", at: WallTime(seconds: 3)) }
+            try fixture.cache.assign([("jwks", "keys.json")])
+        }
+        let fixture = try CacheFixture(directory)
+        #expect(fixture.report == RecoveryReport(index: .opened))
+        #expect(try fixture.names("current") == ["jwks.json"])
+        #expect(try fixture.reader() == "current")
+        #expect(try fixture.cache.current("jwks") == nil)
+        #expect(try fixture.cache.validators("jwks", url: "https://example.com/jwks") == nil)
+        #expect(try fixture.names("generations/jwks").count == 2)
+        #expect(try fixture.cache.examine("jwks").findings == [])
+        guard case .restored(let generation) = try fixture.commit("current", to: renamed, at: 3) else {
+            Issue.record("not what it was")
+            return
+        }
+        #expect(generation.number == 2)
+        #expect(try fixture.reader("keys.json") == "current")
+        #expect(try fixture.cache.history("jwks").filter(\.isKept).map(\.number) == [2, 1])
+    }
+
+    @Test(
+        "a copy that was given another name, and not fetched since, is given it by a repair, which takes the former away"
+    )
+    func renamedAndRepaired() throws {
+        let fixture = try CacheFixture()
+        try fixture.commit("older", at: 1)
+        try fixture.commit("current", at: 2)
+        try fixture.cache.assign([("jwks", "keys.json")])
+        #expect(try fixture.cache.examineStrays(mends: true).findings.map(\.isMended) == [true])
+        #expect(try fixture.cache.examine("jwks", mends: true).findings.map(\.isMended) == [true])
+        #expect(try fixture.names("current") == ["keys.json"])
+        #expect(try fixture.reader("keys.json") == "current")
+    }
+
+    @Test("what takes the place of a damaged copy has not the mode that was taken from that")
+    func narrowed() throws {
+        let directory = try TemporaryDirectory()
+        do {
+            let fixture = try CacheFixture(directory)
+            try fixture.commit("older", at: 1)
+            try fixture.commit("current", at: 2)
+            var destination = CacheDestination.jwks
+            destination.mode = 0o600
+            try fixture.cache.setAccess(destination)
+            try TemporaryDirectory.write(Array("EDITED!".utf8), to: directory.cache + "/current/jwks.json")
+        }
+        let fixture = try CacheFixture(directory)
+        #expect(try fixture.reader() == "older")
+        #expect(try TemporaryDirectory.mode(directory.cache + "/current/jwks.json") == 0o600)
+    }
+
     @Test("content that was edited in place gives way to the newest whole generation")
     func editedInPlace() throws {
         let directory = try closed()

@@ -67,7 +67,12 @@ struct RefusedTests {
 
     @Test("and is the copy, is not kept: the check alone is new")
     func isCopy() throws {
-        #expect(try refuse("one") == .isCopy)
+        guard case .isCopy(let digest) = try refuse("one") else {
+            Issue.record("it is kept aside")
+            return
+        }
+        #expect(try fixture.cache.isCopy("jwks", digest.description))
+        #expect(try !fixture.cache.isCopy("jwks", ContentDigest(of: Array("x".utf8)).description))
         #expect(try refused() == nil)
         #expect(try names() == ["1"])
     }

@@ -231,6 +231,81 @@ struct RoomTests {
         #expect(try fixture.cache.history("a").filter(\.isKept).map(\.number) == [4, 3, 2])
     }
 
+    @Test("where nothing becomes free by a removal, no more goes than would have been enough")
+    func late() throws {
+        let files = FaultyFileSystem()
+        files.pretend(total: 1000, used: 0)
+        let fixture = try CacheFixture(
+            fileSystem: files, reserve: FreeSpaceReserve(percent: 100, bytes: 100), removed: removed.note)
+        for number in 1...5 { try fixture.commit("0123456789\(number)", to: destination("a"), at: Int64(number)) }
+        // 55 bytes of the cache and 11 of the candidate: 6 too many.
+        files.pretend(total: 1000, used: 840, isLate: true)
+        let error = #expect(throws: CacheError.self) { try fixture.commit("01234567896", to: destination("a"), at: 6) }
+        guard case .noSpace(_, available: 94, reserve: 100) = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(removed.all.map(\.items) == [[.init(pipeline: "a", generation: 1, size: 11)]])
+        #expect(try fixture.cache.history("a").filter(\.isKept).map(\.number) == [5, 4, 3, 2])
+        #expect(try fixture.reader("a.json") == "01234567895")
+    }
+
+    @Test("of several files, the reserve is left by the directory too")
+    func directory() throws {
+        let size = UInt64(SeenSet.bundle("one").utf8.count)
+        let apart = SeenSet.of("one").files.values.reduce(0) { $0 + UInt64($1.utf8.count) }
+        for isAnnounced in [true, false] {
+            let files = FaultyFileSystem()
+            let fixture = try CacheFixture(fileSystem: files, reserve: FreeSpaceReserve(percent: 100, bytes: 1000))
+            // The content itself would fit, and its directory would not.
+            files.pretend(total: 10_000, used: 9000 - size - apart + 1)
+            let error = #expect(throws: CacheError.self) {
+                let pending = try fixture.cache.begin(.catalogue, expecting: isAnnounced ? size : nil)
+                try pending.write(Array(SeenSet.bundle("one").utf8))
+                _ = try pending.commit(at: WallTime(seconds: 1))
+            }
+            guard case .noSpaceFor(let bytes, _, _, reserve: 1000) = error else {
+                Issue.record("\(String(describing: error))")
+                continue
+            }
+            #expect(bytes == (isAnnounced ? 2 * size : size))
+            #expect(try fixture.names("sets").isEmpty && fixture.names("current").isEmpty)
+            files.pretend(total: 10_000, used: 9000 - 2 * size)
+            try fixture.commitSet("one")
+            try fixture.checkSet(["one"], "")
+        }
+    }
+
+    @Test("the sum has nothing of what was not committed")
+    func failedCommit() throws {
+        try commit("a1", "a", at: 1)
+        let isBroken = { (index: inout CacheIndex) throws(SQLiteError) in
+            // A row that belongs to nobody is found at COMMIT.
+            try index.database.execute(
+                """
+                CREATE TABLE late (pipeline INTEGER REFERENCES pipelines(id) DEFERRABLE INITIALLY DEFERRED);
+                CREATE TEMP TRIGGER late_came AFTER INSERT ON main.generations BEGIN INSERT INTO late VALUES (-1); END;
+                CREATE TEMP TRIGGER late_refused AFTER INSERT ON main.refused BEGIN INSERT INTO late VALUES (-1); END;
+                """)
+        }
+        try fixture.cache.withIndex(isBroken)
+        #expect(throws: CacheError.self) { try commit("a2", "a", at: 2) }
+        #expect(fixture.cache.usage.bytes == 2)
+        #expect(throws: CacheError.self) {
+            let pending = try fixture.cache.begin(destination("a"))
+            try pending.write(Array("no!".utf8))
+            _ = try pending.setAside(because: "a check", at: WallTime(seconds: 3))
+        }
+        #expect(fixture.cache.usage.bytes == 2)
+        #expect(try fixture.reader("a.json") == "a2")
+        try fixture.cache.withIndex { (index) throws(SQLiteError) in
+            try index.database.execute("DROP TRIGGER late_came; DROP TRIGGER late_refused")
+        }
+        // What readers see has become what the index knows.
+        #expect(try fixture.cache.current("a")?.number == 2)
+        #expect(fixture.cache.usage.bytes == 4)
+    }
+
     @Test("the sum is that of the files, whatever was done, and is the same after a start")
     func sum() throws {
         try fixture.cache.setRoom(CacheRoom(reserve: .none))

@@ -70,6 +70,95 @@ struct SetTests {
         try fixture.checkSet(["one"], "")
     }
 
+    /// The modes of all files that readers may find of it.
+    private func modes(_ fixture: CacheFixture) throws -> [String: UInt32] {
+        var modes = ["stamp": try TemporaryDirectory.mode(path(fixture, "current/catalogue.stamp"))]
+        for directory in try fixture.names("sets/shop") {
+            for file in try fixture.names("sets/shop/" + directory) {
+                let mode = try TemporaryDirectory.mode(path(fixture, "sets/shop/\(directory)/\(file)"))
+                modes["\(directory.prefix(1))/\(file)"] = mode
+            }
+        }
+        return modes
+    }
+
+    @Test("have a mode that was narrowed in all generations, by a change alone, new content, and a rollback")
+    func narrowed() throws {
+        for deed in ["change", "unchanged", "new", "rollback", "lost"] {
+            let fixture = try CacheFixture()
+            var destination = CacheDestination.catalogue
+            try fixture.commitSet("one", at: 1)
+            try fixture.commitSet("two", at: 2)
+            destination.mode = 0o640
+            switch deed {
+            case "change": try fixture.cache.setAccess(destination)
+            case "unchanged": try fixture.commit(SeenSet.bundle("two"), to: destination, at: 3)
+            case "new": try fixture.commit(SeenSet.bundle("three"), to: destination, at: 3)
+            case "rollback": _ = try fixture.cache.rollBack(destination, to: nil)
+            default:
+                #expect(unlink(path(fixture, "current/catalogue.stamp")) == 0)
+                try fixture.commit(SeenSet.bundle("three"), to: destination, at: 3)
+            }
+            let modes = try modes(fixture)
+            #expect(modes.count >= 5 && modes.values.allSatisfy { $0 == 0o640 }, "\(deed): \(modes)")
+            #expect(try fixture.cache.examine("shop").findings == [])
+        }
+    }
+
+    @Test("have a mode that was widened where readers are led to, and not in what is kept besides")
+    func widened() throws {
+        let fixture = try CacheFixture()
+        var destination = CacheDestination.catalogue
+        destination.mode = 0o600
+        for (offset, text) in ["one", "two"].enumerated() {
+            try fixture.commit(SeenSet.bundle(text), to: destination, at: Int64(offset))
+        }
+        destination.mode = 0o644
+        try fixture.cache.setAccess(destination)
+        #expect(
+            try modes(fixture) == [
+                "stamp": 0o644, "2/a.txt": 0o644, "2/b.json": 0o644, "1/a.txt": 0o600, "1/b.json": 0o600,
+            ])
+        try fixture.checkSet(["two"], "")
+        _ = try fixture.cache.rollBack(destination, to: nil)
+        #expect(try modes(fixture).values.allSatisfy { $0 == 0o644 })
+        try fixture.checkSet(["one"], "")
+    }
+
+    @Test("have it for certain after a call has failed at any point of that, once it is tried again")
+    func narrowedLate() throws {
+        var number = 1
+        while true {
+            for isCrash in [false, true] {
+                let files = FaultyFileSystem()
+                let fixture = try CacheFixture(fileSystem: files)
+                try fixture.commitSet("one", at: 1)
+                try fixture.commitSet("two", at: 2)
+                var destination = CacheDestination.catalogue
+                destination.mode = 0o600
+                files.arm(isCrash ? .stop(at: number) : .fail(at: number, errno: EMFILE))
+                try? fixture.cache.setAccess(destination)
+                let calls = files.calls
+                files.arm(.nothing)
+                guard calls.count >= number else {
+                    #expect(number > 10)
+                    return
+                }
+                let before = try modes(fixture)
+                // The stamp is last: who sees that it is narrow need not look at the others.
+                #expect(before["stamp"] != 0o600 || before.values.allSatisfy { $0 == 0o600 }, "\(number): \(before)")
+                let again = try CacheFixture(try fixture.directory.copied())
+                for fixture in [fixture, again] {
+                    try fixture.commit(SeenSet.bundle("two"), to: destination, at: 3)
+                    let modes = try modes(fixture)
+                    #expect(modes.values.allSatisfy { $0 == 0o600 }, "\(number), \(calls[number - 1]): \(modes)")
+                    try fixture.checkSet(["two"], "call \(number)")
+                }
+            }
+            number += 1
+        }
+    }
+
     @Test("come back by a rollback, also where their directory has gone")
     func rollback() throws {
         let fixture = try CacheFixture()

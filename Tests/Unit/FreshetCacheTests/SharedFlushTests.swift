@@ -78,7 +78,7 @@ struct SharedFlushTests {
                         }
                         began.open()
                         _ = gate.wait(for: SharedFlushTests.patience)
-                        if number == failing { throw SystemCallError(call: "fsync", path: "/x", errno: 5) }
+                        if number == failing { throw FreshetCache.SystemCallError(call: "fsync", path: "/x", errno: 5) }
                     }
                 } catch {
                     failure = error

@@ -94,6 +94,12 @@ final class TemporaryDirectory: Sendable {
         return directory
     }
 
+    /// Makes a file look like another one than it was, with the same content.
+    static func touch(_ path: String) throws {
+        let times = [timeval(tv_sec: 1, tv_usec: 0), timeval(tv_sec: 1, tv_usec: 0)]
+        try #require(utimes(path, times) == 0, "\(path)")
+    }
+
     static func mode(_ path: String) throws -> UInt32 {
         try #require(try LinuxFileSystem().status(path)).mode
     }

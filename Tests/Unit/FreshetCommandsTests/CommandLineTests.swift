@@ -36,7 +36,7 @@ import Testing
             "status --no-such-option", "signals fire", "signals fier network", "refresh", "refresh --all jwks", "get",
             "get a b", "signals x",
             "--no-such-option", "log-level loud", "log-level 8", "log-level info debug",
-            "list --socket", "run jwks", "run --dry-run", "run a b --dry-run",
+            "get a --file b --json", "list --socket", "run jwks", "run --dry-run", "run a b --dry-run",
         ])
     func usage(line: String) {
         let transcript = Transcript()

@@ -275,5 +275,7 @@ import Testing
             $0.behind = true
         }
         #expect(both.contains("pinned since Sat 2026-11-21 02:39:23 UTC; now; the source has other content\n"))
+        let signed = try await shown { $0.comment = "version 1" }
+        #expect(signed.contains("   Signed: version 1\n") && !plain.contains("Signed"))
     }
 }

@@ -99,7 +99,7 @@ import Testing
             $0.unowned = .success([UnownedPipeline(name: "older", generations: 0, bytes: 0)])
         }
         try await expect("prune --json --dry-run", of: service, output: "{\"pipelines\":[\(row)]}\n", asked: [])
-        try await expect("prune --json --yes", of: service, output: "{\"pipelines\":[\(row)]}\n")
+        try await expect("prune --json --yes", of: service, output: "{\"failed\":[],\"pipelines\":[\(row)]}\n")
     }
 
     @Test("goes through thousands in pieces")
@@ -111,10 +111,47 @@ import Testing
         }
         try await expect(
             "prune --yes --quiet --no-legend --json", of: service,
-            output: "{\"pipelines\":["
+            output: "{\"failed\":[],\"pipelines\":["
                 + (0..<count).map { "{\"bytes\":0,\"generations\":0,\"name\":\"p\($0)\"}" }.joined(separator: ",")
                 + "]}\n")
         #expect(service.asked.count == 3)
+    }
+
+    @Test("lists what was removed and what was not, where something is left of one")
+    func partly() async throws {
+        let service = service()
+        service.change { $0.unprunable = ["old": "unlink /x: Input/output error"] }
+        let talk = """
+            removed: older
+            not removed: old: unlink /x: Input/output error
+            freshetctl: 1 of 2 pipelines was not removed, or not wholly
+
+            """
+        let transcript = try await prune("prune --yes", service, answer: nil, status: .failure)
+        #expect(transcript.talk == talk)
+        try await expect(
+            "prune --yes --json", of: service, status: .failure,
+            output: #"{"failed":[{"name":"old","reason":"unlink /x: Input/output error"}],"#
+                + #""pipelines":[{"bytes":0,"generations":0,"name":"older"}]}"# + "\n",
+            talk: "freshetctl: 1 of 2 pipelines was not removed, or not wholly\n")
+    }
+
+    @Test("lists what was removed before a piece was refused, and all after it; what is refused at once is only said")
+    func refusedLater() async throws {
+        let service = ScriptedService([])
+        let count = ControlDispatcher.unownedPerReply + 1
+        service.change {
+            $0.unowned = .success((0..<count).map { UnownedPipeline(name: "p\($0)", generations: 0, bytes: 0) })
+            $0.pruneFailure = (2, .busy("the daemon stops"))
+        }
+        let transcript = try await prune("prune --yes --no-legend", service, answer: nil, status: .failure)
+        let lines = transcript.talk.split(separator: "\n")
+        #expect(lines.count { $0.hasPrefix("removed: p") } == ControlDispatcher.unownedPerReply)
+        #expect(lines.filter { $0.hasPrefix("not removed: ") }.map { $0.prefix(18) } == ["not removed: p64: "])
+        #expect(lines.last == "freshetctl: 1 of 65 pipelines was not removed, or not wholly")
+        service.change { $0.pruneFailure = (3, .failed(name: nil, reason: "nothing is removed")) }
+        let refused = try await prune("prune --yes --no-legend", service, answer: nil, status: .failure)
+        #expect(refused.talk == "freshetctl: nothing is removed\n")
     }
 
     @Test("is for those who may change things")

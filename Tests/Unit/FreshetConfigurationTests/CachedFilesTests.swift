@@ -47,6 +47,12 @@ struct CachedFilesTests {
                 "2:44: error: with 'files' there is no 'format: text'; leave it out: a program whose output is a string "
                     + "makes a text (see jwks.yaml:2:20)"
             ),
+            (
+                "files: {x: .x}, key: .id",
+                "2:41: error: with 'files' there is no 'key'; leave it out: the copy is an object with all files, and no "
+                    + "list; a file that is one can have a pipeline of its own, by 'source: {pipeline: …}' (see "
+                    + "jwks.yaml:2:20)"
+            ),
         ])
     func wrongValues(cache: String, expected: String) {
         #expect(faults(text(cache)) == ["jwks.yaml:\(expected)"])

@@ -1,5 +1,6 @@
 import FreshetEventLoop
 import FreshetPipelines
+import Glibc
 import Testing
 
 @testable import FreshetCache
@@ -72,6 +73,22 @@ struct CacheBodyTests {
         await body.discard()
         await #expect(throws: RunFailure.self) { try await kept.pending.digest() }
         await #expect(throws: RunFailure.self) { try await kept.pending.content() }
+    }
+
+    @Test("are known to be whole, whatever the times of their file say, until somebody else has written to it")
+    func intact() async throws {
+        let body = try await body([Array("on".utf8), Array("e".utf8)])
+        guard case .kept(let kept) = body, let path = kept.pending.path else {
+            Issue.record("not kept")
+            return
+        }
+        #expect(try await kept.pending.isIntact())
+        let descriptor = open(path, O_WRONLY | O_CLOEXEC)
+        try #require(pwrite(descriptor, "O", 1, 0) == 1)
+        close(descriptor)
+        #expect(try await !kept.pending.isIntact())
+        await body.discard()
+        await #expect(throws: RunFailure.self) { try await kept.pending.isIntact() }
     }
 
     @Test("of the content that is there make no generation, also if that came in memory")

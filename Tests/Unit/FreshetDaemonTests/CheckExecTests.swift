@@ -1,4 +1,6 @@
 import FreshetControl
+import FreshetEmitters
+import FreshetEventLoop
 import FreshetPipelines
 import Glibc
 import Testing
@@ -120,5 +122,43 @@ struct CheckExecTests {
             #expect(try client.status("a").candidate == nil)
             #expect(home.copy("a.txt")?.hasPrefix("0123") == true)
         }
+    }
+    /// A body whose file looks as it did, in all that a look at it tells, and has other content.
+    private final class Changed: PendingBody {
+        let path: String?
+        init(_ path: String) { self.path = path }
+
+        func append(_ bytes: [UInt8]) async throws(RunFailure) {}
+        func discard() async {}
+        func digest() async throws(RunFailure) -> String { "" }
+        func isIntact() async throws(RunFailure) -> Bool { false }
+        func reduce<Result: Sendable>(
+            into initial: Result, _ next: @escaping @Sendable (inout Result, UnsafeRawBufferPointer) -> Void
+        ) async throws(RunFailure) -> Result { initial }
+    }
+
+    @Test(
+        "a change that no time of the file tells, within a tick of the clock or through a memory map, is found all the same"
+    )
+    func unseen() async throws {
+        let directory = try TemporaryDirectory()
+        try directory.write("one\n", to: "candidate")
+        let loop = try EventLoop()
+        try loop.runInThread(named: "test-loop")
+        defer { loop.stop() }
+        let workers = WorkerPool()
+        let programs = TrustedPrograms(
+            commands: CommandRunner(loop, workers: workers), workers: workers,
+            trust: ProgramTrust(user: geteuid(), isPersonal: true))
+        let files = HandedFiles(directory: directory.path, prefix: "handed-", suffix: "")
+        let inspector = CandidateInspector(programs, files) { _, _, _ in }
+        let error = await #expect(throws: FetchError.self) {
+            try await inspector.inspect(
+                .kept(KeptBody(Changed("\(directory.path)/candidate"), size: 4)),
+                of: PipelineDefinition(name: "a", source: .file("/dev/null"), cache: CacheRules(file: "a")),
+                by: InspectionRule(["/bin/true"]))
+        }
+        #expect(
+            error == .failed(RunFailure(.local, "/bin/true has changed the candidate, which it may only read")))
     }
 }

@@ -35,16 +35,16 @@ struct PruneTests {
             #expect(unlink(file) == 0)
             // In force still.
             #expect(try unowned(client) == [])
-            #expect(try client.prune(["a"]) == [])
+            #expect(try client.prune(["a"]) == ControlMessage.Pruned())
             _ = try client.reload()
             let shown = try unowned(client)
             #expect(shown == ["a"])
             try home.configure("a", "source: {fil: x}\n")
             #expect(try unowned(client) == [])
-            #expect(try client.prune(["a"]) == [])
+            #expect(try client.prune(["a"]) == ControlMessage.Pruned())
             #expect(home.copy("a.txt") == "one")
             #expect(unlink(file) == 0)
-            let pruned = try client.prune(["a", "b", "none"])
+            let pruned = try client.prune(["a", "b", "none"]).pipelines
             #expect(pruned.map(\.name) == ["a"] && pruned.map(\.bytes) == [3] && pruned.map(\.file) == ["a.txt"])
             #expect(home.copy("a.txt") == nil && home.copy("b.txt") == "one")
             // It is new, should it come again.
@@ -55,6 +55,31 @@ struct PruneTests {
         }
         let lines = log.lines.filter { $0.metadata["message-id"] == JournalMessage.pruned.rawValue }
         #expect(lines.map { $0.metadata["pipeline"] } == ["a"])
+    }
+
+    @Test("of one that the system keeps from being removed removes the others, and says why")
+    func partly() async throws {
+        let home = try makeHome()
+        _ = try await withDaemon(home) { client in
+            for name in ["a", "b"] {
+                #expect(try client.refresh(name).outcome == .changed)
+                #expect(unlink(home.path + "/etc/pipelines/\(name).yaml") == 0)
+            }
+            _ = try client.reload()
+            // What is in the way of that name goes to strays, which cannot be.
+            let cache = home.path + "/cache/below"
+            #expect(mkdir(cache + "/generations/a/theirs", 0o755) == 0)
+            try home.write("", to: "cache/below/strays")
+            let pruned = try client.prune(["a", "b"])
+            #expect(pruned.pipelines.map(\.name) == ["b"])
+            #expect(pruned.failed.map(\.name) == ["a"])
+            let reason = try #require(pruned.failed.first).reason
+            #expect(reason.contains("strays"))
+            #expect(try unowned(client) == ["a"])
+            #expect(unlink(cache + "/strays") == 0)
+            #expect(try client.prune(["a"]).pipelines.map(\.name) == ["a"])
+            #expect(try unowned(client) == [])
+        }
     }
 
     @Test("removes nothing where the configuration cannot be read")

@@ -1,4 +1,7 @@
+import FreshetSignals
+import FreshetTestKit
 import Testing
+import WorldTestSupport
 
 @testable import FreshetPipelines
 
@@ -19,5 +22,59 @@ struct CachedFilesTests {
             #expect(!one.makesTheSame(as: other))
         }
         #expect(one.makesTheSame(as: definition([CachedFile("a", by: ".a")])))
+    }
+
+    // MARK: A run
+
+    private func stage(transform: String? = nil, _ check: CheckRules = CheckRules()) throws -> Stage {
+        var definition = Stage.definition(
+            RefreshPolicy(every: .seconds(3600), freshFor: .zero), transform: transform, check: check)
+        definition.cache.files = [CachedFile("all", by: ".")]
+        let stage = try Stage(definition)
+        try stage.start()
+        return stage
+    }
+
+    @Test("A run makes one object of them all, of what the transform makes; it is asked for again as any copy is")
+    func run() throws {
+        let stage = try stage(transform: "upper")
+        stage.origin.answers(.version("one", tag: "v1"))
+        try stage.fire("start")
+        #expect(stage.store.text == "{\"all\":ONE}\n")
+        try stage.advance(3600)
+        #expect(stage.origin.asked.map { $0.validators?.entityTag } == [nil, "v1"])
+        #expect(stage.outcomes == [.changed, .unchanged])
+        // Other programs make something else of what the origin says has not changed.
+        var other = stage.definition
+        other.cache.files = [CachedFile("all", by: ".all")]
+        stage.runner.reconfigure(other)
+        try stage.advance(60)
+        #expect(stage.origin.asked.last?.validators == nil && stage.origin.asked.count == 3)
+    }
+
+    @Test("A long answer is taken into memory, where its files are made")
+    func long() throws {
+        let stage = try stage()
+        stage.origin.answers(.long("one"))
+        try stage.fire("start")
+        #expect(stage.store.text == "{\"all\":one}\n")
+        #expect(stage.store.state.withLock { $0.bodies.count } == 0)
+    }
+
+    @Test("Checks see the object, and what they refuse is kept aside as that; data that is not one text fails the run")
+    func refused() throws {
+        let stage = try stage(CheckRules(minBytes: 13))
+        stage.origin.answers(.content("good"))
+        try stage.fire("start")
+        #expect(stage.store.text == "{\"all\":good}\n")
+        stage.origin.answers(.content("bad"))
+        stage.runner.requestRefresh(force: true)
+        try stage.executor.runUntilIdle()
+        #expect(stage.status.refused?.digest == "{\"all\":bad}\n" && stage.status.refused?.size == 12)
+        stage.origin.answers(.content("two\ntexts"))
+        stage.runner.requestRefresh(force: true)
+        try stage.executor.runUntilIdle()
+        #expect(stage.status.failing?.failure.message == "cache.files are made of one JSON text, and there are more")
+        #expect(stage.status.failing?.failure.refusal == nil && stage.store.text == "{\"all\":good}\n")
     }
 }

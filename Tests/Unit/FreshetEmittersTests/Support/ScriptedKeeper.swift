@@ -58,6 +58,8 @@ final class ScriptedKeeper: BodyKeeping {
             return result
         }
 
+        func isIntact() async throws(RunFailure) -> Bool { true }
+
         var path: String? { nil }
 
         func discard() async { state.withLock { $0.isDiscarded = true } }

@@ -225,6 +225,12 @@ struct ContentProofTests {
             #expect(stage.store.text == "one")
             #expect(questions(stage).last?.url == "https://example.com/data.minisig")
             #expect(stage.events.contains(.signed(comment: "file:data")))
+            #expect(stage.status.generation?.comment == "file:data")
+            try stage.restart()
+            #expect(stage.status.generation?.comment == "file:data")
+            // Of another content nothing is known.
+            stage.runner.offers(OfferedGeneration(number: 2, size: 3, digest: "two", committedAt: 0, path: "data"))
+            #expect(stage.status.generation?.comment == nil)
         }
     }
 

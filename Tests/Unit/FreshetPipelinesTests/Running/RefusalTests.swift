@@ -150,21 +150,19 @@ struct RefusalTests {
         return stage
     }
 
-    @Test(
-        "The next check comes as after a success, and asks whether that is still there: it is refused still, without a body"
-    )
+    @Test("The next check comes soon, and asks whether that is still there: it is refused still, without a body")
     func stillThere() throws {
         let stage = try refusingTagged()
         let first = try #require(stage.status.refused)
         #expect(stage.status.next?.reason == .timer)
-        try stage.advance(3599)
+        try stage.advance(59)
         #expect(tags(stage) == [nil, "v1"])
         try stage.advance(1)
         #expect(tags(stage) == [nil, "v1", "v2"])
         #expect(stage.store.state.withLock { $0.settingsAside } == 1 && stage.store.text == "whole")
         let status = stage.status
         #expect(status.failing?.failure.message == first.reason && status.failing?.attempts == 2)
-        #expect(status.refused?.digest == "cut" && status.refused?.refusedAt == first.refusedAt + 3_600_000_000)
+        #expect(status.refused?.digest == "cut" && status.refused?.refusedAt == first.refusedAt + 60_000_000)
         #expect(status.refused?.keptUntil == first.keptUntil && status.next?.reason == .timer)
         #expect(stage.outcomes == [.changed, .failed, .failed])
         // Accepted now, it is as old as the check that found it still there.
@@ -197,7 +195,7 @@ struct RefusalTests {
     func whole() throws {
         let lost = try refusingTagged()
         lost.store.state.withLock { $0.refused = nil }
-        try lost.advance(3600)
+        try lost.advance(60)
         #expect(tags(lost) == [nil, "v1", "v1"] && lost.store.state.withLock { $0.settingsAside } == 2)
         let other = try refusingTagged()
         var definition = other.definition
@@ -218,10 +216,10 @@ struct RefusalTests {
         rules.exec = InspectionRule(["/check"])
         let stage = try refusingTagged(rules, inspector: inspector)
         #expect(stage.status.next?.reason == .timer)
-        try stage.advance(3600)
+        try stage.advance(60)
         #expect(tags(stage) == [nil, "v1", "v1"] && stage.outcomes == [.changed, .failed, .failed])
         inspector.state.withLock { $0.failure = nil }
-        try stage.advance(3600)
+        try stage.advance(120)
         #expect(stage.store.text == "cut" && stage.status.failing == nil)
     }
 
@@ -231,7 +229,7 @@ struct RefusalTests {
         var rules = CheckRules(minBytes: 4)
         rules.items = "now"
         let stage = try refusingTagged(rules)
-        try stage.advance(3600)
+        try stage.advance(60)
         #expect(tags(stage) == [nil, "v1", "v1"])
     }
 
@@ -245,11 +243,94 @@ struct RefusalTests {
         #expect(tags(stage) == [nil, "v1", "v1"] && stage.store.text == "whole again")
     }
 
+    @Test("An error page that is taken away is gone within twice its time, and one that stays costs next to nothing")
+    func errorPage() throws {
+        let day = 86_400.0
+        let stage = try Stage(RefreshPolicy(every: .seconds(86_400), freshFor: .zero), check: CheckRules(minBytes: 4))
+        stage.origin.answers(.content("whole"), .content("cut"))
+        try stage.start()
+        try stage.fire("start")
+        try stage.advance(day)
+        #expect(stage.origin.asked.count == 2 && stage.status.refused?.digest == "cut")
+        try stage.advance(20 * 60)
+        stage.origin.answers(.content("whole again"))
+        try stage.advance(20 * 60)
+        #expect(stage.store.text == "whole again" && stage.origin.asked.count == 7)
+        stage.origin.answers(.content("cut"))
+        try stage.advance(30 * day)
+        // Eleven until it is a day, and one each day.
+        #expect((35...42).contains(stage.origin.asked.count - 7), "\(stage.origin.asked.count)")
+    }
+
+    @Test("Accepted while a check is under way, it is the copy, and what that check comes to is told for itself")
+    func acceptedMeanwhile() throws {
+        let stage = try refusing()
+        stage.origin.answers(.after(.seconds(5), .fails(RunFailure(.transient, "away"))))
+        stage.runner.requestRefresh(force: true)
+        try stage.executor.runUntilIdle()
+        stage.runner.accepted(OfferedGeneration(number: 2, size: 3, digest: "cut", committedAt: 0, path: "data"))
+        try stage.executor.runUntilIdle()
+        #expect(stage.status.run != nil && stage.status.failing == nil && stage.status.generation?.number == 2)
+        stage.origin.answers(.content("whole again"))
+        try stage.advance(5)
+        #expect(stage.status.failing?.failure.message == "away" && stage.status.next?.reason == .retry)
+        try stage.advance(1)
+        #expect(stage.store.text == "whole again" && stage.outcomes == [.changed, .failed, .failed, .changed])
+    }
+
+    // MARK: The copy itself
+
+    /// With a copy that its origin calls v1, which a stricter check refuses since then.
+    private func refusingCopy() throws -> Stage {
+        let stage = try Stage(RefreshPolicy(every: .seconds(3600), freshFor: .zero))
+        stage.origin.answers(.version("whole", tag: "v1"))
+        try stage.start()
+        try stage.fire("start")
+        try stage.advance(60)
+        var stricter = stage.definition
+        stricter.check.minBytes = 6
+        stage.runner.reconfigure(stricter)
+        try stage.fire("reload")
+        try stage.advance(10)
+        #expect(tags(stage) == [nil, nil] && stage.outcomes == [.changed, .failed])
+        return stage
+    }
+
+    @Test(
+        "The copy itself, if a stricter check refuses it, is asked for whole once, and then whether it is there still")
+    func copyItself() throws {
+        let stage = try refusingCopy()
+        let failure = try #require(stage.status.failing?.failure)
+        #expect(failure.refusal == .lasting && stage.status.refused == nil)
+        try stage.advance(60)
+        #expect(tags(stage) == [nil, nil, "v1"])
+        #expect(stage.status.failing?.failure == failure && stage.status.failing?.attempts == 2)
+        #expect(stage.status.refused == nil && stage.store.text == "whole")
+        stage.origin.answers(.version("whole again", tag: "v2"))
+        try stage.advance(120)
+        #expect(stage.store.text == "whole again" && stage.status.failing == nil)
+        #expect(tags(stage) == [nil, nil, "v1", "v1"])
+    }
+
+    @Test("It is asked for whole where it is not the copy any more, and taken as it is when the check is as it was")
+    func copyNoMore() throws {
+        let other = try refusingCopy()
+        other.store.bytes = Array("other".utf8)
+        try other.advance(60)
+        #expect(tags(other) == [nil, nil, nil] && other.status.refused?.digest == "whole")
+        let mended = try refusingCopy()
+        mended.runner.reconfigure(mended.definition)
+        try mended.advance(60)
+        #expect(tags(mended) == [nil, nil, "v1"] && mended.outcomes == [.changed, .failed, .unchanged])
+    }
+
+    // MARK: In between
+
     @Test("A failure of the origin in between is one of its own, and changes nothing of that")
     func between() throws {
         let stage = try refusingTagged()
         stage.origin.answers(.fails(RunFailure(.transient, "away")), .version("cut", tag: "v2"))
-        try stage.advance(3600)
+        try stage.advance(60)
         #expect(stage.status.failing?.failure.message == "away" && stage.status.failing?.attempts == 1)
         try stage.advance(2)
         #expect(tags(stage) == [nil, "v1", "v2", "v2"])

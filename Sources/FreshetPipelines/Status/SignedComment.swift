@@ -1,0 +1,12 @@
+/// What a publisher says of a content in its signature, which was verified. It is told of that content alone.
+package struct SignedComment: Hashable, Sendable {
+    /// SHA-256 of the content that became the copy, in lower-case hexadecimal digits.
+    package var digest: String
+    /// One line.
+    package var comment: String
+
+    package init(digest: String, comment: String) {
+        self.digest = digest
+        self.comment = comment
+    }
+}

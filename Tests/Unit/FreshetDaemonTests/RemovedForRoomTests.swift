@@ -1,0 +1,43 @@
+import FreshetControl
+import Testing
+
+@testable import FreshetDaemon
+
+@Suite("What went for room", .serialized, .timeLimit(.minutes(3)))
+struct RemovedForRoomTests {
+    /// Room for one of the two contents, beside which nothing else is left.
+    private func makeHome() throws -> Home {
+        let home = try Home()
+        try home.write("cache: {max-total: 1M, min-free: 0%}\n", to: "etc/freshet.yaml")
+        try home.configure("a", source("a", home) + "check: {exec: [/bin/sh, -c, 'exit 3']}\n")
+        try home.configure("b", source("b", home))
+        for name in ["a", "b"] { try home.write(String(repeating: name, count: 600 << 10), to: name + ".txt") }
+        return home
+    }
+
+    private func source(_ name: String, _ home: Home) -> String {
+        """
+        source: {file: \(home.path)/\(name).txt}
+        refresh: {on: [], min-interval: 0, fresh-for: 0}
+        cache: {file: \(name).txt, format: text}
+
+        """
+    }
+
+    private func candidate(_ client: ControlClient) -> String? {
+        (try? client.status("a"))?.candidate?.digest
+    }
+
+    @Test("and was refused by a check is named no more by the status of its pipeline")
+    func refused() async throws {
+        let home = try makeHome()
+        _ = try await withDaemon(home) { client in
+            let refused = try client.refresh("a")
+            #expect(refused.outcome == .failed)
+            #expect(candidate(client) != nil)
+            let other = try client.refresh("b")
+            #expect(other.outcome == .changed)
+            #expect(comesTrue { candidate(client) == nil })
+        }
+    }
+}

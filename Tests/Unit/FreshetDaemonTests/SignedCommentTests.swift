@@ -1,0 +1,49 @@
+import FreshetEventLoop
+import FreshetPipelines
+import Testing
+
+@testable import FreshetCache
+@testable import FreshetControl
+@testable import FreshetDaemon
+
+@Suite("What publishers say in their signatures")
+struct SignedCommentTests {
+    private let directory: TemporaryDirectory
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    private func store() throws -> CacheStore {
+        let (cache, _) = try LocalCache.open(
+            cacheDirectory: "\(directory.path)/cache", stateDirectory: "\(directory.path)/state", reserve: .none)
+        return CacheStore(cache: cache, workers: WorkerPool()) { _, _ in }
+    }
+
+    @Test("is remembered across restarts, the last of each pipeline, with whatever is in it")
+    func remembered() async throws {
+        let words = SignedComment(digest: "ab", comment: " timestamp:7\tfile:é  ")
+        do {
+            let store = try store()
+            for name in ["a", "b"] {
+                let definition = PipelineDefinition(
+                    name: name, source: .file("/dev/null"), cache: CacheRules(file: name))
+                _ = try await store.commit(
+                    Snapshot(.bytes([1]), validators: FreshetPipelines.Validators(), binding: "b"), of: definition)
+            }
+            await store.rememberSigned("a", SignedComment(digest: "cd", comment: "before"))
+            await store.rememberSigned("a", words)
+        }
+        let store = try store()
+        #expect(await store.remembered("a").signed == words)
+        #expect(await store.remembered("b").signed == nil)
+        #expect(await store.remembered().mapValues(\.signed) == ["a": words, "b": nil])
+        #expect(await store.remembered("a").binding == "b")
+    }
+
+    @Test("is told with the copy")
+    func told() {
+        var generation = OfferedGeneration(number: 1, size: 1, digest: "ab", committedAt: 1, path: "/a")
+        #expect(GenerationStatus(generation).comment == nil)
+        generation.comment = "version 1"
+        #expect(GenerationStatus(generation).comment == "version 1")
+    }
+}
