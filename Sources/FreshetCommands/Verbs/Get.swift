@@ -103,6 +103,9 @@ struct Get: Verb {
         let isSet: Bool
         do throws(ControlClient.Failure) {
             isSet = try client.generation(of: name).directory != nil
+        } catch .refused(.withdrawn) where candidate || generation != nil {
+            // What is in the content says whether it is one.
+            isSet = true
         } catch .refused(.noGeneration) where candidate {
             // What was refused may be all that there is.
             isSet = true
