@@ -304,12 +304,12 @@ struct BusConnectionTests {
         }
     }
 
-    @Test("ten thousand signals are all heard, in order, and do not hold up the loop")
+    @Test("three thousand signals are all heard, in order, and do not hold up the loop")
     func flood() async throws {
         try await BusBed.with { bed in
             try await bed.start()
             let bus = await bed.connection()
-            let count = 10_000
+            let count = 3_000
             let heard = Mutex<[UInt32]>([])
             let (over, end) = AsyncStream.makeStream(of: Void.self)
             let (ready, begin) = AsyncStream.makeStream(of: Void.self)
@@ -334,7 +334,9 @@ struct BusConnectionTests {
                 try await peer.emit("N", of: Self.interface, at: Self.path, [.uint32(UInt32(number))])
             }
             for await _ in over { break }
-            #expect(heard.withLock { $0 } == (0..<count).map { UInt32($0) })
+            // As a truth: what was heard is too long to be printed.
+            let allInOrder = heard.withLock { $0 } == (0..<count).map { UInt32($0) }
+            #expect(allInOrder)
             #expect(most.load(ordering: .relaxed) <= BusLink.messagesPerTurn)
             withExtendedLifetime((observation, subscription)) {}
             await peer.leave()
