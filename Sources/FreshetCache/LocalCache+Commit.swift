@@ -23,15 +23,15 @@ extension LocalCache {
             defer { try? forgetRefusal(of: destination.pipeline, ofContent: candidate.digest) }
             let offer = try offer(for: destination, &state)
             let check = Check(validators: validators, run: run, at: now, expires: expires)
-            if let stays = try held(back: candidate, to: destination, offer, &state) {
-                guard candidate.isCheck else { return .unchanged(try drop(candidate, for: stays, &state)) }
-                return try decline(candidate, for: stays, destination, check, &state)
-            }
             // A further page of what is withdrawn makes it no younger.
             if !candidate.isCheck, offer == nil, let kept = try keptOffer(of: destination.pipeline, &state),
                 kept.isWithdrawn
             {
                 return .unchanged(try drop(candidate, for: kept, &state))
+            }
+            if let stays = try held(back: candidate, to: destination, offer, &state) {
+                guard candidate.isCheck else { return .unchanged(try drop(candidate, for: stays, &state)) }
+                return try decline(candidate, for: stays, destination, check, &state)
             }
             if let offer, offer.generation.content.digest == candidate.digest {
                 return .unchanged(try confirm(offer, candidate, destination, check, &state))
@@ -211,8 +211,8 @@ extension LocalCache {
             let row = generation
             let noted = try contentTransaction(isDurable: isDurable, of: candidate.token) {
                 (index) throws(SQLiteError) -> (surplus: [StoredContent], offer: IndexedOffer?)? in
-                // A reload may have had it keep the other kind of content since.
-                guard try index.isOfItsKind(destination) else { return nil }
+                // A reload may have given it another file since, or had it keep the other kind of content.
+                guard try index.isStill(destination) else { return nil }
                 try index.put(row, of: pipeline.id)
                 try index.setCurrent(content, of: pipeline.id)
                 try note(&index)
@@ -250,6 +250,7 @@ extension LocalCache {
     ) throws(SystemCallError) -> FileIdentity {
         let stored = layout.generation(content, of: destination.pipeline)
         let reader = layout.reader(destination.file)
+        let failures = currentFlush.failures
         func show() throws(SystemCallError) {
             if let link = destination.link {
                 _ = try showSet(content, of: destination.pipeline, at: link, files)
@@ -265,7 +266,9 @@ extension LocalCache {
             try show()
         }
         try files.synchronizeDirectory(layout.generations(of: destination.pipeline))
-        try currentFlush.perform { () throws(SystemCallError) in try files.synchronizeDirectory(layout.current) }
+        try currentFlush.perform(since: failures) { () throws(SystemCallError) in
+            try files.synchronizeDirectory(layout.current)
+        }
         guard let status = try files.status(reader) else {
             throw SystemCallError(call: "lstat", path: reader, errno: SystemCallError.missing)
         }
@@ -274,6 +277,11 @@ extension LocalCache {
 }
 
 extension CacheIndex {
+    /// Whether the pipeline has this file, and keeps one or several as this says.
+    mutating func isStill(_ destination: CacheDestination) throws(SQLiteError) -> Bool {
+        try pipeline(destination.pipeline).map { $0.file == destination.file && $0.isSet == destination.isSet } ?? false
+    }
+
     /// Whether the pipeline keeps one file or several, as this says.
     mutating func isOfItsKind(_ destination: CacheDestination) throws(SQLiteError) -> Bool {
         try pipeline(destination.pipeline).map { $0.isSet == destination.isSet } ?? false

@@ -135,7 +135,14 @@ extension LocalCache {
             return status.isDirectory ? nil : .stray
         }
         if CacheLayout.isTemporary(name) { return isLiving(name) ? nil : .unfinished }
-        return try withIndex { (index) throws(SQLiteError) in try index.owner(of: name) } == nil ? .stray : nil
+        return try withIndex { (index) throws(SQLiteError) in
+            if try index.owner(of: name) != nil { return nil }
+            // What readers have of several files until the next commit.
+            let former = try index.pipelines().contains { row in
+                row.formerSets.contains { name == $0 || name == $0 + CacheLayout.stampSuffix }
+            }
+            return former ? nil : .stray
+        }
     }
 
     private func status(_ path: String) throws(CacheError) -> FileStatus? {
@@ -257,7 +264,9 @@ extension LocalCache {
         let status = try isDirectory(layout.current) ? status(path) : nil
         guard let current = row.current, row.withdrawnAt == nil else {
             if row.withdrawnAt != nil { (finding.generation, finding.detail) = (nil, "the copy is withdrawn") }
-            if status != nil { examination.add(finding) }
+            // Under its former kind too readers have it until then.
+            let isFormer = row.withdrawnAt == nil && row.formerSets.contains(file)
+            if status != nil, !isFormer { examination.add(finding) }
             return
         }
         guard let status else {

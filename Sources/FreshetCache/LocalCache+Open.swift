@@ -26,6 +26,7 @@ extension LocalCache {
     static func open(
         cacheDirectory: String, stateDirectory: String, reserve: FreeSpaceReserve, limit: Int64? = nil,
         verifiesAll: Bool, fileSystem: any FileSystem,
+        waitForRoom: @escaping @Sendable (_ attempt: Int) -> Bool = LocalCache.waitForRoom,
         removed: @escaping @Sendable (RemovedContent) -> Void = { _ in }
     ) throws(CacheError) -> (cache: LocalCache, report: RecoveryReport) {
         let layout = CacheLayout(cacheDirectory: cacheDirectory, stateDirectory: stateDirectory)
@@ -41,7 +42,7 @@ extension LocalCache {
         let state = opened.state
         let cache = LocalCache(
             layout: layout, fileSystem: fileSystem, room: CacheRoom(limit: limit, reserve: reserve),
-            index: opened.index, lock: lock, tellRemoved: removed)
+            index: opened.index, lock: lock, waitForRoom: waitForRoom, tellRemoved: removed)
         let report = try cache.recover(state, verifiesAll: verifiesAll)
         try cache.measure()
         try cache.applyLimit()

@@ -1,3 +1,4 @@
+import Glibc
 import Synchronization
 
 /// How much room the cache may take.
@@ -118,16 +119,50 @@ extension LocalCache {
         guard let first = try shortage(size, asker) else { return }
         var removed = RemovedContent(pipeline: asker.pipeline)
         defer { if !removed.items.isEmpty { tellRemoved(removed) } }
+        var attempt = 0
+        while try !makeRoom(for: size, first, asker, &removed, isLast: false) {
+            guard waitForRoom(attempt) else {
+                _ = try makeRoom(for: size, first, asker, &removed, isLast: true)
+                return
+            }
+            attempt += 1
+        }
+    }
+
+    /// How often it is waited for pipelines at work, and how long each time: about as long as a slow disk takes for a commit.
+    private static let (roomAttempts, roomWait) = (100, UInt32(50_000))
+
+    static func waitForRoom(_ attempt: Int) -> Bool {
+        guard attempt < roomAttempts else { return false }
+        usleep(roomWait)
+        return true
+    }
+
+    /// - Parameter isLast: what pipelines at work have is not waited for any more.
+    /// - Returns: false: there would be room if pipelines were not at work with what may go. Commits at once hold their
+    ///   pipelines' locks; none of those is waited for with a lock that they may wait for.
+    private func makeRoom(
+        for size: Int64, _ first: Shortage, _ asker: RoomAsker, _ removed: inout RemovedContent, isLast: Bool
+    ) throws(CacheError) -> Bool {
         try makingRoom.withLock { _ throws(CacheError) in
             // Pipelines that are at work with their content.
             var busy: Set<String> = []
             // Another round if one of them was, if somebody still has open what was removed, or if others write meanwhile.
             while let shortage = try shortage(size, asker) {
-                let content = try expendable(for: shortage, asker, passingOver: busy)
+                let content: [ExpendableContent]
+                do throws(CacheError) {
+                    content = try expendable(for: shortage, asker, passingOver: busy)
+                } catch {
+                    guard !isLast, !busy.isEmpty else { throw error }
+                    // If it would not be enough either, that is said.
+                    _ = try expendable(for: shortage, asker)
+                    return false
+                }
                 // What was removed may be free later than it is gone: more would go for nothing.
                 if shortage.isOfDisk, removed.bytes >= first.bytes { throw shortage.error(0) }
                 try remove(content, for: asker, &removed, &busy)
             }
+            return true
         }
     }
 

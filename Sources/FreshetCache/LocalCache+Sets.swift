@@ -17,7 +17,7 @@ extension LocalCache {
             try self.makeSetDirectories(for: pipeline, files)
             return try self.isDirectory(directory, orTakeAway: files)
         }
-        if isThere { return try mendSet(directory, bundle, status) }
+        if isThere { return try mendSet(directory, of: pipeline, bundle, status) }
         let token = makeToken()
         defer { release(token) }
         let temporary = layout.temporarySet(token, of: pipeline)
@@ -44,14 +44,13 @@ extension LocalCache {
     /// Makes the directory of a generation whole in its place, file by file: who reads there finds the generation's own
     /// content at any moment. What else is there is moved aside.
     private func mendSet(
-        _ directory: String, _ bundle: FileBundle, _ status: FileStatus
+        _ directory: String, of pipeline: String, _ bundle: FileBundle, _ status: FileStatus
     ) throws(CacheError) {
         let faults = try faults(ofSet: directory, bundle, status)
         try onFiles { (files) throws(SystemCallError) in
             // Gives it its mode again.
             _ = try files.makeDirectory(directory, mode: CacheLayout.setMode)
         }
-        guard !faults.isEmpty else { return }
         let token = makeToken()
         defer { release(token) }
         for (name, member) in faults {
@@ -69,7 +68,11 @@ extension LocalCache {
                 try files.rename(temporary, to: path)
             }
         }
-        try onFiles { (files) throws(SystemCallError) in try files.synchronizeDirectory(directory) }
+        // Also if nothing was wrong: whoever made it may not have come as far.
+        try onFiles { (files) throws(SystemCallError) in
+            try files.synchronizeDirectory(directory)
+            try files.synchronizeDirectory(self.layout.sets(of: pipeline))
+        }
     }
 
     /// The names in a directory that are not as the generation has them, with what should be there; nil: nothing.
@@ -288,6 +291,9 @@ extension LocalCache {
                 }
             }
             try files.removeDirectory(directory)
+            if try files.status(directory) != nil {
+                throw SystemCallError(call: "rmdir", path: directory, errno: SystemCallError.notEmpty)
+            }
         }
     }
 
@@ -347,13 +353,16 @@ extension LocalCache {
             if shown != nil { examination.add(finding) }
             return
         }
+        // Under a former name readers have link and stamp until the next commit.
+        let stamp = layout.reader(offer.file)
+        guard try onFiles({ (files) throws(SystemCallError) in try files.status(stamp) }) != nil else { return }
         if shown != content.name {
             finding.detail = "the link does not lead there"
             examination.add(finding)
         }
         let (bundle, status): (FileBundle, FileStatus)
         do throws(CacheError) {
-            (bundle, status) = try self.bundle(at: layout.reader(offer.file))
+            (bundle, status) = try self.bundle(at: stamp)
         } catch .noBundle(let fault) {
             finding.detail = "the copy is not several files, and the next run makes it anew: \(fault)"
             return examination.add(finding)

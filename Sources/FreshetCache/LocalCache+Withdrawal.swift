@@ -52,6 +52,12 @@ extension LocalCache {
         }
     }
 
+    /// Whether what readers find of the pipeline, or would if it were not withdrawn, is there and whole.
+    package func keepsCopy(_ pipeline: String) throws(CacheError) -> Bool {
+        try CacheName.check(pipeline)
+        return try keptOffer(of: pipeline) != nil
+    }
+
     /// Takes a name away from readers, whatever it is: one of the cache's own goes, and so does what a commit would replace.
     func hide(_ file: String) throws(CacheError) {
         let path = layout.reader(file)

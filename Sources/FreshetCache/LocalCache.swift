@@ -17,6 +17,10 @@ package final class LocalCache: Sendable {
     let room: Mutex<CacheRoom>
     /// Whoever makes room is alone with that. Taken after the lock of the pipeline that it is for.
     let makingRoom = Mutex<Void>(())
+    /// Waits a moment for pipelines that are at work with what may go for room; false: it was long enough.
+    ///
+    /// - Parameter attempt: how often it was waited before.
+    let waitForRoom: @Sendable (_ attempt: Int) -> Bool
     /// Told what was removed for room.
     let tellRemoved: @Sendable (RemovedContent) -> Void
     /// Bytes of all content that the index knows, as of its last change.
@@ -32,8 +36,10 @@ package final class LocalCache: Sendable {
 
     init(
         layout: CacheLayout, fileSystem: any FileSystem, room: CacheRoom, index: consuming CacheIndex,
-        lock: consuming StateLock, tellRemoved: @escaping @Sendable (RemovedContent) -> Void = { _ in }
+        lock: consuming StateLock, waitForRoom: @escaping @Sendable (_ attempt: Int) -> Bool = LocalCache.waitForRoom,
+        tellRemoved: @escaping @Sendable (RemovedContent) -> Void = { _ in }
     ) {
+        self.waitForRoom = waitForRoom
         self.layout = layout
         self.fileSystem = fileSystem
         self.room = Mutex(room)
@@ -52,11 +58,15 @@ package final class LocalCache: Sendable {
     /// - Parameter sets: the pipelines that keep several files: theirs is the stamp.
     /// - Throws: ``CacheError/fileOwned(file:owner:claimant:)`` and ``CacheError/invalidName(_:reason:)`` before
     ///   anything is changed.
+    /// - Returns: the pipelines that had another file or none, or lost theirs. Their commits under way are of before: see
+    ///   ``awaitCommits(of:)``.
+    @discardableResult
     package func assign(
         _ files: [(pipeline: String, file: String)], sets: Set<String> = []
-    ) throws(CacheError) {
+    ) throws(CacheError) -> Set<String> {
         try CacheName.check(files, sets: sets)
-        let forgotten = try contentTransaction { (index) throws(SQLiteError) in
+        let (moved, forgotten) = try contentTransaction {
+            (index) throws(SQLiteError) -> (Set<String>, [ForgottenContent]) in
             var changed: [(pipeline: IndexedPipeline, file: String)] = []
             var forgotten: [ForgottenContent] = []
             let known = Dictionary(try index.pipelines().map { ($0.name, $0) }) { first, _ in first }
@@ -64,11 +74,13 @@ package final class LocalCache: Sendable {
                 let pipeline = if let row = known[name] { row } else { try index.ensurePipeline(name) }
                 if pipeline.file != file || pipeline.isSet != sets.contains(name) { changed.append((pipeline, file)) }
             }
+            var moved = Set(changed.map(\.pipeline.name))
             // All let go before any takes, so that two pipelines may exchange their files.
             for (pipeline, _) in changed { try index.setFile(nil, of: pipeline.id) }
             for (pipeline, file) in changed {
                 for name in CacheIndex.names(of: file, isSet: sets.contains(pipeline.name)) {
                     if let owner = try index.owner(of: name), let other = try index.pipeline(owner) {
+                        moved.insert(owner)
                         if let link = other.link { try index.addFormerSet(link, of: other) }
                         try index.setFile(nil, of: other.id)
                         try index.setCurrent(nil, of: other.id)
@@ -79,9 +91,16 @@ package final class LocalCache: Sendable {
                 let content = try index.assign(file, isSet: sets.contains(pipeline.name), to: pipeline)
                 if let content { forgotten.append(content) }
             }
-            return forgotten
+            return (moved, forgotten)
         }
         removeForgotten(forgotten)
+        return moved
+    }
+
+    /// Waits until commits of these pipelines that are under way have ended: none of them puts its content into the place of
+    /// what another pipeline commits there afterwards. Without locks of pipelines.
+    package func awaitCommits(of names: Set<String>) {
+        for name in names { pipelines.withLock { $0[name] }?.state.withLock { _ in } }
     }
 
     // MARK: Writing

@@ -4,8 +4,9 @@ import FreshetPipelines
 extension LocalCache {
     /// Gives the pipelines of a configuration their files.
     func assign(_ definitions: [PipelineDefinition]) throws(CacheError) {
-        try assign(
+        let moved = try assign(
             definitions.map { (pipeline: $0.name, file: $0.cache.readerFile) },
             sets: Set(definitions.filter { !$0.cache.files.isEmpty }.map(\.name)))
+        awaitCommits(of: moved)
     }
 }

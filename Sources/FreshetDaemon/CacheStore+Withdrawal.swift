@@ -9,7 +9,8 @@ extension CacheStore {
             attempt(pipeline, else: .failed) { () throws(CacheError) in
                 let withdrawn = try cache.withdraw(
                     pipeline, at: WallTime(microseconds: WallClock.now), unless: isMoot)
-                return withdrawn.map { .done(OfferedGeneration($0)) } ?? .nothing
+                if let withdrawn { return .done(OfferedGeneration(withdrawn)) }
+                return try cache.keepsCopy(pipeline) ? .left : .nothing
             }
         }
     }

@@ -309,7 +309,9 @@ final class PipelineReporter: Sendable {
         default: break
         }
         voice.withLock { $0.say(event, generation: generation, isWithdrawn: status?.withdrawn != nil) }
-        if let new = commits.withLock({ $0.heard(event, generation: generation) }) {
+        // What is withdrawn when a run starts is not new when it is back.
+        let seen = if case .runStarted = event { status?.kept } else { generation }
+        if let new = commits.withLock({ $0.heard(event, generation: seen) }) {
             var causes: String?
             if case .runEnded(let summary, _) = event { causes = summary.causes.summary }
             committed(new, causes)

@@ -110,6 +110,8 @@ extension Supervisor {
                 pipelines[definition.name]?.runner.keepsNothingRefused()
             }
             await change(definition)
+            // Again, for what a run of before has committed meanwhile; what it commits from here on it looks after itself.
+            await parts?.store.setAccess(definition)
             await assignHooks(of: definition, before: before)
         }
         for definition in difference.added {

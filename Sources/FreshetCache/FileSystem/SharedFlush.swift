@@ -22,6 +22,8 @@ final class SharedFlush: @unchecked Sendable {
     /// The round that begins when the one under way has ended; nil: nobody waits for one.
     private var next: Round?
     private var sleepers = 0
+    /// How many flushes the disk has failed, and the last one's error.
+    private var failed: (count: Int, last: SystemCallError?) = (0, nil)
 
     init() {
         pthread_mutex_init(mutex, nil)
@@ -35,16 +37,33 @@ final class SharedFlush: @unchecked Sendable {
         mutex.deallocate()
     }
 
+    /// How many flushes the disk has failed: to be asked before the change that is to be flushed.
+    var failures: Int {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        return failed.count
+    }
+
     /// Returns when a flush that began after this call has ended.
     ///
-    /// - Parameter flush: called by one of those who share it; all of them have to mean the same by it.
-    func perform(_ flush: () throws(SystemCallError) -> Void) throws(SystemCallError) {
+    /// - Parameters:
+    ///   - count: the ``failures`` before the change. One that failed since may have had the change in it, and the kernel
+    ///     tells that no second time: who made the change is told here, however the later flush ended.
+    ///   - flush: called by one of those who share it; all of them have to mean the same by it.
+    func perform(
+        since count: Int? = nil, _ flush: () throws(SystemCallError) -> Void
+    ) throws(SystemCallError) {
+        let (result, failed) = performRound(flush)
+        try result.get()
+        if let count, failed.count > count, let error = failed.last { throw error }
+    }
+
+    private func performRound(
+        _ flush: () throws(SystemCallError) -> Void
+    ) -> (result: Result<Void, SystemCallError>, failed: (count: Int, last: SystemCallError?)) {
         pthread_mutex_lock(mutex)
-        if let joined = next {
-            let result = wait { joined.result }
-            pthread_mutex_unlock(mutex)
-            return try result.get()
-        }
+        defer { pthread_mutex_unlock(mutex) }
+        if let joined = next { return (wait { joined.result }, failed) }
         let own = Round()
         if isRunning {
             next = own
@@ -58,9 +77,10 @@ final class SharedFlush: @unchecked Sendable {
         pthread_mutex_lock(mutex)
         isRunning = false
         own.result = result
+        // What else may fail concerns none but those who asked.
+        if case .failure(let error) = result, error.call == "fsync" { failed = (failed.count + 1, error) }
         pthread_cond_broadcast(condition)
-        pthread_mutex_unlock(mutex)
-        try result.get()
+        return (result, failed)
     }
 
     /// How many wait for the round under way, or for the next one, and do not flush themselves now.

@@ -32,4 +32,5 @@ extension SystemCallError: CustomStringConvertible {
 
 extension SystemCallError {
     static var missing: Int32 { ENOENT }
+    static var notEmpty: Int32 { ENOTEMPTY }
 }

@@ -76,9 +76,9 @@ struct Prune: Verb {
         _ pruned: ControlMessage.Pruned, of count: Int, _ session: Session
     ) throws(CommandFailure) {
         if !options.json {
-            for pipeline in pruned.pipelines { session.say("removed: \(pipeline.name)") }
+            for pipeline in pruned.pipelines { session.say(DisplayText.harmless("removed: \(pipeline.name)")) }
             for pipeline in pruned.failed {
-                session.context.talk("not removed: \(pipeline.name): \(pipeline.reason)\n")
+                session.context.talk(DisplayText.harmless("not removed: \(pipeline.name): \(pipeline.reason)") + "\n")
             }
         }
         throw CommandFailure(

@@ -168,6 +168,7 @@ extension RefreshMachine {
             supersede(run, .configuration, now)
         case (.succeeded(let changed, let generation, _, let flaw?, _), _):
             hasGeneration = true
+            withdrawal?.made = now
             failed(run, flaw, partial: (changed ? .changed : .unchanged, generation), now)
         case (.succeeded(let changed, let generation, let at, nil, let expires), _):
             originExpires = expires

@@ -51,7 +51,8 @@ extension RefreshMachine {
     /// Whether the copy is young enough for this signal to fetch nothing. Not while a failed run is to be tried again:
     /// then the copy is known to be wanting.
     private func isFresh(for cause: RunCause, at now: Instant) -> Bool {
-        guard cause.kind == .environment, cause.signal != SignalName.timer, retry == nil, !isWithdrawn, let lastAnswer
+        guard cause.kind == .environment, cause.signal != SignalName.timer, retry == nil,
+            !isWithdrawn || lastRefusal != nil, let lastAnswer
         else {
             return false
         }

@@ -29,6 +29,9 @@ extension RefreshMachine {
         memory = new
         if retryAfter == old.retryAfter { retryAfter = new.retryAfter }
         if confirmed == old.confirmed { confirmed = new.confirmed }
+        if let copy = withdrawal?.copy, copy.number == old.copy?.number, copy.written == old.copy?.written {
+            withdrawal?.copy?.written = new.copy?.written
+        }
         guard lastSuccess != new.lastCheck else { return }
         lastSuccess = new.lastCheck
         originExpires = new.expires

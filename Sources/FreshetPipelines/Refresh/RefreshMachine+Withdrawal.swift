@@ -50,6 +50,8 @@ extension RefreshMachine {
         var hasFailed = false
         /// It came to nothing, and is tried again then, or when a run has ended.
         var retry: Instant?
+        /// When a run has made or found it last, of which a part failed.
+        var made: Instant?
     }
 
     /// How long after an attempt that came to nothing the next one comes.
@@ -63,14 +65,16 @@ extension RefreshMachine {
     var withdrawsAt: Instant? {
         guard settings.withdraws, let expires, let maxAge = settings.maxAge, let copy = withdrawal?.copy, !copy.isPinned
         else { return nil }
-        return copy.written.map { max(expires, $0.advanced(by: maxAge)) } ?? expires
+        return [copy.written, withdrawal?.made].compactMap { $0?.advanced(by: maxAge) }.reduce(expires, max)
     }
 
     private func isDue(at now: Instant) -> Bool { withdrawsAt.map { now >= $0 } ?? false }
 
-    /// Readers do not find the copy, or will not in a moment.
+    /// Readers do not find the copy, or will not in a moment, or a run is about to say more of it.
     func isTakenAway(at now: Instant) -> Bool {
-        isWithdrawn || (isDue(at: now) && withdrawal?.hasFailed == false)
+        guard !isWithdrawn else { return true }
+        guard let withdrawal, isDue(at: now), !withdrawal.hasFailed else { return false }
+        return withdrawal.retry == nil || run != nil
     }
 
     mutating func copyChanged(_ copy: CopyFacts?) {

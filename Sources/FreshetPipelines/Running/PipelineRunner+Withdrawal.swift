@@ -40,9 +40,10 @@ extension PipelineRunner {
                 state.withLock { $0.offer(generation) }
                 settlement = .done
             case .nothing:
-                // What is kept is not whole, and is fetched again.
-                if !withdraws { offersNothing() }
+                // What is kept is not whole, and is fetched again; unless that is what just happens.
+                if !isConcluding { offersNothing() }
                 settlement = .left
+            case .left: settlement = .left
             case .failed: settlement = .failed
             }
             mailbox.post(.copySettled(settlement))

@@ -276,6 +276,9 @@ package final class PipelineRunner: Sendable {
             let result = await interruptible(by: interruption, otherwise: .cancelled) {
                 await self.result(of: body, order.run)
             }
+            // What it committed has the rights of its own configuration: of one that was replaced meanwhile.
+            let definition = self.definition
+            if definition.cache != body.definition.cache { await world.store.setAccess(definition) }
             places.close()
             mailbox.post(.ended(run: order.run, result, requests: progress.requests))
         }

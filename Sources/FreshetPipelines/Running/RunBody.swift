@@ -155,8 +155,11 @@ struct RunBody: Sendable {
                 definition.name, binding: binding, asked: validators, validators: newer, expires: expiry?.wall)
             {
                 guard definition.cache.withdraws else { return Success(changed: false, expiry: expiry) }
-                if case .done(let shown) = await store.putBack(definition) {
-                    return Success(changed: false, generation: shown, expiry: expiry)
+                switch await store.putBack(definition) {
+                case .done(let shown): return Success(changed: false, generation: shown, expiry: expiry)
+                // The check has succeeded; what keeps the copy from readers is tried again by itself.
+                case .failed: return Success(changed: false, expiry: expiry)
+                case .nothing, .left: break
                 }
             }
             // Somebody removed the copy while the origin confirmed it, or rolled it back; or it could not be put back.

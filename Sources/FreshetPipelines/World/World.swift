@@ -273,8 +273,10 @@ package enum CommitResult: Hashable, Sendable {
 /// What came of withdrawing a copy from readers, or of putting it back.
 package enum WithdrawalResult: Hashable, Sendable {
     case done(OfferedGeneration)
-    /// There is nothing that could be withdrawn, or is whole to be put back; or it was to be left.
+    /// Nothing is kept that is whole; if it was to be withdrawn, readers do not find it any more either.
     case nothing
+    /// It was to be left as it is.
+    case left
     case failed
 }
 
@@ -382,6 +384,8 @@ package protocol SnapshotStore: Sendable {
     func withdraw(_ pipeline: String, unless isMoot: @escaping @Sendable () -> Bool) async -> WithdrawalResult
     /// Has readers find the copy, if it was withdrawn.
     func putBack(_ definition: PipelineDefinition) async -> WithdrawalResult
+    /// Gives the copy at hand the mode and group that this says.
+    func setAccess(_ definition: PipelineDefinition) async
     /// Remembers until when the origin wants to be left alone (nil: no longer). Wall-clock microseconds since 1970.
     func rememberRetryAfter(_ pipeline: String, until: Int64?) async
     /// Remembers what was spent of a pipeline's budget, instead of what was remembered before.
@@ -400,10 +404,11 @@ package protocol SnapshotStore: Sendable {
     ) async
 }
 
-/// Of a store that nobody reads from nothing can be withdrawn.
+/// Of a store that nobody reads from nothing can be withdrawn, and nobody has rights.
 extension SnapshotStore {
+    package func setAccess(_ definition: PipelineDefinition) async {}
     package func withdraw(
         _ pipeline: String, unless isMoot: @escaping @Sendable () -> Bool
-    ) async -> WithdrawalResult { .nothing }
+    ) async -> WithdrawalResult { .left }
     package func putBack(_ definition: PipelineDefinition) async -> WithdrawalResult { .nothing }
 }

@@ -15,7 +15,7 @@ extension MemoryStore {
         return state.withLock { state in
             guard var generation = state.remembered.generation, generation.pinnedSince == nil, !isMoot else {
                 state.withdrawals.append(.moot)
-                return .nothing
+                return state.remembered.generation == nil ? .nothing : .left
             }
             guard !state.isReadOnly else {
                 state.withdrawals.append(.failed)

@@ -404,3 +404,22 @@ struct IndexExaminationTests {
         #expect(try open(directory).examination.findings.first?.detail == "it is another program's database")
     }
 }
+
+@Suite("What an examination says of files whose pipeline has others by now")
+struct FormerFilesTests {
+    @Test("readers keep them until the next commit", arguments: [true, false])
+    func kept(becomesOne: Bool) throws {
+        let fixture = try CacheFixture()
+        try fixture.commitSet("old")
+        if becomesOne {
+            try fixture.cache.assign([("shop", "catalogue")])
+        } else {
+            try fixture.cache.assign([("shop", "other.stamp")], sets: ["shop"])
+        }
+        let cache = fixture.cache
+        let found = try cache.examineStrays(mends: true).findings + cache.examine("shop", mends: true).findings
+        #expect(found.map(\.kind) == [])
+        #expect(try fixture.seen == .of("old"))
+        #expect(try fixture.reader("catalogue.stamp") == SeenSet.bundle("old"))
+    }
+}

@@ -1,3 +1,4 @@
+import FreshetEventLoop
 import Synchronization
 import Testing
 
@@ -330,6 +331,45 @@ struct RoomTests {
         let rebuilt = try fixture.directory.copied()
         TemporaryDirectory.remove(rebuilt.state)
         #expect(try CacheFixture(rebuilt).cache.usage.bytes == bytes - Int64("content 6".utf8.count))
+    }
+
+    @Test("pipelines at work with what may go are waited for, and not for ever", arguments: [true, false])
+    func busy(comesToAnEnd: Bool) throws {
+        let pool = WorkerPool(threads: 1)
+        let (held, end, ended) = (Latch(), Latch(), Latch())
+        let patience: Duration = .seconds(60)
+        let attempts = Mutex<[Int]>([])
+        let fixture = try CacheFixture(limit: 10) { attempt in
+            attempts.withLock { $0.append(attempt) }
+            guard comesToAnEnd else { return attempt < 2 }
+            end.open()
+            return ended.wait(for: patience)
+        } removed: { [removed] in
+            removed.note($0)
+        }
+        try fixture.commit("1234", to: destination("b"), at: 1)
+        try fixture.commit("12345", to: destination("b"), at: 2)
+        let cache = fixture.cache
+        pool.perform("commit") {
+            cache.entry("b").state.withLock { _ in
+                held.open()
+                _ = end.wait(for: patience)
+            }
+            ended.open()
+        }
+        try #require(held.wait(for: patience))
+        if comesToAnEnd {
+            try fixture.commit("ab", to: destination("a"), at: 3)
+            #expect(attempts.withLock { $0 } == [0])
+            #expect(removed.all.map(\.items) == [[.init(pipeline: "b", generation: 1, size: 4)]])
+        } else {
+            #expect(throws: CacheError.overLimit(bytes: 2, kept: 9, limit: 10)) {
+                try fixture.commit("ab", to: destination("a"), at: 3)
+            }
+            #expect(attempts.withLock { $0 } == [0, 1, 2])
+            #expect(removed.all == [])
+            end.open()
+        }
     }
 
     @Test("it costs a commit no call of the system as long as there is some")

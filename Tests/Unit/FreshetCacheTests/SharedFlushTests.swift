@@ -34,6 +34,28 @@ struct SharedFlushTests {
         #expect(bed.flushed.withLock { $0.count } == 3)
     }
 
+    @Test(
+        "who changed something before a flush that failed is told so, though the next one succeeds; not who came later")
+    func before() throws {
+        let flush = SharedFlush()
+        let change = flush.failures
+        let broken = FreshetCache.SystemCallError(call: "fsync", path: "/x", errno: 5)
+        #expect(throws: FreshetCache.SystemCallError.self) {
+            try flush.perform(since: change) { () throws(FreshetCache.SystemCallError) in throw broken }
+        }
+        #expect(throws: FreshetCache.SystemCallError.self) {
+            try flush.perform(since: change) { () throws(FreshetCache.SystemCallError) in }
+        }
+        try flush.perform(since: flush.failures) { () throws(FreshetCache.SystemCallError) in }
+        // No descriptor is the trouble of who asked alone.
+        let none = FreshetCache.SystemCallError(call: "open", path: "/x", errno: 24)
+        let later = flush.failures
+        #expect(throws: FreshetCache.SystemCallError.self) {
+            try flush.perform(since: later) { () throws(FreshetCache.SystemCallError) in throw none }
+        }
+        try flush.perform(since: later) { () throws(FreshetCache.SystemCallError) in }
+    }
+
     @Test("of many threads each returns after a flush that began after its change")
     func many() throws {
         let bed = Bed()

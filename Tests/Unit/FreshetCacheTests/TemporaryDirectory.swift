@@ -114,12 +114,13 @@ struct CacheFixture {
     init(
         _ directory: TemporaryDirectory? = nil, verifiesAll: Bool = false,
         fileSystem: any FileSystem = LinuxFileSystem(), reserve: FreeSpaceReserve = .none, limit: Int64? = nil,
+        waitForRoom: @escaping @Sendable (Int) -> Bool = { _ in false },
         removed: @escaping @Sendable (RemovedContent) -> Void = { _ in }
     ) throws {
         self.directory = try directory ?? TemporaryDirectory()
         (cache, report) = try LocalCache.open(
             cacheDirectory: self.directory.cache, stateDirectory: self.directory.state, reserve: reserve,
-            limit: limit, verifiesAll: verifiesAll, fileSystem: fileSystem, removed: removed)
+            limit: limit, verifiesAll: verifiesAll, fileSystem: fileSystem, waitForRoom: waitForRoom, removed: removed)
     }
 
     @discardableResult

@@ -42,6 +42,17 @@ struct WithdrawalTests {
         #expect(try again.cache.memories(key: "k")["jwks"]?.current?.withdrawnAt == WallTime(seconds: 100))
     }
 
+    @Test("that is not whole is taken away, and nothing is kept that could come back")
+    func notWhole() throws {
+        let fixture = try CacheFixture()
+        try fixture.commit("new", at: 20)
+        #expect(try fixture.cache.keepsCopy("jwks"))
+        try TemporaryDirectory.write(Array("bad".utf8), to: fixture.directory.cache + "/current/jwks.json")
+        #expect(try fixture.cache.withdraw("jwks", at: WallTime(seconds: 100)) == nil)
+        #expect(try fixture.names("current") == [])
+        #expect(try !fixture.cache.keepsCopy("jwks"))
+    }
+
     @Test("needs no second look at its content for that, and little of the system")
     func calls() throws {
         let files = FaultyFileSystem()

@@ -110,6 +110,38 @@ struct WithdrawalDialogueTests {
         #expect(talk.pass(until: 111).map(\.deed) == [.withdraws])
     }
 
+    @Test("What a run has found again of which a part failed stays for max-age from then")
+    func partial() {
+        let talk = talk()
+        _ = talk.at(40, .hears("reload", at: 40))
+        let flaw = RunFailure(.connection, "a branch")
+        _ = talk.at(41, .ended(run: 1, .succeeded(changed: false, generation: 1, flaw: flaw)))
+        #expect(!talk.pass(until: 140.9).map(\.deed).contains(.withdraws))
+        #expect(talk.pass(until: 141).map(\.deed).contains(.withdraws))
+    }
+
+    @Test("A clock that was wrong when its file was looked at keeps it for no longer")
+    func clock() {
+        let talk = talk(lastCheck: 0, copy: CopyFacts(number: 1, written: Dialogue.instant(0)))
+        let right = Dialogue.instant(-1000)
+        let memory = RefreshMemory(
+            lastCheck: right, confirmed: right, hasGeneration: true, copy: CopyFacts(number: 1, written: right))
+        #expect(talk.at(1, .clockStepped(memory)).contains(.withdraws))
+    }
+
+    @Test("What a check refused is not asked for by each signal for that")
+    func refused() {
+        let talk = Dialogue(
+            RefreshPolicy(every: .seconds(3600), quiet: .zero, freshFor: .seconds(600)), lastCheck: -200, maxAge: 100,
+            withdraws: true, copy: gone)
+        #expect(talk.at(1, .hears("resume", at: 1)) == [.starts(1, ["resume"])])
+        var failure = RunFailure(.content, "a portal")
+        failure.refusal = .lasting
+        _ = talk.at(2, .ended(run: 1, .failed(failure)))
+        #expect(talk.at(10, .hears("resume", at: 10)) == [])
+        #expect(talk.at(11, .hears("reload", at: 11)) == [.starts(2, ["reload"])])
+    }
+
     @Test("A reload that wants it no more, or makes max-age longer, puts it back; one that wants it takes it away")
     func reconfigured() {
         let talk = talk(lastCheck: -200, copy: gone)
@@ -383,10 +415,14 @@ struct WithdrawalRunnerTests {
         stage.store.state.withLock { $0.isReadOnly = false }
         try stage.advance(60)
         #expect(stage.status.generation == nil)
-        // What cannot be put back is fetched, which says why.
+        // What cannot be put back is not fetched for that.
         stage.store.state.withLock { $0.isReadOnly = true }
         try stage.fire("reload")
-        #expect(stage.origin.times.count == 3)
+        #expect(stage.origin.times.count == 2)
+        #expect(stage.status.generation == nil)
+        stage.store.state.withLock { $0.isReadOnly = false }
+        try stage.advance(60)
+        #expect(stage.origin.times.count == 2)
         #expect(stage.status.generation?.number == 1)
     }
 
