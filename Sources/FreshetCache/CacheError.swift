@@ -46,7 +46,8 @@ package enum CacheError: Error, Hashable, Sendable {
     case unreadable
     /// The content is not one of several files, which the pipeline is to keep.
     case noBundle(String)
-    /// A reload has had the pipeline keep several files instead of one, or one instead of several, since this began.
+    /// A reload has given the pipeline another file, or had it keep several instead of one, or one instead of several, since
+    /// this began.
     case reassigned(String)
     /// There is nothing to pin.
     case nothingOffered
@@ -115,8 +116,7 @@ extension CacheError: CustomStringConvertible {
         case .noBundle(let fault):
             "this content is not several files (\(fault)): it was made with another configuration, or by none"
         case .reassigned(let pipeline):
-            "a reload has had \(pipeline) keep several files instead of one, or one instead of several, meanwhile; its next run "
-                + "does that"
+            "a reload has given \(pipeline) another file or other files meanwhile; its next run fills them"
         case .nothingOffered:
             "there is no copy"
         case .nothingKept(let path):

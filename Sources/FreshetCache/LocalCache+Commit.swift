@@ -282,11 +282,6 @@ extension CacheIndex {
         try pipeline(destination.pipeline).map { $0.file == destination.file && $0.isSet == destination.isSet } ?? false
     }
 
-    /// Whether the pipeline keeps one file or several, as this says.
-    mutating func isOfItsKind(_ destination: CacheDestination) throws(SQLiteError) -> Bool {
-        try pipeline(destination.pipeline).map { $0.isSet == destination.isSet } ?? false
-    }
-
     /// Forgets the oldest generations beyond `keep`; returns their content, which is to be removed.
     fileprivate mutating func forgetGenerations(
         of pipeline: Int64, keep: Int, current: Int64

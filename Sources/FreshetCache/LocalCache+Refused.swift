@@ -158,8 +158,8 @@ extension LocalCache {
             }
             let (isNoted, before) = try contentTransaction(of: candidate.token) {
                 (index) throws(SQLiteError) -> (Bool, IndexedRefusal?) in
-                // A reload may have had it keep the other kind of content since.
-                guard try index.isOfItsKind(destination) else { return (false, nil) }
+                // A reload may have given it another file since, or had it keep the other kind of content.
+                guard try index.isStill(destination) else { return (false, nil) }
                 let row = try index.ensurePipeline(destination.pipeline)
                 let before = try index.refused(of: row.id)
                 try index.setRefused(refusal, of: row.id)

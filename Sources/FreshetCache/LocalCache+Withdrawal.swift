@@ -9,7 +9,8 @@ extension LocalCache {
     /// Takes away what readers find of a pipeline.
     ///
     /// - Parameter isMoot: asked when nothing else can happen to the copy before it is done; true: it is left as it is.
-    /// - Returns: what was withdrawn; nil: there is nothing, or it is pinned, or it was moot.
+    /// - Returns: what was withdrawn; nil: there is nothing, or it is pinned, or it was moot; or it was not whole, and so is
+    ///   taken away for good.
     package func withdraw(
         _ pipeline: String, at now: WallTime, unless isMoot: () -> Bool = { false }
     ) throws(CacheError) -> Generation? {

@@ -115,40 +115,13 @@ struct CommitScene: Sendable, CustomTestStringConvertible {
 
 @Suite("After a crash")
 struct CrashTests {
-    /// A copy of both directories, as a crash at this point would leave them.
-    private struct Snapshot: Sendable {
-        var directory: TemporaryDirectory
-        var point: Int
-    }
-
-    /// Runs the commit and copies everything before and after each system call.
-    private func snapshots(_ scene: CommitScene) throws -> [Snapshot] {
-        let files = FaultyFileSystem()
-        let fixture = try scene.fixture(files)
-        let taken = Mutex<[Result<Snapshot, any Error>]>([])
-        let source = fixture.directory
-        files.arm(.nothing) {
-            taken.withLock { taken in
-                taken.append(
-                    Result {
-                        let copy = try TemporaryDirectory()
-                        var links: [UInt64: String] = [:]
-                        if try LinuxFileSystem().status(source.cache) != nil {
-                            try TemporaryDirectory.copy(source.cache, to: copy.cache, links: &links)
-                        }
-                        try TemporaryDirectory.copy(source.state, to: copy.state, links: &links)
-                        return Snapshot(directory: copy, point: taken.count)
-                    })
-            }
-        }
-        try scene.commit(fixture)
-        files.arm(.nothing)
-        return try taken.withLock { try $0.map { try $0.get() } }
+    private func points(_ scene: CommitScene) throws -> [CrashPoint] {
+        try CrashPoint.all(of: scene.commit, on: scene.fixture)
     }
 
     /// What readers see before anything is mended.
-    private func readers(_ snapshot: Snapshot) throws -> String? {
-        let path = snapshot.directory.cache + "/current/jwks.json"
+    private func readers(_ point: CrashPoint) throws -> String? {
+        let path = point.directory.cache + "/current/jwks.json"
         guard try LinuxFileSystem().status(path) != nil else { return nil }
         return String(decoding: try TemporaryDirectory.read(path), as: UTF8.self)
     }
@@ -157,18 +130,18 @@ struct CrashTests {
         "of the process at any point of a commit, readers and index agree, and requests stay conditional",
         arguments: CommitScene.all)
     func processCrash(scene: CommitScene) throws {
-        let snapshots = try snapshots(scene)
-        #expect(snapshots.count > 5)
-        let hadFile = try readers(try #require(snapshots.first)) != nil
+        let points = try points(scene)
+        #expect(points.count > 2)
+        let hadFile = try readers(try #require(points.first)) != nil
         var seen: Set<String> = []
-        for snapshot in snapshots {
-            let situation: Comment = "point \(snapshot.point)"
-            let untouched = try readers(snapshot)
+        for point in points {
+            let situation = point.situation
+            let untouched = try readers(point)
             if hadFile { #expect(untouched != nil, situation) }
             if let untouched { #expect(untouched == scene.before.last || untouched == scene.new, situation) }
             let text: String
             do {
-                let fixture = try CacheFixture(snapshot.directory)
+                let fixture = try CacheFixture(point.directory)
                 try scene.checkAgreement(fixture, situation)
                 if let current = try fixture.cache.current("jwks") {
                     text = try fixture.reader()
@@ -184,7 +157,7 @@ struct CrashTests {
                 seen.insert(text)
             }
             do {
-                let again = try CacheFixture(snapshot.directory)
+                let again = try CacheFixture(point.directory)
                 #expect(again.report == RecoveryReport(index: .opened), situation)
                 try scene.checkUse(again, situation)
             }
@@ -196,39 +169,23 @@ struct CrashTests {
         "of the machine, which also loses the index's newest transactions, they agree as well",
         arguments: CommitScene.all)
     func powerCut(scene: CommitScene) throws {
-        let snapshots = try snapshots(scene)
-        // Each state of the files with each earlier state of the index: with synchronous=NORMAL any suffix of its
-        // transactions may be lost. Points that lie between the same two transactions have the same index.
-        for files in snapshots {
-            var tried: [[UInt8]] = []
-            for index in snapshots[...files.point] {
-                let log = (try? TemporaryDirectory.read(index.directory.state + "/index.sqlite-wal")) ?? []
-                if tried.contains(log) { continue }
-                tried.append(log)
-                let directory = try TemporaryDirectory()
-                var links: [UInt64: String] = [:]
-                if try LinuxFileSystem().status(files.directory.cache) != nil {
-                    try TemporaryDirectory.copy(files.directory.cache, to: directory.cache, links: &links)
-                }
-                try TemporaryDirectory.copy(index.directory.state, to: directory.state, links: &links)
-                let situation: Comment = "files of point \(files.point), index of point \(index.point)"
-                do {
-                    let fixture = try CacheFixture(directory)
-                    try scene.checkAgreement(fixture, situation)
-                }
-                let again = try CacheFixture(directory)
-                #expect(again.report == RecoveryReport(index: .opened), situation)
-                try scene.checkUse(again, situation)
+        try CrashPoint.eachPowerCut(try points(scene)) { directory, situation in
+            do {
+                let fixture = try CacheFixture(directory)
+                try scene.checkAgreement(fixture, situation)
             }
+            let again = try CacheFixture(directory)
+            #expect(again.report == RecoveryReport(index: .opened), situation)
+            try scene.checkUse(again, situation)
         }
     }
 
     @Test("and without any index, content and its owner are found again", arguments: CommitScene.all)
     func lostIndex(scene: CommitScene) throws {
-        for snapshot in try snapshots(scene) {
-            TemporaryDirectory.remove(snapshot.directory.state)
-            let situation: Comment = "point \(snapshot.point)"
-            let fixture = try CacheFixture(snapshot.directory)
+        for point in try points(scene) {
+            TemporaryDirectory.remove(point.directory.state)
+            let situation = point.situation
+            let fixture = try CacheFixture(point.directory)
             #expect(fixture.report.index == .made)
             try scene.checkAgreement(fixture, situation)
             try scene.checkUse(fixture, situation)
@@ -252,21 +209,7 @@ struct FaultTests {
 
     /// One run for each call of the commit.
     private func enumerate(_ scene: CommitScene, _ plan: (Int) -> FaultyFileSystem.Plan) throws {
-        var number = 1
-        var failures = 0
-        while true {
-            let files = FaultyFileSystem()
-            let fixture = try scene.fixture(files)
-            files.arm(plan(number))
-            do {
-                try scene.commit(fixture)
-            } catch is CacheError {
-                failures += 1
-            }
-            let calls = files.calls
-            files.arm(.nothing)
-            if calls.count < number { break }
-            let situation: Comment = "call \(number), \(calls[number - 1])"
+        try CrashPoint.eachCall(of: scene.commit, on: scene.fixture, plan) { fixture, situation in
             // Asking first: a pipeline that could not be mended at once is mended by the next who asks.
             let current = try fixture.cache.current("jwks")
             let text = try fixture.readerIfAny()
@@ -277,25 +220,10 @@ struct FaultTests {
                         == current.digest, situation)
                 #expect(text == scene.before.last || text == scene.new, situation)
             }
-            let directory = fixture.directory
-            try reopen(scene, directory, fixture, situation)
-            number += 1
+            let reopened = try CacheFixture(try fixture.directory.copied())
+            try scene.checkAgreement(reopened, situation)
+            try scene.checkUse(reopened, situation)
         }
-        #expect(failures > 3)
-    }
-
-    private func reopen(
-        _ scene: CommitScene, _ directory: TemporaryDirectory, _ old: consuming CacheFixture, _ situation: Comment
-    ) throws {
-        let copy = try TemporaryDirectory()
-        var links: [UInt64: String] = [:]
-        if try LinuxFileSystem().status(directory.cache) != nil {
-            try TemporaryDirectory.copy(directory.cache, to: copy.cache, links: &links)
-        }
-        try TemporaryDirectory.copy(directory.state, to: copy.state, links: &links)
-        let fixture = try CacheFixture(copy)
-        try scene.checkAgreement(fixture, situation)
-        try scene.checkUse(fixture, situation)
     }
 
     @Test("in one commit, another candidate of the same pipeline is not hurt")

@@ -51,12 +51,16 @@ final class TemporaryDirectory: Sendable {
         }
     }
 
-    /// A copy of both directories.
-    func copied() throws -> TemporaryDirectory {
+    /// A copy of both directories, as far as they are there.
+    ///
+    /// - Parameter other: whose index it has; nil: its own.
+    func copied(withStateOf other: TemporaryDirectory? = nil) throws -> TemporaryDirectory {
         let copy = try TemporaryDirectory()
         var links: [UInt64: String] = [:]
-        try Self.copy(cache, to: copy.cache, links: &links)
-        try Self.copy(state, to: copy.state, links: &links)
+        for (source, target) in [(cache, copy.cache), ((other ?? self).state, copy.state)]
+        where try LinuxFileSystem().status(source) != nil {
+            try Self.copy(source, to: target, links: &links)
+        }
         return copy
     }
 

@@ -1,5 +1,4 @@
 import Glibc
-import Synchronization
 import Testing
 
 @testable import FreshetCache
@@ -97,58 +96,29 @@ struct WithdrawalScene: Sendable, CustomTestStringConvertible {
 
 @Suite("Withdrawing and putting back, after a crash")
 struct WithdrawalCrashTests {
-    /// A copy of both directories, as a crash at this point would leave them.
-    private struct Snapshot: Sendable {
-        var directory: TemporaryDirectory
-        var point: Int
-    }
-
-    private static func copy(_ cache: TemporaryDirectory, _ state: TemporaryDirectory) throws -> TemporaryDirectory {
-        let copy = try TemporaryDirectory()
-        var links: [UInt64: String] = [:]
-        try TemporaryDirectory.copy(cache.cache, to: copy.cache, links: &links)
-        try TemporaryDirectory.copy(state.state, to: copy.state, links: &links)
-        return copy
-    }
-
-    /// Everything before and after each system call, and after the last transaction.
-    private func snapshots(_ scene: WithdrawalScene) throws -> [Snapshot] {
-        let files = FaultyFileSystem()
-        let fixture = try scene.fixture(files)
-        let taken = Mutex<[Result<Snapshot, any Error>]>([])
-        let source = fixture.directory
-        let take: @Sendable () -> Void = {
-            taken.withLock { taken in
-                let point = taken.count
-                taken.append(Result { Snapshot(directory: try Self.copy(source, source), point: point) })
-            }
-        }
-        files.arm(.nothing, observer: take)
-        try scene.deed(fixture, scene.destination)
-        files.arm(.nothing)
-        take()
-        return try taken.withLock { try $0.map { try $0.get() } }
+    private func points(_ scene: WithdrawalScene) throws -> [CrashPoint] {
+        try CrashPoint.all(of: { try scene.deed($0, scene.destination) }, on: scene.fixture)
     }
 
     @Test(
         "of the process at any point, a start puts nothing back that was taken away, and readers and index agree",
         arguments: WithdrawalScene.all)
     func processCrash(scene: WithdrawalScene) throws {
-        let snapshots = try snapshots(scene)
-        #expect(snapshots.count > 5)
+        let points = try points(scene)
+        #expect(points.count > 2)
         var seen: Set<String?> = []
-        for snapshot in snapshots {
-            let situation: Comment = "point \(snapshot.point)"
-            let untouched = try scene.found(in: snapshot.directory)
+        for point in points {
+            let situation = point.situation
+            let untouched = try scene.found(in: point.directory)
             #expect(scene.after.contains(untouched), situation)
             do {
-                let fixture = try CacheFixture(snapshot.directory)
+                let fixture = try CacheFixture(point.directory)
                 let found = try scene.check(fixture, situation)
                 // In the other direction the index may say already what readers are to find.
                 if !scene.isWithdrawn, untouched == nil { #expect(found == nil, situation) }
                 seen.insert(found)
             }
-            let again = try CacheFixture(snapshot.directory)
+            let again = try CacheFixture(point.directory)
             #expect(again.report == RecoveryReport(index: .opened), situation)
             try scene.checkUse(again, situation)
         }
@@ -159,23 +129,14 @@ struct WithdrawalCrashTests {
         "of the machine, which also loses the index's newest transactions, readers and index agree",
         arguments: WithdrawalScene.all.filter { !$0.isSet })
     func powerCut(scene: WithdrawalScene) throws {
-        let snapshots = try snapshots(scene)
         var tolerant = scene
         // Also with what was durable lost, which no power cut does: then the index follows from what it was before.
         tolerant.after = [nil, "old", "new", "newer"]
-        for files in snapshots {
-            var tried: [[UInt8]] = []
-            for index in snapshots[...files.point] {
-                let log = (try? TemporaryDirectory.read(index.directory.state + "/index.sqlite-wal")) ?? []
-                if tried.contains(log) { continue }
-                tried.append(log)
-                let directory = try Self.copy(files.directory, index.directory)
-                let situation: Comment = "files of point \(files.point), index of point \(index.point)"
-                do { _ = try tolerant.check(try CacheFixture(directory), mayForget: true, situation) }
-                let again = try CacheFixture(directory)
-                #expect(again.report == RecoveryReport(index: .opened), situation)
-                try scene.checkUse(again, situation)
-            }
+        try CrashPoint.eachPowerCut(try points(scene)) { directory, situation in
+            do { _ = try tolerant.check(try CacheFixture(directory), mayForget: true, situation) }
+            let again = try CacheFixture(directory)
+            #expect(again.report == RecoveryReport(index: .opened), situation)
+            try scene.checkUse(again, situation)
         }
     }
 
@@ -191,32 +152,16 @@ struct WithdrawalCrashTests {
 
     /// One run for each call of the deed.
     private func enumerate(_ scene: WithdrawalScene, _ plan: (Int) -> FaultyFileSystem.Plan) throws {
-        var number = 1
-        var failures = 0
-        while true {
-            let files = FaultyFileSystem()
-            let fixture = try scene.fixture(files)
-            files.arm(plan(number))
-            do {
-                try scene.deed(fixture, scene.destination)
-            } catch is CacheError {
-                failures += 1
-            }
-            let calls = files.calls
-            files.arm(.nothing)
-            if calls.count < number { break }
-            let situation: Comment = "call \(number), \(calls[number - 1])"
+        let deed = { (fixture: CacheFixture) in try scene.deed(fixture, scene.destination) }
+        try CrashPoint.eachCall(of: deed, on: scene.fixture, plan) { fixture, situation in
             // Asking first: what could not be mended at once is mended by the next who asks.
             let current = try fixture.cache.current(scene.destination.pipeline)
             let found = try scene.found(in: fixture.directory)
             #expect((current == nil) == (found == nil), situation)
             #expect(scene.after.contains(found), situation)
-            let copy = try Self.copy(fixture.directory, fixture.directory)
-            let reopened = try CacheFixture(copy)
+            let reopened = try CacheFixture(try fixture.directory.copied())
             _ = try scene.check(reopened, situation)
             try scene.checkUse(reopened, situation)
-            number += 1
         }
-        #expect(failures > 3)
     }
 }
