@@ -157,13 +157,16 @@ extension LocalCache {
 
     /// Sets a small value, or removes it with nil.
     ///
+    /// - Parameter isDurable: it survives a power cut; else one may take the last seconds.
     /// - Throws: ``CacheError/stateLimit(key:)`` beyond the limits in ``CacheLimits``.
-    package func setState(_ pipeline: String, key: String, to value: [UInt8]?) throws(CacheError) {
+    package func setState(
+        _ pipeline: String, key: String, to value: [UInt8]?, isDurable: Bool = false
+    ) throws(CacheError) {
         try CacheName.check(pipeline)
         guard !key.isEmpty, key.utf8.count <= CacheLimits.stateKeyBytes,
             value?.count ?? 0 <= CacheLimits.stateValueBytes
         else { throw .stateLimit(key: key) }
-        let isStored = try transaction { (index) throws(SQLiteError) in
+        let isStored = try transaction(isDurable: isDurable) { (index) throws(SQLiteError) in
             try index.setState(value, for: key, of: try index.ensurePipeline(pipeline).id)
         }
         if !isStored { throw .stateLimit(key: key) }

@@ -14,7 +14,10 @@ struct FreshetctlCommand: ParsableCommand {
         version: Version.current,
         subcommands: [
             Status.self, List.self, Show.self, Refresh.self, LoadMore.self, SetVerb.self, Unset.self, Get.self,
-            History.self, Diff.self, Accept.self, Rollback.self, Pin.self, Unpin.self, Watch.self, Monitor.self,
+            History.self, Diff.self, Accept.self, Rollback.self, Pin.self, Unpin.self,
+            Hold.self, Release.self,
+            Watch.self, Monitor.self,
+            Metrics.self,
             Signals.self, Reload.self, LogLevelVerb.self, Check.self, Run.self, Fsck.self,
             Prune.self,
         ],

@@ -41,12 +41,65 @@ package final class ControlClient {
 
     /// The pipelines of these names, or all, by name.
     package func pipelines(_ names: [String]? = nil) throws(Failure) -> [PipelineStatus] {
+        try pipelines(ControlMessage.List(names: names))
+    }
+
+    /// The pipelines that a request chooses, by name.
+    package func pipelines(_ request: ControlMessage.List) throws(Failure) -> [PipelineStatus] {
         var pipelines: [PipelineStatus] = []
-        try stream("List", ControlMessage.Names(names: names), as: ControlMessage.Pipelines.self) { reply in
+        try stream("List", request, as: ControlMessage.Pipelines.self) { reply in
             pipelines += reply.pipelines
             return true
         }
         return pipelines
+    }
+
+    /// How pipelines are wired: those of these names, which may be patterns, or all.
+    package func descriptions(_ names: [String]? = nil) throws(Failure) -> [PipelineDescription] {
+        var pipelines: [PipelineDescription] = []
+        try stream("Describe", ControlMessage.Names(names: names), as: ControlMessage.Descriptions.self) { reply in
+            pipelines += reply.pipelines
+            return true
+        }
+        return pipelines
+    }
+
+    /// What pipelines have done: those of these names, which may be patterns, or all.
+    package func counters(_ names: [String]? = nil) throws(Failure) -> [PipelineCounters] {
+        var pipelines: [PipelineCounters] = []
+        try stream("Metrics", ControlMessage.Names(names: names), as: ControlMessage.Metrics.self) { reply in
+            pipelines += reply.pipelines
+            return true
+        }
+        return pipelines
+    }
+
+    /// What the daemon remembers of what has happened, oldest first; after `completeSince` nothing is missing.
+    ///
+    /// - Parameter since: microseconds since 1970; nil: all of it.
+    package func recentEvents(
+        _ names: [String]? = nil, since: Int64? = nil
+    ) throws(Failure) -> (events: [ControlEvent], completeSince: Int64) {
+        var events: [ControlEvent] = []
+        var complete: Int64 = 0
+        try stream(
+            "RecentEvents", ControlMessage.Recent(names: names, since: since), as: ControlMessage.RecentEvents.self
+        ) { reply in
+            events += reply.events
+            complete = reply.completeSince
+            return true
+        }
+        return (events, complete)
+    }
+
+    /// Returns whether it was not held before.
+    package func hold(_ name: String) throws(Failure) -> ControlMessage.Held {
+        try call("Hold", ControlMessage.Name(name: name), as: ControlMessage.Held.self)
+    }
+
+    /// Returns whether it was held before.
+    package func release(_ name: String) throws(Failure) -> ControlMessage.Held {
+        try call("Release", ControlMessage.Name(name: name), as: ControlMessage.Held.self)
     }
 
     /// Requests runs.

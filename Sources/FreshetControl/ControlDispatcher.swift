@@ -26,6 +26,11 @@ package struct ControlDispatcher: Sendable {
             methods: [
                 "GetDaemon": method(getDaemon),
                 "List": method(list),
+                "Describe": method(describe),
+                "Metrics": method(metrics),
+                "RecentEvents": method(recentEvents),
+                "Hold": method(hold),
+                "Release": method(release),
                 "Refresh": method(refresh),
                 "LoadMore": method(loadMore),
                 "SetParameters": method(setParameters),
@@ -71,15 +76,23 @@ package struct ControlDispatcher: Sendable {
     }
 
     private func list(_ call: VarlinkCall) async throws -> ControlMessage.Pipelines {
-        let names = try await existing(try call.parameters.decode(as: ControlMessage.Names.self).names)
+        let request = try call.parameters.decode(as: ControlMessage.List.self)
+        if let limit = request.limit, limit < 1 { throw ControlError.invalidParameter("limit") }
+        let names = try await fitting(request.names)
         var pipelines: [PipelineStatus] = []
-        for name in names {
+        var left = request.limit ?? .max
+        for name in names where request.after.map({ $0 < name }) ?? true {
+            guard left > 0 else { break }
+            // One that a reload has taken away since is left out.
+            guard let pipeline = await service.pipeline(name), request.states?.contains(pipeline.state) ?? true else {
+                continue
+            }
+            left -= 1
             if call.wantsMore && pipelines.count == Self.pipelinesPerReply {
                 try await call.send(VarlinkParameters(encoding: ControlMessage.Pipelines(pipelines: pipelines)))
                 pipelines.removeAll(keepingCapacity: true)
             }
-            // One that a reload has taken away since is left out.
-            if let pipeline = await service.pipeline(name) { pipelines.append(pipeline) }
+            pipelines.append(pipeline)
         }
         return ControlMessage.Pipelines(pipelines: pipelines)
     }
@@ -199,14 +212,8 @@ package struct ControlDispatcher: Sendable {
 
     private func monitor(_ call: VarlinkCall) async throws -> ControlMessage.Event {
         guard call.wantsMore else { throw VarlinkErrorReply.expectedMore }
-        let names = try call.parameters.decode(as: ControlMessage.Names.self).names
-        if let names { _ = try await existing(names) }
-        let wanted = names.map(Set.init)
-        try await follow(call) { event in
-            if event.kind == .fact { return false }
-            guard let wanted, let pipeline = event.pipeline else { return true }
-            return wanted.contains(pipeline)
-        }
+        let selection = try await selection(try call.parameters.decode(as: ControlMessage.Names.self).names)
+        try await follow(call) { $0.kind != .fact && selection.wants($0.pipeline) }
     }
 
     private func followSignals(_ call: VarlinkCall) async throws -> ControlMessage.Event {

@@ -1,15 +1,17 @@
 import Synchronization
 
 /// What happens in the daemon, for any number of observers: each has a queue of bounded length, and one that reads too
-/// slowly loses its oldest events and is told how many.
+/// slowly loses its oldest events and is told how many. The last events are remembered, for who asks later.
 ///
-/// Publishing never waits. With no observer it costs a lock and nothing else: pass the event as an expression, it is
-/// evaluated only if somebody listens.
+/// Publishing never waits.
 package final class ControlEvents: Sendable {
     /// Events kept for a slow observer: some seconds of a busy daemon, and at most a few hundred kilobytes.
     package static let queueLimit = 512
+    /// Events that are remembered: a night of twenty pipelines, in about two megabytes.
+    package static let memoryLimit = 4_096
 
     private struct State {
+        var memory = EventMemory(limit: memoryLimit)
         var observers: [UInt64: Observer] = [:]
         var nextIdentifier: UInt64 = 0
     }
@@ -20,14 +22,23 @@ package final class ControlEvents: Sendable {
     /// Whether anybody listens.
     package var isObserved: Bool { state.withLock { !$0.observers.isEmpty } }
 
-    /// Tells all observers. May be called from any thread; observers see events in one order.
-    package func publish(_ event: @autoclosure () -> ControlEvent) {
-        guard isObserved else { return }
-        let event = event()
+    /// Tells all observers, and remembers it. May be called from any thread; observers see events in one order.
+    package func publish(_ event: ControlEvent) {
         let waiters = state.withLock { state in
-            state.observers.values.compactMap { $0.add(event) }
+            state.memory.append(event)
+            return state.observers.values.compactMap { $0.add(event) }
         }
         for waiter in waiters { waiter.resume() }
+    }
+
+    /// Remembers what is no news to who observes, such as a fact that was so from the beginning.
+    package func remember(_ event: ControlEvent) {
+        state.withLock { $0.memory.append(event) }
+    }
+
+    /// What is remembered, oldest first.
+    package func recent() -> (events: [ControlEvent], isWhole: Bool) {
+        state.withLock { ($0.memory.events, $0.memory.isWhole) }
     }
 
     /// Observes what is published from now on, until the observation is released.
@@ -110,6 +121,42 @@ private final class Observer: Sendable {
             }
             waiter?.resume()
         }
+    }
+}
+
+/// The last events, in a ring that grows with them up to its limit.
+struct EventMemory {
+    let limit: Int
+    private var ring: [ControlEvent] = []
+    /// Where the oldest is, once the ring is full.
+    private var head = 0
+    /// Nothing was forgotten.
+    private(set) var isWhole = true
+
+    init(limit: Int) { self.limit = limit }
+
+    /// Oldest first.
+    var events: [ControlEvent] { head == 0 ? ring : Array(ring[head...] + ring[..<head]) }
+
+    mutating func append(_ event: ControlEvent) {
+        if isToldByRun(event) { return }
+        var event = event
+        // The run has its number; the rest is large and can be asked for.
+        event.generation = nil
+        guard ring.count == limit else { return ring.append(event) }
+        isWhole = false
+        ring[head] = event
+        head = (head + 1) % limit
+    }
+
+    /// That a run goes on, or that all is well after it, its own events tell.
+    private func isToldByRun(_ event: ControlEvent) -> Bool {
+        guard event.kind == .state, event.detail == nil else { return false }
+        if event.state == .loading { return true }
+        guard event.state == .loaded, let last = ring.isEmpty ? nil : ring[(head + ring.count - 1) % ring.count] else {
+            return false
+        }
+        return last.kind == .runEnded && last.pipeline == event.pipeline
     }
 }
 

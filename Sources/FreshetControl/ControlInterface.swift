@@ -11,12 +11,13 @@ package enum ControlInterface {
         # microseconds; sizes are bytes. A field that is null or absent says: there is none. Fields may be added to types and
         # replies; a client ignores those that it does not know.
         #
-        # Whoever may connect may read. Refresh, LoadMore, SetParameters, Rollback, Accept, Pin, Unpin, FireSignal and SetLogLevel
-        # are for root, the group freshet, and the daemon's own user if that is an ordinary user; Reload is for these and for the daemon's
+        # Whoever may connect may read. Refresh, LoadMore, SetParameters, Hold, Release, Rollback, Accept, Pin, Unpin, FireSignal
+        # and SetLogLevel are for root, the group freshet, and the daemon's own user if that is an ordinary user; Reload is for these and for the daemon's
         # own user always. All others get org.varlink.service.PermissionDenied.
         interface io.freshet.Control
 
-        # What a pipeline is doing. What it offers to readers is another matter: see Pipeline.generation.
+        # What a pipeline is doing; held: nothing of it runs until Release. What it offers to readers is another matter: see
+        # Pipeline.generation.
         type State (idle, waiting, loading, loaded, failed, held)
 
         # What a waiting pipeline waits for: that the network is reachable, that a storm of signals calms down, the time of
@@ -182,7 +183,7 @@ package enum ControlInterface {
         # says more of what it waits for, such as whose limit of requests at once.
         # LoadedBytes of totalBytes are there of the run under way; totalBytes is null while nobody knows it.
         # OriginExpires is when the data stops being fresh by its origin's word, expires when the copy is past its maximum age.
-        # Generation is null while the copy is withdrawn.
+        # Generation is null while the copy is withdrawn. HeldSince is there as soon as it is held, also while a run ends.
         type Pipeline (
           name: string,
           description: ?string,
@@ -213,7 +214,46 @@ package enum ControlInterface {
           path: ?string,
           parameters: ?[]Parameter,
           hooks: ?[]HookDebt,
-          withdrawn: ?WithdrawnCopy
+          withdrawn: ?WithdrawnCopy,
+          heldSince: ?int
+        )
+
+        # How a pipeline is wired, by its configuration: where its data comes from, the pipelines whose copies it reads, the
+        # sources of signals that it listens to, by their names in Signals, what readers find, and what is run after a change.
+        # The durations are null where there is none. WhenRunning is what a signal does while a run is under way: queue, for one
+        # more run after it, or restart. A pipeline whose configuration has faults has none of this but its name, and faulty.
+        type Description (
+          name: string,
+          description: ?string,
+          source: string,
+          inputs: []string,
+          signals: []string,
+          files: []string,
+          hooks: []string,
+          everyUSec: ?int,
+          quietUSec: ?int,
+          atMostUSec: ?int,
+          freshForUSec: ?int,
+          minIntervalUSec: ?int,
+          deadlineUSec: ?int,
+          maxAgeUSec: ?int,
+          whenRunning: ?string,
+          needsNetwork: bool,
+          faulty: ?bool
+        )
+
+        # What a pipeline has done since the daemon began: its runs by outcome and how long all of them took, the requests that
+        # they made, and the bytes of the answers.
+        type Counters (
+          name: string,
+          changed: int,
+          unchanged: int,
+          failed: int,
+          superseded: int,
+          cancelled: int,
+          durationUSec: int,
+          requests: int,
+          receivedBytes: int
         )
 
         # How many pipelines there are, by state.
@@ -407,9 +447,16 @@ package enum ControlInterface {
         # The daemon itself.
         method GetDaemon() -> (daemon: Daemon)
 
-        # The pipelines of these names, or all, in the order of their names. Called with more, the answer comes in several
-        # replies, each with some of them.
-        method List(names: ?[]string) -> (pipelines: []Pipeline)
+        # The pipelines of these names, or all, in the order of their names. A name may be a pattern, as in a shell (fnmatch(3)):
+        # then it stands for all that it fits, which may be none. States leaves out those in other states, after those up to that
+        # name, and limit those beyond so many. Called with more, the answer comes in several replies, each with some of them.
+        method List(names: ?[]string, states: ?[]State, after: ?string, limit: ?int) -> (pipelines: []Pipeline)
+
+        # How pipelines are wired: those of these names, which may be patterns, or all. To be called with more.
+        method Describe(names: ?[]string) -> (pipelines: []Description)
+
+        # What pipelines have done so far: those of these names, which may be patterns, or all. To be called with more.
+        method Metrics(names: ?[]string) -> (pipelines: []Counters)
 
         # Runs pipelines now: those named, or all of them. At least one name, or all, must be given. Without wait, returns
         # when the runs are requested; with wait, when the first run of each that started after the request has ended, or
@@ -464,6 +511,13 @@ package enum ControlInterface {
         # null if nothing is offered.
         method Unpin(name: string) -> (generation: ?Generation, changed: bool)
 
+        # Has nothing of a pipeline run until Release, whatever fires, across restarts. A run under way ends by itself; what is heard
+        # meanwhile is remembered, and its copy stays as it is. Changed is false if it was held already.
+        method Hold(name: string) -> (changed: bool)
+
+        # Lets a held pipeline run again; what was heard meanwhile is acted on. Changed is false if it was not held.
+        method Release(name: string) -> (changed: bool)
+
         # Examines the cache beside all else that the daemon does: reads all content and compares it with its digests, the index
         # with the files, and the copies with their generations. With repair, removes what is damaged, so that the next request is
         # unconditional, puts back what can be, and moves what is not the cache's own to the directory strays. To be called with
@@ -482,6 +536,12 @@ package enum ControlInterface {
         # What happens from now on, to the pipelines of these names or to all; signals are always reported. To be called
         # with more. The first reply comes at once and has no event: from then on nothing is missed, or the loss is said.
         method Monitor(names: ?[]string) -> (event: ?Event)
+
+        # What has happened, as far as the daemon remembers it, oldest first, since an instant or from the beginning: signals,
+        # changes of facts, runs, and states that are not told by runs, of the pipelines of these names, which may be patterns,
+        # or of all. After completeSince nothing is missing; older things are in the journal. The generation of a runEnded has to be
+        # asked for by its number in the run. To be called with more.
+        method RecentEvents(names: ?[]string, since: ?int) -> (events: []Event, completeSince: int)
 
         # The sources of signals and their present facts.
         method Signals() -> (signals: []Signal)

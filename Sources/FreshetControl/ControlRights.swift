@@ -5,7 +5,7 @@ package struct ControlRights: Hashable, Sendable {
     package enum Deed: CaseIterable, Hashable, Sendable {
         /// Looking at states.
         case read
-        /// Starting runs, loading further pages, setting parameters, firing signals, choosing generations, examining the
+        /// Starting runs, holding and releasing, loading further pages, setting parameters, firing signals, choosing generations, examining the
         /// cache (which reads all of it), removing what no pipeline owns, and changing what the daemon logs.
         case change
         /// Reading the configuration again.
@@ -17,6 +17,9 @@ package struct ControlRights: Hashable, Sendable {
     package static let deeds: [String: Deed] = [
         "io.freshet.Control.GetDaemon": .read,
         "io.freshet.Control.List": .read,
+        "io.freshet.Control.Describe": .read,
+        "io.freshet.Control.Metrics": .read,
+        "io.freshet.Control.RecentEvents": .read,
         "io.freshet.Control.Get": .read,
         "io.freshet.Control.History": .read,
         "io.freshet.Control.ReadGeneration": .read,
@@ -25,6 +28,8 @@ package struct ControlRights: Hashable, Sendable {
         "io.freshet.Control.Rollback": .change,
         "io.freshet.Control.Pin": .change,
         "io.freshet.Control.Unpin": .change,
+        "io.freshet.Control.Hold": .change,
+        "io.freshet.Control.Release": .change,
         "io.freshet.Control.Examine": .change,
         "io.freshet.Control.ListUnowned": .change,
         "io.freshet.Control.Prune": .change,

@@ -17,6 +17,14 @@ package protocol ControlService: Sendable {
     ///
     /// - Parameter force: passes `Retry-After` and budgets.
     func refresh(_ name: String, wait: Bool, force: Bool) async throws(ControlError) -> RefreshResult
+    /// How a pipeline is wired; nil if it has gone away.
+    func description(of name: String) async -> PipelineDescription?
+    /// What a pipeline has done; nil if it has gone away.
+    func counters(of name: String) async -> PipelineCounters?
+    /// Has nothing of a pipeline run any more, or lets it run again.
+    ///
+    /// - Returns: whether that is new.
+    func hold(_ name: String, _ isHeld: Bool, asker: String) async throws(ControlError) -> Bool
     /// Requests one further page of a set. With `wait`, returns when the run that loads it has ended; cancelled, it
     /// returns early and the run goes on.
     ///

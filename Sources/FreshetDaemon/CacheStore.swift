@@ -28,6 +28,8 @@ struct CacheStore: SnapshotStore {
     private static let bindingKey = "binding"
     /// And the one that says what a publisher said of a content.
     private static let signedKey = "signed"
+    /// And the one that says since when the operator holds the pipeline: wall-clock microseconds since 1970.
+    private static let heldKey = "held"
 
     func remembered(_ pipeline: String) async -> RememberedState {
         await workers.run("index") { [self] in
@@ -35,6 +37,7 @@ struct CacheStore: SnapshotStore {
                 var state =
                     try cache.memory(pipeline, key: Self.bindingKey).map(RememberedState.init) ?? RememberedState()
                 state.signed = try cache.state(pipeline, key: Self.signedKey).flatMap { SignedComment(stored: $0) }
+                state.heldSince = try cache.state(pipeline, key: Self.heldKey).map(Self.instant)
                 return state
             }
         }
@@ -47,7 +50,21 @@ struct CacheStore: SnapshotStore {
             for (name, value) in (try? cache.states(key: Self.signedKey)) ?? [:] {
                 states[name]?.signed = SignedComment(stored: value)
             }
+            for (name, value) in (try? cache.states(key: Self.heldKey)) ?? [:] {
+                states[name]?.heldSince = Self.instant(value)
+            }
             return states
+        }
+    }
+
+    /// What cannot be read is as long ago as can be: that it is held counts.
+    private static func instant(_ value: [UInt8]) -> Int64 { Int64(String(decoding: value, as: UTF8.self)) ?? 0 }
+
+    /// Remembers since when the operator holds a pipeline; nil: nobody does. It outlasts a power cut.
+    func rememberHeld(_ pipeline: String, since: Int64?) async throws(CacheError) {
+        try await workers.run("index") { [cache] () throws(CacheError) in
+            try cache.setState(
+                pipeline, key: Self.heldKey, to: since.map { Array(String($0).utf8) }, isDurable: true)
         }
     }
 

@@ -37,7 +37,7 @@ extension FreshetControl.PipelineStatus {
             branches: status.branches.map(BranchesStatus.init), more: status.more.map(MorePages.init),
             needsNetwork: definition.needsNetwork,
             path: path, parameters: parameters.isEmpty ? nil : parameters.map(ParameterStatus.init),
-            withdrawn: status.withdrawn.flatMap(WithdrawnCopy.init))
+            withdrawn: status.withdrawn.flatMap(WithdrawnCopy.init), heldSince: status.heldSince)
     }
 }
 

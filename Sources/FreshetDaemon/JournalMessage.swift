@@ -66,6 +66,8 @@ enum JournalMessage: String, CaseIterable {
     case accepted = "32f60c3c4c4a4ae0b33226d6328ece8d"
     case pinned = "8d0c8ebe17a64fa1aa59869e8200f7d7"
     case unpinned = "7653177bb97a491e971630c8d14c56ed"
+    case held = "8202a67a813643e290a00a5323e72fa4"
+    case released = "35f8f38c3b5b47aa80222cca51fd5554"
     case heldBack = "b76bdaffc2b44c0481c55e055683b0de"
     case removedForRoom = "d7ab479fa20c4858815d8ae142f4c2f1"
     case pruned = "7bfb4720a16145b7a2ce7e4401f96365"
@@ -99,7 +101,7 @@ enum JournalMessage: String, CaseIterable {
             .proven, .hookDone, .hookSaid, .checkSaid, .signed:
             .info
         case .raised, .cacheMended, .logLevel, .socketMended, .logindMissing, .busUnheard, .unproven, .rolledBack,
-            .accepted, .pinned, .unpinned, .heldBack, .removedForRoom, .pruned:
+            .accepted, .pinned, .unpinned, .held, .released, .heldBack, .removedForRoom, .pruned:
             .notice
         case .failed, .truncated, .branchesFailed, .loadMoreFailed, .expired, .withdrawn, .notRun,
             .parametersDropped, .indexRebuilt, .networkUnknown, .fileUnwatched, .more, .lost, .hookFailed:
@@ -166,6 +168,8 @@ enum JournalMessage: String, CaseIterable {
         case .accepted: "accepted as generation {generation} what a check had refused"
         case .pinned: "pinned at generation {generation}"
         case .unpinned: "not pinned any more"
+        case .held: "held: nothing of it runs until it is released"
+        case .released: "released, it runs again"
         case .heldBack: "the source has new content, and the copy stays, as it is pinned"
         case .removedForRoom: "older content was removed to make room: {content}"
         case .pruned: "all that was kept of a pipeline that is not configured was removed"

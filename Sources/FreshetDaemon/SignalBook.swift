@@ -176,16 +176,14 @@ final class SignalBook: Sendable {
     /// The fact behind a row is this now: who follows is told if it is another one. The first is no news.
     func fact(_ signal: String, row name: String? = nil, _ fact: @autoclosure () -> String) {
         let (name, fact) = (name ?? signal, fact())
-        let isNew = state.withLock { state in
-            guard let before = state.rows[name]?.fact else {
-                state.rows[name]?.fact = fact
-                return false
-            }
-            state.rows[name]?.fact = fact
-            return before != fact
+        let before = state.withLock { state -> String?? in
+            guard state.rows[name] != nil else { return nil }
+            defer { state.rows[name]?.fact = fact }
+            return .some(state.rows[name]?.fact)
         }
-        guard isNew else { return }
-        events.publish(.fact(signal, source: name == signal ? nil : name, fact, at: WallClock.now))
+        guard let before, before != fact else { return }
+        let event = ControlEvent.fact(signal, source: name == signal ? nil : name, fact, at: WallClock.now)
+        if before == nil { events.remember(event) } else { events.publish(event) }
     }
 
     // MARK: Storms

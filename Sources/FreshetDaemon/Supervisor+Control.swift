@@ -45,7 +45,7 @@ extension Supervisor: ControlService {
             name: name, source: "its configuration has faults", state: .failed,
             generation: fault.remembered.offered.map(GenerationStatus.init), lastCheck: fault.remembered.lastCheck,
             failure: FailureStatus(message: fault.message, since: fault.since, attempts: 0),
-            withdrawn: fault.remembered.withdrawn.flatMap(WithdrawnCopy.init))
+            withdrawn: fault.remembered.withdrawn.flatMap(WithdrawnCopy.init), heldSince: fault.remembered.heldSince)
     }
 
     /// The pipeline that runs under this name.
@@ -81,8 +81,15 @@ extension Supervisor: ControlService {
     }
 
     private func result(_ name: String, _ refusal: RefreshRefusal) -> RefreshResult {
-        RefreshResult(name: name, tryLater: TryLaterHint(refusal))
+        // That passes with no time, and with no force.
+        guard refusal != .held else {
+            return RefreshResult(name: name, outcome: .failed, failure: Self.held(name))
+        }
+        return RefreshResult(name: name, tryLater: TryLaterHint(refusal))
     }
+
+    /// Why nothing runs, and what helps.
+    static func held(_ name: String) -> String { "it is held; 'freshetctl release \(name)' lets it run again" }
 
     func signals() async -> [SignalStatus] {
         var rows = [

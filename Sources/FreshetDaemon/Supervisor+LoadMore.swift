@@ -13,6 +13,7 @@ extension Supervisor {
             throw .cannotLoadMore(
                 name: name, reason: "its copy is withdrawn, and 'freshetctl refresh \(name)' is what brings it back")
         }
+        if runner.status.heldSince != nil { throw .cannotLoadMore(name: name, reason: Self.held(name)) }
         let known: [String]
         let answer: RefreshAnswer
         book.note(SignalName.operation, (["load-more"] + place).joined(separator: " "), pipeline: name)

@@ -348,6 +348,8 @@ actor Supervisor {
         for names in Self.turns(pipelines.mapValues(\.definition.refresh.after)) {
             await withTaskGroup(of: DaemonExit.self) { group in
                 for name in names {
+                    // What the operator holds is not to run, and that is no failure.
+                    if pipelines[name]?.runner.status.heldSince != nil { continue }
                     group.addTask {
                         guard await self.canBeReached(name) else { return .failure }
                         guard let result = try? await self.refresh(name, wait: true, force: false) else {

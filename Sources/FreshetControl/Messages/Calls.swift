@@ -5,7 +5,28 @@ package enum ControlMessage {
         package init(daemon: DaemonStatus) { self.daemon = daemon }
     }
 
-    /// Parameters of `List` and `Monitor`, nil: all pipelines; and of `FollowSignals`, nil: all signals.
+    /// Parameters of `List`.
+    package struct List: Codable, Hashable, Sendable {
+        /// Of pipelines, or patterns; nil: all.
+        package var names: [String]?
+        /// Nil: in any state.
+        package var states: [PipelineState]?
+        /// Only those whose names come after this one.
+        package var after: String?
+        /// At most so many.
+        package var limit: Int64?
+
+        package init(
+            names: [String]? = nil, states: [PipelineState]? = nil, after: String? = nil, limit: Int64? = nil
+        ) {
+            self.names = names
+            self.states = states
+            self.after = after
+            self.limit = limit
+        }
+    }
+
+    /// Parameters of `Describe`, `Metrics` and `Monitor`, nil: all pipelines; and of `FollowSignals`, nil: all signals.
     package struct Names: Codable, Hashable, Sendable {
         package var names: [String]?
         package init(names: [String]? = nil) { self.names = names }

@@ -331,6 +331,8 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
     package var hooks: [HookDebt]?
     /// What readers would see if it were not too old; nil: nothing is withdrawn.
     package var withdrawn: WithdrawnCopy?
+    /// Since when the operator holds it, also while a run ends; nil: nobody does.
+    package var heldSince: Int64?
 
     package init(
         name: String, description: String? = nil, source: String, state: PipelineState,
@@ -342,8 +344,10 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
         lastRun: RunStatus? = nil, lastCauses: [CauseStatus] = [], nextRun: NextRun? = nil,
         failure: FailureStatus? = nil, candidate: CandidateStatus? = nil, budget: BudgetStatus? = nil,
         branches: BranchesStatus? = nil, more: MorePages? = nil, needsNetwork: Bool = false, path: String? = nil,
-        parameters: [ParameterStatus]? = nil, hooks: [HookDebt]? = nil, withdrawn: WithdrawnCopy? = nil
+        parameters: [ParameterStatus]? = nil, hooks: [HookDebt]? = nil, withdrawn: WithdrawnCopy? = nil,
+        heldSince: Int64? = nil
     ) {
+        self.heldSince = heldSince
         self.withdrawn = withdrawn
         self.hooks = hooks
         self.name = name

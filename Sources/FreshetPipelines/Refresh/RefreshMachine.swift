@@ -221,6 +221,7 @@ package struct RefreshMachine: Sendable {
         originExpires = memory.expires
         confirmed = memory.confirmed
         hasGeneration = memory.hasGeneration
+        isHeld = memory.isHeld
         retryAfter = memory.retryAfter.flatMap { $0 > now ? $0 : nil }
         if settings.policy.budget != nil, !memory.requests.isEmpty { meter = RequestMeter(memory.requests) }
         self.memory = memory

@@ -92,6 +92,8 @@ package struct RefreshMemory: Hashable, Sendable {
     package var copy: CopyFacts?
     /// What was spent of its budget.
     package var requests: [RequestMeter.Spent]
+    /// The operator holds it.
+    package var isHeld = false
 
     package init(
         lastCheck: ContinuousClock.Instant? = nil, confirmed: ContinuousClock.Instant? = nil,
@@ -118,6 +120,7 @@ package struct RefreshMemory: Hashable, Sendable {
         _ remembered: RememberedState, now: ContinuousClock.Instant, wallNow: Int64, tolerance: Duration
     ) {
         self.init(lastRun: remembered.lastRun, hasGeneration: remembered.generation != nil)
+        isHeld = remembered.heldSince != nil
         copy = remembered.generation.map { CopyFacts($0, now: now, wallNow: wallNow) }
         confirmed = (remembered.lastCheck ?? remembered.generation?.committedAt).map { wall in
             now.advanced(by: .zero - max(.zero, Self.span(from: wall, to: wallNow)))

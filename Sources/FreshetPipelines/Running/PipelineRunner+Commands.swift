@@ -118,9 +118,18 @@ extension PipelineRunner {
     }
 
     /// While it is held nothing starts. A run under way ends by itself.
-    package func hold(_ held: Bool) {
-        mailbox.post(.held(held))
+    ///
+    /// - Parameter since: wall-clock microseconds since 1970; nil: it is released.
+    package func hold(since: Int64?) {
+        // Inside, so that the machine hears of it in the order in which it was said.
+        state.withLock { state in
+            state.heldSince = since
+            mailbox.post(.held(since != nil))
+        }
     }
+
+    /// What came of its runs since it was made.
+    package var counters: RunCounters { state.withLock { $0.counters } }
 
     private func abandon(_ request: UInt64) {
         state.withLock { $0.waiters.removeValue(forKey: request) }?.resume(returning: .stopped)
@@ -158,7 +167,7 @@ extension PipelineRunner {
                 failing: machine.failing,
                 refused: state.refused.flatMap { $0.keptUntil > world.clock.wallNow ? $0 : nil },
                 branches: state.branches.report,
-                more: PagesReport(state.pages))
+                more: PagesReport(state.pages), heldSince: state.heldSince)
         }
     }
 }

@@ -44,6 +44,10 @@ package final class PipelineRunner: Sendable {
         var refusal: KnownRefusal?
         /// What the publisher said of the last content that was signed.
         var signed: SignedComment?
+        /// Since when the operator holds it: wall-clock microseconds since 1970.
+        var heldSince: Int64?
+        /// What came of its runs so far.
+        var counters = RunCounters()
         /// How far the run under way has come, or the last one came.
         var progress = RunProgress()
         /// What is the matter with its branches.
@@ -110,7 +114,7 @@ package final class PipelineRunner: Sendable {
                 generation: remembered.generation,
                 toldCopy: machine.withdrawal == nil ? nil : ToldCopy(remembered.generation),
                 lastCheck: remembered.lastCheck,
-                refused: remembered.refused, signed: remembered.signed,
+                refused: remembered.refused, signed: remembered.signed, heldSince: remembered.heldSince,
                 pages: remembered.generation == nil
                     ? [] : PartsDesk.pages(remembered.pages, of: definition, with: values)))
     }
@@ -243,7 +247,10 @@ package final class PipelineRunner: Sendable {
             note(.requests(requests), in: &group)
         case .report(let event):
             if case .runEnded(let summary, _) = event {
-                state.withLock { $0.interruption = nil }
+                state.withLock { state in
+                    state.interruption = nil
+                    state.counters.note(summary, state.progress)
+                }
                 note(.run(record(of: summary)), in: &group)
             }
             report(detailed(event))

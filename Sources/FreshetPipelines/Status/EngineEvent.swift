@@ -62,7 +62,7 @@ package enum RefreshRefusal: Error, Hashable, Sendable, CustomStringConvertible 
         case .crowded(let limit): "further pages at \(limit) places are wanted already"
         case .retryAfter: "the origin asked to be left alone for a while (Retry-After)"
         case .budget: "its budget of requests is spent"
-        case .held: "the pipeline is held; release it first"
+        case .held: "it is held until somebody releases it"
         }
     }
 }

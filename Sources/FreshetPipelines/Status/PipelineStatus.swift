@@ -132,6 +132,8 @@ package struct PipelineStatus: Hashable, Sendable {
     package var branches: BranchReport?
     /// Where a further page can be loaded; nil: nowhere.
     package var more: PagesReport?
+    /// Since when the operator holds it, also while a run ends: wall-clock microseconds since 1970; nil: nobody does.
+    package var heldSince: Int64?
 
     /// What is kept as the copy, whether readers see it or not.
     package var kept: OfferedGeneration? { generation ?? withdrawn }

@@ -201,6 +201,8 @@ package struct RememberedState: Hashable, Sendable {
     package var refused: RefusedSnapshot?
     /// What the publisher said of the last content that was signed.
     package var signed: SignedComment?
+    /// Since when the operator holds it: wall-clock microseconds since 1970; nil: nobody does.
+    package var heldSince: Int64?
     /// The checks were of another configuration: they say how old the copy is, and nothing of what is configured now.
     package var isOfAnother = false
 

@@ -79,8 +79,11 @@ import Testing
                 \u{20} rollback                Make an earlier generation the current copy again.
                 \u{20} pin                     Keep a pipeline's current copy from being replaced.
                 \u{20} unpin                   Let a pinned copy be replaced again.
+                \u{20} hold                    Keep pipelines from running.
+                \u{20} release                 Let held pipelines run again.
                 \u{20} watch                   Print a copy, and then each change of it.
                 \u{20} monitor                 Follow signals, runs and states as they happen.
+                \u{20} metrics                 Print metrics for Prometheus, or write them to a file.
                 \u{20} signals                 Show, follow or raise the sources of signals.
                 \u{20} reload                  Have the daemon read its configuration again.
                 \u{20} log-level               Show how much the daemon logs, or change it.

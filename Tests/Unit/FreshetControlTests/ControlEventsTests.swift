@@ -47,20 +47,36 @@ import Testing
         #expect(await next == event(3))
     }
 
-    @Test("with nobody there, an event is not even made")
-    func unobserved() {
+    @Test("what happens is remembered for who asks later, up to a limit, and it is known whether something is missing")
+    func memory() {
+        var memory = EventMemory(limit: 3)
+        for number: Int64 in 1...3 { memory.append(.signal("network", number: number, at: number)) }
+        #expect(memory.isWhole && memory.events.map(\.at) == [1, 2, 3])
+        for number: Int64 in 4...5 { memory.append(.signal("network", number: number, at: number)) }
+        #expect(!memory.isWhole && memory.events.map(\.at) == [3, 4, 5])
+    }
+
+    @Test("a state that the events of a run tell is not remembered, any other is")
+    func statesOfRuns() {
+        var memory = EventMemory(limit: 10)
+        memory.append(.runStarted(RunStatus(number: 1, started: 1), of: "jwks", at: 1))
+        memory.append(.state(.loading, of: "jwks", at: 2))
+        memory.append(.runEnded(RunStatus(number: 1, started: 1, outcome: .changed), of: "jwks", at: 3))
+        memory.append(.state(.loaded, of: "jwks", at: 4))
+        memory.append(.state(.waiting, of: "jwks", waitingFor: .network, at: 5))
+        memory.append(.state(.loaded, of: "jwks", at: 6))
+        memory.append(.state(.loaded, of: "flags", detail: "the copy is older than max-age", at: 7))
+        #expect(memory.events.map(\.at) == [1, 3, 5, 6, 7])
+    }
+
+    @Test("a fact that was so from the beginning is remembered, and no news to who observes")
+    func firstFact() async {
         let events = ControlEvents()
-        var made = 0
-        func make() -> ControlEvent {
-            made += 1
-            return event(1)
-        }
-        events.publish(make())
-        #expect(made == 0)
         let observation = events.observe()
-        events.publish(make())
-        #expect(made == 1)
-        withExtendedLifetime(observation) {}
+        events.remember(.fact("network", "reachable", at: 1))
+        events.publish(event(2))
+        #expect(await observation.next() == event(2))
+        #expect(events.recent().events.map(\.at).first == 1)
     }
 
     @Test("a cancelled observer ends, and a released one is forgotten")

@@ -1,0 +1,66 @@
+import ArgumentParser
+import FreshetControl
+import FreshetRender
+
+struct Hold: Verb {
+    static let configuration = CommandConfiguration(
+        abstract: "Keep pipelines from running.",
+        discussion: """
+            Until 'release', whatever fires, and across restarts. A run under way ends by itself, the copy stays as it is, \
+            and what is heard meanwhile is acted on when it is released.
+
+            EXAMPLES:
+              freshetctl hold catalogue      # its origin is being moved
+              freshetctl release catalogue   # and runs at once if something fired
+            """)
+
+    @Argument(help: "Pipelines.") var names: [String]
+    @OptionGroup var options: GlobalOptions
+
+    func run(_ session: Session) throws(CommandFailure) {
+        let client = try session.connect()
+        try Holding.change(names, session) { name throws(ControlClient.Failure) in
+            try client.hold(name)
+        } say: { name, isNew in
+            isNew
+                ? "'\(name)' is held: nothing of it runs until 'freshetctl release \(name)'"
+                : "nothing changed: '\(name)' is held already"
+        }
+    }
+}
+
+struct Release: Verb {
+    static let configuration = CommandConfiguration(
+        abstract: "Let held pipelines run again.",
+        discussion: "What was heard while a pipeline was held, or was due, is acted on now.")
+
+    @Argument(help: "Pipelines.") var names: [String]
+    @OptionGroup var options: GlobalOptions
+
+    func run(_ session: Session) throws(CommandFailure) {
+        let client = try session.connect()
+        try Holding.change(names, session) { name throws(ControlClient.Failure) in
+            try client.release(name)
+        } say: { name, isNew in
+            isNew ? "'\(name)' runs again" : "nothing changed: '\(name)' is not held"
+        }
+    }
+}
+
+/// What the two have in common.
+private enum Holding {
+    /// Changes one after the other. One that fails, such as for its name, ends it: those before it are told of already.
+    static func change(
+        _ names: [String], _ session: Session,
+        _ change: (String) throws(ControlClient.Failure) -> ControlMessage.Held, say: (String, Bool) -> String
+    ) throws(CommandFailure) {
+        for name in names {
+            let reply = try session.asking { () throws(ControlClient.Failure) in try change(name) }
+            if session.options.json {
+                session.print(json: reply)
+            } else {
+                session.say(DisplayText.harmless(say(name, reply.changed)))
+            }
+        }
+    }
+}

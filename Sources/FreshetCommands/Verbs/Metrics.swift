@@ -1,0 +1,70 @@
+import ArgumentParser
+import FreshetControl
+import FreshetEventLoop
+
+/// `metrics`: prints them, or writes them to a file.
+struct Metrics: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Print metrics for Prometheus, or write them to a file.",
+        usage: """
+            freshetctl metrics
+                   freshetctl metrics write <path>
+            """,
+        discussion: """
+            The format is OpenMetrics 1.0. 'write' replaces a file as a whole, in Prometheus' own format, for the textfile \
+            collector of node_exporter; the unit freshet-metrics.timer does so each minute.
+            """,
+        subcommands: [MetricsPrint.self, MetricsWrite.self],
+        defaultSubcommand: MetricsPrint.self)
+}
+
+struct MetricsPrint: Verb {
+    static let configuration = CommandConfiguration(commandName: "print", abstract: "Print the metrics.")
+
+    @Argument(help: "Pipelines; all of them if none is named.") var names: [String] = []
+    @OptionGroup var options: GlobalOptions
+
+    /// With `--json`: the replies of `GetDaemon`, `Signals` and `Metrics` in one object.
+    private struct Everything: Encodable {
+        var daemon: DaemonStatus
+        var signals: [SignalStatus]
+        var pipelines: [PipelineCounters]
+    }
+
+    func run(_ session: Session) throws(CommandFailure) {
+        let metrics = try MetricsView(of: names, session)
+        guard options.json else { return session.context.output(metrics.text(.openMetrics)) }
+        session.print(
+            json: Everything(daemon: metrics.daemon, signals: metrics.signals, pipelines: metrics.counters))
+    }
+}
+
+struct MetricsWrite: Verb {
+    static let configuration = CommandConfiguration(
+        commandName: "write", abstract: "Write the metrics to a file, whose name is to end with .prom.")
+
+    @Argument(help: "The file; it is replaced as a whole.") var path: String
+    @OptionGroup var options: GlobalOptions
+
+    func run(_ session: Session) throws(CommandFailure) {
+        let text = try MetricsView(of: [], session).text(.prometheus)
+        do throws(SystemCallError) {
+            try FileReplacement.write(text, to: path)
+        } catch {
+            throw CommandFailure(.failure, "cannot write the metrics: \(error)")
+        }
+    }
+}
+
+extension MetricsView {
+    /// Asks the daemon.
+    fileprivate init(of names: [String], _ session: Session) throws(CommandFailure) {
+        let client = try session.connect()
+        let names = names.isEmpty ? nil : names
+        self = try session.asking { () throws(ControlClient.Failure) in
+            MetricsView(
+                daemon: try client.daemon(), signals: try client.signals(), pipelines: try client.pipelines(names),
+                counters: try client.counters(names))
+        }
+    }
+}

@@ -1,0 +1,220 @@
+import FreshetControl
+
+/// The daemon's state as metrics.
+///
+/// Of each pipeline all series have the label `pipeline` with its name. Times are seconds since 1970. What there is not,
+/// such as the age of a copy that is not there, has no sample.
+struct MetricsView {
+    var daemon: DaemonStatus
+    var signals: [SignalStatus]
+    var pipelines: [PipelineStatus]
+    var counters: [PipelineCounters]
+
+    func text(_ format: MetricText.Format) -> String {
+        var text = MetricText(format)
+        write(daemon: &text)
+        write(signals: &text)
+        write(pipelines: &text)
+        write(runs: &text)
+        return text.finished
+    }
+
+    private func write(daemon text: inout MetricText) {
+        text.family("freshet_build", .info, "The daemon's version.") {
+            $0.sample("_info", [("version", daemon.version)], 1)
+        }
+        text.family("freshet_start_time_seconds", .gauge, unit: "seconds", "When the daemon began.") {
+            $0.sample(seconds: daemon.since)
+        }
+        text.family("freshet_network_reachable", .gauge, "Whether the way to elsewhere is there.") {
+            $0.sample("", [], daemon.networkReachable ? 1 : 0)
+        }
+        text.family("freshet_pipelines", .gauge, "Pipelines, by state.") { family in
+            let counts = daemon.pipelines
+            for (state, count) in [
+                ("idle", counts.idle), ("waiting", counts.waiting), ("loading", counts.loading),
+                ("loaded", counts.loaded), ("failed", counts.failed), ("held", counts.held),
+            ] { family.sample("", [("state", state)], count) }
+        }
+        text.family("freshet_hooks_failing", .gauge, "Hooks that have failed and are owed.") {
+            $0.sample("", [], daemon.failingHooks ?? 0)
+        }
+        text.family("freshet_cache_bytes", .gauge, unit: "bytes", "All content of the cache.") {
+            $0.sample("", [], daemon.cacheBytes)
+        }
+        text.family("freshet_cache_limit_bytes", .gauge, unit: "bytes", "How large the cache may be (cache.max-total).") {
+            $0.sample("", [], daemon.cacheLimit)
+        }
+    }
+
+    private func write(signals text: inout MetricText) {
+        text.family("freshet_signals_fired", .counter, "How often each source of signals fired.") { family in
+            for signal in signals { family.sample("_total", [("source", signal.name)], signal.fired) }
+        }
+        text.family("freshet_signals_ignored", .counter, "How often something was heard that did not matter.") { family in
+            for signal in signals { family.sample("_total", [("source", signal.name)], signal.ignored) }
+        }
+    }
+
+    private func write(pipelines text: inout MetricText) {
+        /// One sample of each pipeline that has the value.
+        func each(
+            _ name: String, unit: String? = nil, _ help: String, _ value: (PipelineStatus) -> Int64?
+        ) {
+            text.family(name, .gauge, unit: unit, help) { family in
+                for pipeline in pipelines {
+                    let labels = [("pipeline", pipeline.name)]
+                    if unit == "seconds" {
+                        family.sample(seconds: value(pipeline), labels)
+                    } else {
+                        family.sample("", labels, value(pipeline))
+                    }
+                }
+            }
+        }
+        /// All states of a set, of which one is 1.
+        func set<State: RawRepresentable & CaseIterable & Equatable>(
+            _ name: String, _ label: String, _ help: String, _ value: (PipelineStatus) -> State?
+        ) where State.RawValue == String {
+            text.family(name, .gauge, help) { family in
+                for pipeline in pipelines {
+                    guard let value = value(pipeline) else { continue }
+                    for state in State.allCases where state.rawValue != "unknown" {
+                        family.sample(
+                            "", [("pipeline", pipeline.name), (label, state.rawValue)], state == value ? 1 : 0)
+                    }
+                }
+            }
+        }
+        set("freshet_pipeline_state", "state", "What a pipeline is doing.") { Optional($0.state) }
+        set("freshet_pipeline_freshness", "freshness", "How old its copy is.") { $0.freshness }
+        each("freshet_pipeline_last_check_time_seconds", unit: "seconds", "The last check that succeeded.") { $0.lastCheck }
+        each("freshet_pipeline_committed_time_seconds", unit: "seconds", "When its copy was committed.") {
+            $0.generation?.committedAt
+        }
+        each("freshet_pipeline_next_run_time_seconds", unit: "seconds", "When it runs next by itself.") { $0.nextRun?.at }
+        each("freshet_pipeline_expires_time_seconds", unit: "seconds", "When its copy is past its max-age.") { $0.expires }
+        each("freshet_pipeline_failing_since_time_seconds", unit: "seconds", "Since when it fails.") { $0.failure?.since }
+        each("freshet_pipeline_generation", "The number of the generation that readers find.") { $0.generation?.number }
+        each("freshet_pipeline_size_bytes", unit: "bytes", "The size of its copy.") { $0.generation?.size }
+        each("freshet_pipeline_withdrawn", "Whether its copy is withdrawn.") { $0.withdrawn == nil ? 0 : 1 }
+        each("freshet_pipeline_held", "Whether it is held by the operator.") { $0.heldSince == nil ? 0 : 1 }
+        each("freshet_pipeline_pinned", "Whether its copy is pinned.") { $0.generation?.pinnedSince == nil ? 0 : 1 }
+        each("freshet_pipeline_candidate", "Whether content that a check refused is kept aside.") {
+            $0.candidate == nil ? 0 : 1
+        }
+        each("freshet_pipeline_branches_failing", "How many of its branches fail.") { $0.branches?.failed ?? 0 }
+        each("freshet_pipeline_hooks_owed", "How many of its hooks have not succeeded yet for its copy.") {
+            Int64($0.hooks?.count ?? 0)
+        }
+        each("freshet_pipeline_budget_limit", "How many requests its budget has.") { $0.budget?.limit }
+        each("freshet_pipeline_budget_used", "How many of them were made in the last period.") { $0.budget?.used }
+    }
+
+    private func write(runs text: inout MetricText) {
+        text.family("freshet_pipeline_runs", .counter, "Runs since the daemon began, by outcome.") { family in
+            for counters in counters {
+                for (outcome, count) in [
+                    ("changed", counters.changed), ("unchanged", counters.unchanged), ("failed", counters.failed),
+                    ("superseded", counters.superseded), ("cancelled", counters.cancelled),
+                ] { family.sample("_total", [("pipeline", counters.name), ("outcome", outcome)], count) }
+            }
+        }
+        text.family(
+            "freshet_pipeline_run_duration_seconds", .summary, unit: "seconds", "How long runs took."
+        ) { family in
+            for counters in counters {
+                family.sample("_count", [("pipeline", counters.name)], counters.runs)
+                family.sample("_sum", seconds: counters.durationUSec, [("pipeline", counters.name)])
+            }
+        }
+        text.family("freshet_pipeline_requests", .counter, "Requests that runs made.") { family in
+            for counters in counters { family.sample("_total", [("pipeline", counters.name)], counters.requests) }
+        }
+        text.family(
+            "freshet_pipeline_received_bytes", .counter, unit: "bytes", "Bytes of the answers' bodies."
+        ) { family in
+            for counters in counters { family.sample("_total", [("pipeline", counters.name)], counters.receivedBytes) }
+        }
+    }
+}
+
+/// Metric families as text: the samples of a family stand together, below its type and help.
+struct MetricText {
+    enum Format {
+        /// OpenMetrics 1.0 (https://github.com/prometheus/OpenMetrics/blob/v1.0.0/specification/OpenMetrics.md).
+        case openMetrics
+        /// Version 0.0.4 of Prometheus' own (https://prometheus.io/docs/instrumenting/exposition_formats/), which is what the
+        /// textfile collector of node_exporter reads: it has no units, no type `info`, and no last line.
+        case prometheus
+    }
+
+    enum Kind: String {
+        case gauge, counter, info, summary
+    }
+
+    private let format: Format
+    private var text = ""
+
+    init(_ format: Format) { self.format = format }
+
+    mutating func family(
+        _ name: String, _ kind: Kind, unit: String? = nil, _ help: String, _ samples: (inout Samples) -> Void
+    ) {
+        var family = Samples(name: name)
+        samples(&family)
+        // A family of which there is nothing is left out: nothing is to be learned from its name.
+        guard !family.text.isEmpty else { return }
+        switch format {
+        case .openMetrics:
+            text += "# TYPE \(name) \(kind.rawValue)\n"
+            if let unit { text += "# UNIT \(name) \(unit)\n" }
+            text += "# HELP \(name) \(Self.escaped(help))\n"
+        case .prometheus:
+            // There a counter's or an info's family has the name of its samples.
+            let suffix = kind == .counter ? "_total" : kind == .info ? "_info" : ""
+            text += "# HELP \(name)\(suffix) \(help)\n"
+            text += "# TYPE \(name)\(suffix) \(kind == .info ? "gauge" : kind.rawValue)\n"
+        }
+        text += family.text
+    }
+
+    var finished: String { format == .openMetrics ? text + "# EOF\n" : text }
+
+    struct Samples {
+        let name: String
+        fileprivate var text = ""
+
+        init(name: String) { self.name = name }
+
+        /// - Parameter value: nil: there is no such sample.
+        mutating func sample(_ suffix: String, _ labels: [(String, String)], _ value: Int64?) {
+            guard let value else { return }
+            write(suffix, labels, String(value))
+        }
+
+        mutating func sample(_ suffix: String, _ labels: [(String, String)], _ value: Int) {
+            write(suffix, labels, String(value))
+        }
+
+        /// - Parameter microseconds: written as seconds, exactly.
+        mutating func sample(
+            _ suffix: String = "", seconds microseconds: Int64?, _ labels: [(String, String)] = []
+        ) {
+            guard let microseconds else { return }
+            let (whole, rest) = microseconds.magnitude.quotientAndRemainder(dividingBy: 1_000_000)
+            let digits = String(rest)
+            let fraction = String(repeating: "0", count: 6 - digits.count) + digits
+            write(suffix, labels, "\(microseconds < 0 ? "-" : "")\(whole).\(fraction)")
+        }
+
+        private mutating func write(_ suffix: String, _ labels: [(String, String)], _ value: String) {
+            let set = labels.map { "\($0)=\"\(MetricText.escaped($1))\"" }.joined(separator: ",")
+            text += name + suffix + (set.isEmpty ? "" : "{\(set)}") + " " + value + "\n"
+        }
+    }
+
+    fileprivate static func escaped(_ text: String) -> String {
+        text.replacing("\\", with: "\\\\").replacing("\n", with: "\\n").replacing("\"", with: "\\\"")
+    }
+}

@@ -1,0 +1,78 @@
+import FreshetVarlink
+
+/// The methods that look at many pipelines at once, and at what has happened; and those that hold and release.
+extension ControlDispatcher {
+    /// Events in one reply of `RecentEvents`: some tens of kilobytes.
+    package static let eventsPerReply = 128
+
+    /// The pipelines that are meant, or an error for a name that is none.
+    func selection(_ names: [String]?) async throws(ControlError) -> PipelineSelection {
+        let selection = PipelineSelection(names)
+        if let exact = selection.exact { _ = try await existing(exact) }
+        return selection
+    }
+
+    /// The names of pipelines that are meant, each once and sorted.
+    func fitting(_ names: [String]?) async throws(ControlError) -> [String] {
+        let selection = try await selection(names)
+        // Where all are named nobody else is looked at, however many there are.
+        if let names, !names.contains(where: PipelineSelection.isPattern) { return Set(names).sorted() }
+        return await service.pipelineNames().filter(selection.wants)
+    }
+
+    func describe(_ call: VarlinkCall) async throws -> ControlMessage.Descriptions {
+        let rest = try await stream(call, { await service.description(of: $0) }, ControlMessage.Descriptions.init)
+        return ControlMessage.Descriptions(pipelines: rest)
+    }
+
+    func metrics(_ call: VarlinkCall) async throws -> ControlMessage.Metrics {
+        let rest = try await stream(call, { await service.counters(of: $0) }, ControlMessage.Metrics.init)
+        return ControlMessage.Metrics(pipelines: rest)
+    }
+
+    /// Sends what there is to be said of the pipelines that are meant, but for the last part, which is returned.
+    private func stream<Item: Sendable, Reply: Encodable>(
+        _ call: VarlinkCall, _ item: (String) async -> Item?, _ reply: ([Item]) -> Reply
+    ) async throws -> [Item] {
+        guard call.wantsMore else { throw VarlinkErrorReply.expectedMore }
+        let names = try await fitting(try call.parameters.decode(as: ControlMessage.Names.self).names)
+        var items: [Item] = []
+        for name in names {
+            if items.count == Self.pipelinesPerReply {
+                try await call.send(VarlinkParameters(encoding: reply(items)))
+                items.removeAll(keepingCapacity: true)
+            }
+            if let item = await item(name) { items.append(item) }
+        }
+        return items
+    }
+
+    func recentEvents(_ call: VarlinkCall) async throws -> ControlMessage.RecentEvents {
+        guard call.wantsMore else { throw VarlinkErrorReply.expectedMore }
+        let request = try call.parameters.decode(as: ControlMessage.Recent.self)
+        let selection = try await selection(request.names)
+        let recent = service.events.recent()
+        // A daemon that has forgotten nothing knows all since it began.
+        let began = await service.daemon().since
+        let complete = recent.isWhole ? began : recent.events.first?.at ?? began
+        let since = request.since ?? .min
+        var wanted = recent.events.filter { $0.at >= since && selection.wants($0.pipeline) }[...]
+        while wanted.count > Self.eventsPerReply {
+            let reply = ControlMessage.RecentEvents(
+                events: Array(wanted.prefix(Self.eventsPerReply)), completeSince: complete)
+            try await call.send(VarlinkParameters(encoding: reply))
+            wanted = wanted.dropFirst(Self.eventsPerReply)
+        }
+        return ControlMessage.RecentEvents(events: Array(wanted), completeSince: complete)
+    }
+
+    func hold(_ call: VarlinkCall) async throws -> ControlMessage.Held { try await hold(call, true) }
+
+    func release(_ call: VarlinkCall) async throws -> ControlMessage.Held { try await hold(call, false) }
+
+    private func hold(_ call: VarlinkCall, _ isHeld: Bool) async throws -> ControlMessage.Held {
+        let name = try call.parameters.decode(as: ControlMessage.Name.self).name
+        _ = try await existing([name])
+        return ControlMessage.Held(changed: try await service.hold(name, isHeld, asker: Self.asker(of: call)))
+    }
+}

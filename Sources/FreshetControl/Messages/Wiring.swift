@@ -1,0 +1,130 @@
+/// How a pipeline is wired, by its configuration.
+package struct PipelineDescription: Codable, Hashable, Sendable {
+    package var name: String
+    package var description: String?
+    /// Where the data comes from, without user information and query.
+    package var source: String
+    /// The pipelines whose copies it reads.
+    package var inputs: [String]
+    /// The sources of signals that it listens to, by their names in `Signals`.
+    package var signals: [String]
+    /// The paths at which readers find its copy.
+    package var files: [String]
+    /// What is run after a change, in words.
+    package var hooks: [String]
+    /// The time between a successful check and the next planned one; nil: never by the clock.
+    package var everyUSec: Int64?
+    package var quietUSec: Int64?
+    package var atMostUSec: Int64?
+    package var freshForUSec: Int64?
+    package var minIntervalUSec: Int64?
+    package var deadlineUSec: Int64?
+    package var maxAgeUSec: Int64?
+    /// `queue` or `restart`.
+    package var whenRunning: String?
+    package var needsNetwork: Bool
+    /// True if its configuration has faults: then nothing else is known of it.
+    package var faulty: Bool?
+
+    package init(
+        name: String, description: String? = nil, source: String, inputs: [String] = [], signals: [String] = [],
+        files: [String] = [], hooks: [String] = [], everyUSec: Int64? = nil, quietUSec: Int64? = nil,
+        atMostUSec: Int64? = nil, freshForUSec: Int64? = nil, minIntervalUSec: Int64? = nil,
+        deadlineUSec: Int64? = nil, maxAgeUSec: Int64? = nil, whenRunning: String? = nil, needsNetwork: Bool = false,
+        faulty: Bool? = nil
+    ) {
+        self.name = name
+        self.description = description
+        self.source = source
+        self.inputs = inputs
+        self.signals = signals
+        self.files = files
+        self.hooks = hooks
+        self.everyUSec = everyUSec
+        self.quietUSec = quietUSec
+        self.atMostUSec = atMostUSec
+        self.freshForUSec = freshForUSec
+        self.minIntervalUSec = minIntervalUSec
+        self.deadlineUSec = deadlineUSec
+        self.maxAgeUSec = maxAgeUSec
+        self.whenRunning = whenRunning
+        self.needsNetwork = needsNetwork
+        self.faulty = faulty
+    }
+}
+
+/// What a pipeline has done since the daemon began.
+package struct PipelineCounters: Codable, Hashable, Sendable {
+    package var name: String
+    /// Runs, by outcome.
+    package var changed: Int64
+    package var unchanged: Int64
+    package var failed: Int64
+    package var superseded: Int64
+    package var cancelled: Int64
+    /// How long all of them took.
+    package var durationUSec: Int64
+    /// Requests that they made.
+    package var requests: Int64
+    /// Bytes of the answers' bodies.
+    package var receivedBytes: Int64
+
+    package init(
+        name: String, changed: Int64 = 0, unchanged: Int64 = 0, failed: Int64 = 0, superseded: Int64 = 0,
+        cancelled: Int64 = 0, durationUSec: Int64 = 0, requests: Int64 = 0, receivedBytes: Int64 = 0
+    ) {
+        self.name = name
+        self.changed = changed
+        self.unchanged = unchanged
+        self.failed = failed
+        self.superseded = superseded
+        self.cancelled = cancelled
+        self.durationUSec = durationUSec
+        self.requests = requests
+        self.receivedBytes = receivedBytes
+    }
+
+    /// Runs, whatever came of them.
+    package var runs: Int64 { changed + unchanged + failed + superseded + cancelled }
+}
+
+extension ControlMessage {
+    package struct Descriptions: Codable, Hashable, Sendable {
+        package var pipelines: [PipelineDescription]
+        package init(pipelines: [PipelineDescription]) { self.pipelines = pipelines }
+    }
+
+    package struct Metrics: Codable, Hashable, Sendable {
+        package var pipelines: [PipelineCounters]
+        package init(pipelines: [PipelineCounters]) { self.pipelines = pipelines }
+    }
+
+    /// Parameters of `RecentEvents`.
+    package struct Recent: Codable, Hashable, Sendable {
+        package var names: [String]?
+        package var since: Int64?
+
+        package init(names: [String]? = nil, since: Int64? = nil) {
+            self.names = names
+            self.since = since
+        }
+    }
+
+    package struct RecentEvents: Codable, Hashable, Sendable {
+        package var events: [ControlEvent]
+        /// After this instant nothing is missing.
+        package var completeSince: Int64
+
+        package init(events: [ControlEvent], completeSince: Int64) {
+            self.events = events
+            self.completeSince = completeSince
+        }
+    }
+
+    /// The reply of `Hold` and `Release`.
+    package struct Held: Codable, Hashable, Sendable {
+        /// It was not so before.
+        package var changed: Bool
+        package init(changed: Bool) { self.changed = changed }
+    }
+}

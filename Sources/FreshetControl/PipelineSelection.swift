@@ -1,0 +1,25 @@
+import Glibc
+
+/// Pipelines as somebody names them: by their names, or by patterns as in a shell.
+package struct PipelineSelection: Hashable, Sendable {
+    /// Nil: all pipelines.
+    private let names: Set<String>?
+    private let patterns: [String]
+
+    package init(_ names: [String]?) {
+        self.names = names.map { Set($0.filter { !Self.isPattern($0) }) }
+        patterns = names?.filter(Self.isPattern) ?? []
+    }
+
+    /// The names that are to be those of pipelines.
+    var exact: [String]? { names.map(Array.init) }
+
+    /// No name of a pipeline has one of these characters.
+    package static func isPattern(_ name: String) -> Bool { name.contains { "*?[".contains($0) } }
+
+    /// Whether a pipeline is meant; what is about none is about all.
+    package func wants(_ name: String?) -> Bool {
+        guard let names, let name else { return true }
+        return names.contains(name) || patterns.contains { fnmatch($0, name, 0) == 0 }
+    }
+}
