@@ -4,7 +4,7 @@
 #   make test      install what is missing, and run every test (what CI runs)
 #   make setup     only install what is missing
 #   make build     release binaries, in .build/release
-#   make lint      format check, layer check, shell check
+#   make lint      format check, layer check, shell check, manual pages
 #   make format    rewrite the sources in the house style
 #   make bench     figures and ratios; judges nothing
 #   make bench-network  the same, of events of the network and of rest
@@ -59,6 +59,7 @@ test: setup-test
 lint:
 	@Scripts/check-layers
 	@$(SWIFT) format lint --strict --recursive $(SOURCES)
+	@Scripts/manual --lint
 	@shellcheck --shell=bash --external-sources --source-path=SCRIPTDIR $$(Scripts/shell-files)
 
 format:
