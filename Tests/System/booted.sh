@@ -14,7 +14,8 @@ if [ "${FRESHET_BOOTED:-}" != 1 ]; then
         cp -a "$unpacked/." "$stage/"
     fi
     bash "$FRESHET_SOURCE/Tests/System/boot-testbed" -d "$stage" -b "$FRESHET_SOURCE" -l "$FRESHET_WORK/console" \
-        -t $((FRESHET_LIMIT - 20)) -E FRESHET_BOOTED=1 -E FRESHET_TRACED="${FRESHET_TRACED:-}" -- bash "/opt/freshet/Tests/System/${0##*/}" && exit 0
+        -t $((FRESHET_LIMIT - 20)) -E FRESHET_BOOTED=1 -E FRESHET_TRACED="${FRESHET_TRACED:-}" -E DOCUMENTS="${DOCUMENTS:-}" \
+        -- bash "/opt/freshet/Tests/System/${0##*/}" && exit 0
     tail -n 40 "$FRESHET_WORK/console"
     exit 1
 fi
