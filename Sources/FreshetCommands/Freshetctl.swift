@@ -16,7 +16,7 @@ struct FreshetctlCommand: ParsableCommand {
             Status.self, List.self, Show.self, Refresh.self, LoadMore.self, SetVerb.self, Unset.self, Get.self,
             History.self, Diff.self, Accept.self, Rollback.self, Pin.self, Unpin.self, Watch.self, Monitor.self,
             Signals.self, Reload.self, LogLevelVerb.self, Check.self, Run.self, Fsck.self,
-            Prune.self,
+            Prune.self, Graph.self, TimelineVerb.self, Marbles.self, Top.self,
         ],
         defaultSubcommand: List.self)
 }

@@ -184,6 +184,30 @@ package final class ControlClient {
         ) { reply in each(reply.event) }
     }
 
+    // MARK: Events beside other things
+
+    /// For poll(2): readable when ``takeEvent()`` may have something.
+    package var rawDescriptor: Int32 { client.rawDescriptor }
+
+    /// Begins to follow what happens, on a connection of its own; the events are taken one by one.
+    package func beginMonitor(_ names: [String]? = nil) throws(Failure) {
+        let encoded = try encode(ControlMessage.Names(names: names))
+        do {
+            try client.begin(ControlInterface.name + ".Monitor", encoded)
+        } catch {
+            throw Self.failure(error)
+        }
+    }
+
+    /// The next event, if there is one; an event of nil: from here on nothing is missed. Never waits.
+    package func takeEvent() throws(Failure) -> ControlMessage.Event? {
+        do {
+            return try client.takeReply().map { (reply) throws(VarlinkClientError) in try Self.decode(reply) }
+        } catch {
+            throw Self.failure(error)
+        }
+    }
+
     package func signals() throws(Failure) -> [SignalStatus] {
         try call("Signals", as: ControlMessage.Signals.self).signals
     }

@@ -117,6 +117,42 @@ public final class VarlinkClient {
         shutdown(socket.rawValue, Int32(SHUT_RDWR))
     }
 
+    // MARK: Replies one by one
+
+    /// For poll(2) beside other things: readable when ``takeReply()`` may have something.
+    public var rawDescriptor: Int32 { socket.rawValue }
+
+    /// Calls a method that may answer several times, whose replies are taken as they come.
+    public func begin(_ method: String, _ parameters: VarlinkParameters = .none) throws(VarlinkClientError) {
+        try send(VarlinkCallMessage(method: method, parameters: parameters, more: true), by: nil)
+    }
+
+    /// The next reply to what was begun, if it is there; nil: not yet. Never waits.
+    public func takeReply() throws(VarlinkClientError) -> VarlinkParameters? {
+        guard isUsable else { throw .closed }
+        while true {
+            let message: [UInt8]?
+            do {
+                message = try framer.next()
+            } catch {
+                throw fail(.violation(error.description))
+            }
+            if let message { return try parse(message).parameters }
+            let count = recv(socket.rawValue, &buffer, buffer.count, Int32(MSG_DONTWAIT))
+            if count > 0 {
+                framer.append(buffer[..<count])
+                continue
+            }
+            guard count < 0 else { throw fail(.closed) }
+            switch errno {
+            case EAGAIN: return nil
+            case EINTR: continue
+            case ECONNRESET: throw fail(.closed)
+            case let reason: throw fail(.system(SystemCallError("recv", errno: reason)))
+            }
+        }
+    }
+
     // MARK: Messages
 
     private func send(
