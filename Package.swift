@@ -131,7 +131,9 @@ let package = Package(
         .testTarget(
             name: "FreshetCommandsTests",
             dependencies: ["FreshetCommands", "FreshetControl", "ControlTestSupport", argumentParser],
-            path: "Tests/Unit/FreshetCommandsTests"),
+            path: "Tests/Unit/FreshetCommandsTests",
+            // Compared by a test, by their paths.
+            exclude: ["Golden"]),
         .testTarget(
             name: "SignalMarbles", dependencies: ["FreshetSignals", "FreshetTestKit"], path: "Tests/Marbles"),
         .testTarget(

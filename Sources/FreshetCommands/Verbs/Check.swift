@@ -6,6 +6,10 @@ struct Check: Verb {
         discussion: """
             Prints all faults as file:line:column; exit status 78 if there are any. It is freshetd that reads the \
             configuration: freshetctl becomes 'freshetd --check'.
+
+            Examples:
+              freshetctl check
+              freshetctl check --config-dir ./etc
             """)
 
     @Option(
@@ -16,7 +20,9 @@ struct Check: Verb {
     @OptionGroup var options: GlobalOptions
 
     func run(_ session: Session) throws(CommandFailure) {
-        let arguments = ["--check"] + (options.json ? ["--json"] : []) + configDir.flatMap { ["--config-dir", $0] }
+        let arguments =
+            ["--check"] + (options.json ? ["--json"] : [])
+            + session.configurationDirectories(configDir).flatMap { ["--config-dir", $0] }
         throw session.becomeDaemon(arguments)
     }
 

@@ -13,6 +13,10 @@ struct Fsck: Verb {
             'freshetd --fsck'.
 
             Exit status: 0 no faults, or all are repaired; 1 faults are left; 75 another process uses the state directory.
+
+            Examples:
+              freshetctl fsck
+              freshetctl fsck --repair
             """)
 
     @Flag(help: "Repair what can be repaired.") var repair = false

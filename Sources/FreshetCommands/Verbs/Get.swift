@@ -11,6 +11,11 @@ struct Get: Verb {
             the copy is instead of its content. Generations that are kept ('freshetctl history') come from the daemon, for \
             those who may read the current copy too. Of a pipeline with 'cache.files' the content is one JSON object that has \
             all files; --file prints one of them.
+
+            Examples:
+              freshetctl get jwks
+              freshetctl get jwks --generation 6 >older.json
+              freshetctl get trust --file roots.pem
             """)
 
     @Argument(help: "The pipeline.") var name: String

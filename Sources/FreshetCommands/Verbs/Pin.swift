@@ -8,6 +8,9 @@ struct Pin: Verb {
         discussion: """
             Until 'unpin', and across restarts. The source is asked as before; 'status' and the journal say when it has other \
             content.
+
+            Examples:
+              freshetctl pin jwks
             """)
 
     @Argument(help: "The pipeline.") var name: String
@@ -33,6 +36,10 @@ struct Unpin: Verb {
         discussion: """
             What the source has becomes the copy at the next check, also where the copy was rolled back; 'refresh' checks at \
             once.
+
+            Examples:
+              freshetctl unpin jwks
+              freshetctl refresh jwks --wait
             """)
 
     @Argument(help: "The pipeline.") var name: String

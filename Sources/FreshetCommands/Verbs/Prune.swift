@@ -13,6 +13,11 @@ struct Prune: Verb {
             then, with the reason, and with --json as pipelines and failed. What is left goes the next time.
 
             Exit status: 0 it is removed, or there is nothing; 1 it was not removed, or not all of it.
+
+            Examples:
+              freshetctl prune --dry-run
+              freshetctl prune
+              freshetctl prune --yes
             """)
 
     @Flag(name: [.customShort("n"), .long], help: "Show what would be removed, and remove nothing.") var dryRun = false

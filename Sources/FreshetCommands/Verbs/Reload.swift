@@ -8,6 +8,10 @@ struct Reload: Verb {
         discussion: """
             Pipelines that did not change keep their state. Then the signal 'reload' fires, and those that listen to it \
             check their origins. A configuration with faults changes nothing: the faults are printed, exit status 78.
+
+            Examples:
+              freshetctl check && freshetctl reload
+              freshetctl reload --configuration-only
             """)
 
     @Flag(help: "Leave out the signal 'reload'.") var configurationOnly = false

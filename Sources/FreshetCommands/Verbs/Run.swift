@@ -10,6 +10,11 @@ struct Run: Verb {
 
             Exit status: 0 whether the copy would change or not; with --detailed-exitcode 2 if it would. 1 if the run \
             failed, the copy cannot be read or there is no such pipeline, 78 if its configuration has faults.
+
+            Examples:
+              freshetctl run jwks --dry-run
+              freshetctl run jwks --dry-run --output - | jq .
+              freshetctl run homepage --dry-run --set language=de --detailed-exitcode
             """)
 
     @Argument(help: "The pipeline.")

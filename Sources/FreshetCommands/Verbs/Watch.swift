@@ -9,6 +9,11 @@ struct Watch: Verb {
             First the content as it is, then how each new one differs from the one before, as 'diff' shows it. Whoever reads \
             slowly gets the newest, and is told how many it has not seen. With --json, prints a JSON text sequence \
             (RFC 7464): first {generation, content}, where content is text, or base64 has its bytes; then differences.
+
+            Examples:
+              freshetctl watch jwks
+              freshetctl watch topics --key .id
+              freshetctl watch jwks --json | jq --seq .
             """)
 
     @Argument(help: "The pipeline.") var name: String

@@ -69,6 +69,7 @@ public final class VarlinkClient {
     ///   - method: its name with that of the interface.
     ///   - parameters: what the method takes.
     ///   - timeout: for each reply; nil: as long as it takes.
+    ///   - end: when the stream ends at the latest, as if `each` had returned false.
     ///   - output: a descriptor that the replies go to. When its reader goes away (a pipe whose other end is closed),
     ///     the stream ends at once, as if `each` had returned false, and not only with the next reply.
     ///   - interval: how often `meanwhile` is called while there is no reply; nil: never.
@@ -76,14 +77,24 @@ public final class VarlinkClient {
     ///     connection is closed, which is how a client ends a stream.
     public func callMore(
         _ method: String, _ parameters: VarlinkParameters = .none, timeout: Duration? = nil,
-        endingWithReaderOf output: Int32? = nil, every interval: Duration? = nil, meanwhile: @escaping () -> Void = {},
+        until end: ContinuousClock.Instant? = nil, endingWithReaderOf output: Int32? = nil,
+        every interval: Duration? = nil, meanwhile: @escaping () -> Void = {},
         each: (VarlinkParameters) throws(VarlinkClientError) -> Bool
     ) throws(VarlinkClientError) {
         var deadline = timeout.map { ContinuousClock.Instant.now + $0 }
         try send(VarlinkCallMessage(method: method, parameters: parameters, more: true), by: deadline)
         while true {
             let pause = interval.map { Pause(length: $0, body: meanwhile) }
-            guard let reply = try receive(by: deadline, endingWithReaderOf: output, pause) else {
+            let next: VarlinkReplyMessage?
+            do throws(VarlinkClientError) {
+                let last = [deadline, end].compactMap { $0 }.min()
+                next = try receive(by: last, endingWithReaderOf: output, pause)
+            } catch .timedOut where end.map({ $0 <= .now }) ?? false {
+                return
+            } catch {
+                throw error
+            }
+            guard let reply = next else {
                 close()
                 return
             }
