@@ -44,7 +44,7 @@ package enum DisplayText {
         }
     }
 
-    private static func width(of character: Character) -> Int {
+    package static func width(of character: Character) -> Int {
         let scalars = character.unicodeScalars
         guard let first = scalars.first else { return 0 }
         // An emoji that asks for its colourful form is as wide as an ideograph.

@@ -8,6 +8,11 @@ struct Graph: Verb {
         discussion: """
             Pipelines that read others, or run after them, are drawn after these. The colour of a name is that of its state. \
             The formats dot (Graphviz), svg and mermaid are for documents. With --json, prints how the pipelines are wired.
+
+            Examples:
+              freshetctl graph
+              freshetctl graph homepage catalogue
+              freshetctl graph --format svg > pipelines.svg
             """)
 
     enum Format: String, ExpressibleByArgument, CaseIterable {

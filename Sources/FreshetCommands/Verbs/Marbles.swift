@@ -9,6 +9,11 @@ struct Marbles: Verb {
             A marble diagram, in the notation of FreshetTestKit: each signal that was heard, what of it was gathered into one, \
             and the runs that came of it; then each in a sentence, those that made no run as well. The last three times that \
             something happened, if no time is given. With --json, prints the events.
+
+            Examples:
+              freshetctl marbles jwks
+              freshetctl marbles jwks --since -10min
+              freshetctl marbles jwks --format svg > jwks.svg
             """)
 
     enum Format: String, ExpressibleByArgument, CaseIterable {

@@ -11,6 +11,11 @@ struct TimelineVerb: Verb {
             machine was offline or asleep. The last hour, if no time is given. It comes from the daemon's memory, and what is \
             older from the journal, which tells less: docs/journal.md. Names choose pipelines, and the signals that they \
             listen to. With --json, prints the events.
+
+            Examples:
+              freshetctl timeline
+              freshetctl timeline jwks 'feed-*' --since -15min
+              freshetctl timeline --since yesterday --until 06:00 --format svg > night.svg
             """)
 
     enum Format: String, ExpressibleByArgument, CaseIterable {

@@ -9,6 +9,10 @@ struct Top: Verb {
             Keys: q quits, s sorts by the next column and S the other way round, / filters by name, r refreshes the chosen \
             pipeline, Enter shows all about it, ? shows all keys. The terminal is left as it was, also when this is killed, but \
             by SIGKILL; 'reset' helps then. Where there is no terminal, 'freshetctl list' prints the same once.
+
+            Examples:
+              freshetctl top
+              freshetctl top 'feed-*'
             """)
 
     @Argument(help: "Pipelines, or patterns; all of them if none is named.") var names: [String] = []
