@@ -106,12 +106,12 @@ private struct TopScreen {
                     switch model.press(key) {
                     case .quit: return .quit
                     case .refresh(let name): refresh(name)
-                    case .redraw: terminal.enter()
+                    case .redraw: terminal.clear()
                     case .none: break
                     }
                 }
             case .changed:
-                terminal.enter()
+                terminal.clear()
                 widths = []
             case .other: takeEvents()
             case .timeout: break
@@ -183,7 +183,11 @@ private struct TopScreen {
         guard let client else { return }
         model.daemon = try client.daemon()
         let visible = model.visible.map(\.name)
-        guard !visible.isEmpty else { return begin() }
+        guard !visible.isEmpty else {
+            // None, and not only none that the filter lets through.
+            if model.count == 0 { begin() }
+            return
+        }
         do throws(ControlClient.Failure) {
             model.merge(try client.pipelines(visible))
         } catch .refused {
@@ -201,7 +205,7 @@ private struct TopScreen {
                 if event.kind == .reloaded || event.kind == .skipped { begin() }
                 if model.note(event) { isDirty = true }
             }
-            model.arrange()
+            model.arrangeAfterEvents()
         } catch {
             lose(error)
         }

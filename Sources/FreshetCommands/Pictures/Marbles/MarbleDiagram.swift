@@ -181,8 +181,9 @@ struct MarbleDiagram: Hashable, Sendable {
         for part in parts {
             guard case .waiting(let reason) = part.kind, part.to > from, part.from < to else { continue }
             let length = min(part.to, to) - max(part.from, from)
-            if let last = waits.last, last.reason == reason {
-                waits[waits.count - 1].microseconds += length
+            // A storm that goes on is one wait, however often its end was put off.
+            if let place = waits.firstIndex(where: { $0.reason == reason }) {
+                waits[place].microseconds += length
             } else {
                 waits.append(Wait(reason: reason, microseconds: length))
             }

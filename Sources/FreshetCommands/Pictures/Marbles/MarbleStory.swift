@@ -154,7 +154,7 @@ struct MarblesText {
     ) -> [String] {
         let names = episode.marbles.map(\.source) + ["gathered"] + episode.runs.map { "run \($0.number)" }
         let widest = names.map { DisplayText.width(of: glyphs.text($0)) }.max() ?? 0
-        let label = min(widest, max(10, columns / 4))
+        let label = min(widest, max(10, columns * 3 / 10))
         let frames = MarbleFrames.fitting(episode, most: columns - label - 1) {
             $0.lines(episode).first?.count ?? 0
         }

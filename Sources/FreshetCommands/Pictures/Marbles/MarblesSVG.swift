@@ -8,9 +8,11 @@ struct MarblesSVG {
     let times: Times
 
     private static let width = 1_000.0
-    private static let labels = 170.0
+    private static let labels = 190.0
     private static let laneHeight = 34.0
     private static let marble = 20.0
+    /// Characters of a line below the picture.
+    private static let sentenceColumns = 145
     /// More signals than that are not explained below the picture.
     private static let mostSentences = 30
 
@@ -57,8 +59,10 @@ struct MarblesSVG {
         let shown = signals.prefix(Self.mostSentences).map { "\($0.label)  \($0.text)" }
         let more =
             signals.count > shown.count ? ["and \(Count.text(signals.count - shown.count, "further signal"))"] : []
-        return shown + more + episode.runs.indices.prefix(MarbleFrames.mostRuns).map { story.run($0, episode) }
+        let others =
+            episode.runs.indices.prefix(MarbleFrames.mostRuns).map { story.run($0, episode) }
             + story.withoutRun(episode)
+        return shown + more + others.flatMap { WrappedText.lines($0, columns: Self.sentenceColumns) }
     }
 
     /// Where the frames of an episode are.
@@ -69,11 +73,11 @@ struct MarblesSVG {
 
         init(_ episode: MarbleDiagram.Episode) {
             let room = MarblesSVG.width - MarblesSVG.labels - 20
-            frames = MarbleFrames.fitting(episode, most: 90) { frames in
+            frames = MarbleFrames.fitting(episode, most: 78) { frames in
                 // In columns of ten pixels.
-                Layout.widths(frames).reduce(0) { $0 + Int($1 / 10) }
+                Layout.widths(frames, episode).reduce(0) { $0 + Int($1 / 10) }
             }
-            let widths = Layout.widths(frames)
+            let widths = Layout.widths(frames, episode)
             // What is left is given to all.
             let extra = max(0, room - widths.reduce(0, +)) / Double(max(1, widths.count))
             var next = MarblesSVG.labels
@@ -85,12 +89,14 @@ struct MarblesSVG {
         }
 
         /// How many pixels each frame needs at least: marbles of one frame lie side by side.
-        private static func widths(_ frames: MarbleFrames) -> [Double] {
+        private static func widths(_ frames: MarbleFrames, _ episode: MarbleDiagram.Episode) -> [Double] {
             (0..<frames.count).map { frame in
                 frames.lanes.map { lane in
                     let marbles = lane.events[frame].count { if case .marble = $0 { true } else { false } }
-                    let hasBox = lane.events[frame].contains { if case .gathered = $0 { true } else { false } }
-                    return hasBox ? 20 : Double(marbles) * MarblesSVG.marble
+                    let boxes = lane.events[frame].reduce(0.0) { sum, event in
+                        if case .gathered = event { sum + MarblesSVG.boxWidth(event, episode) + 4 } else { sum }
+                    }
+                    return max(boxes, Double(marbles) * MarblesSVG.marble)
                 }.max().map { max($0, 10) } ?? 10
             }
         }
@@ -114,9 +120,12 @@ struct MarblesSVG {
         }
         let gathered = frames.lanes.firstIndex { $0.kind == .gathered } ?? 0
         for (frame, events) in frames.lanes[gathered].events.enumerated() {
-            var x = layout.edges[frame] + 10
+            var left = layout.edges[frame] + 1
             for event in events {
                 guard case .gathered(let places, let run) = event else { continue }
+                let width = Self.boxWidth(event, episode)
+                let x = left + width / 2
+                left += width + 4
                 for place in places {
                     guard let marble = marbles[place] else { continue }
                     svg.path(
@@ -125,21 +134,28 @@ struct MarblesSVG {
                 }
                 svg.line(x, y(gathered) + 9, x, y(gathered + 1 + run), .faint)
                 drawBox(event, episode, x, y(gathered), &svg)
-                x += 24
             }
         }
-        for (place, marble) in marbles { draw(episode.marbles[place], marble, &svg) }
+        for (place, marble) in marbles.sorted(by: { $0.key < $1.key }) { draw(episode.marbles[place], marble, &svg) }
         for (index, lane) in frames.lanes.enumerated() {
             guard case .run(let place) = lane.kind else { continue }
             draw(episode.runs[place], lane, layout, y(index), &svg)
         }
     }
 
+    private static func boxName(_ event: MarbleFrames.Event, _ episode: MarbleDiagram.Episode) -> String {
+        MarbleFrames.text(event, episode).filter { $0 != "{" && $0 != "}" }
+    }
+
+    private static func boxWidth(_ event: MarbleFrames.Event, _ episode: MarbleDiagram.Episode) -> Double {
+        max(18, SVGWriter.width(of: boxName(event, episode), size: 11) + 10)
+    }
+
     private func drawBox(
         _ event: MarbleFrames.Event, _ episode: MarbleDiagram.Episode, _ x: Double, _ y: Double, _ svg: inout SVGWriter
     ) {
-        let name = MarbleFrames.text(event, episode).filter { $0 != "{" && $0 != "}" }
-        let width = max(18, SVGWriter.width(of: name, size: 11) + 10)
+        let name = Self.boxName(event, episode)
+        let width = Self.boxWidth(event, episode)
         svg.paper(x - width / 2, y - 9, width, 18, radius: 9)
         svg.box(x - width / 2, y - 9, width, 18, .busy, radius: 9, isPale: true)
         svg.words(name, x, y + 4, .ink, .middle, size: 11, isBold: true)

@@ -99,7 +99,7 @@ struct TimelineSVG {
         var rest = source.firings[...]
         while let first = rest.first {
             let place = x(first.at)
-            let group = rest.prefix { x($0.at) - place < 9 }
+            let group = rest.prefix { x($0.at) - place < 17 }
             rest = rest.dropFirst(group.count)
             let hint =
                 group.count == 1

@@ -57,10 +57,15 @@ final class FullScreen {
         // Ctrl-S and Ctrl-Q are no use to a screen that is drawn anew.
         raw.c_iflag &= ~tcflag_t(IXON | ICRNL)
         tcsetattr(STDIN_FILENO, TCSADRAIN, &raw)
-        // Its own screen, no cursor, no breaking of lines, empty.
+        // Its own screen, which is entered once: the cursor's place is remembered with it. No cursor, no breaking of lines.
+        if !isEntered { _ = write("\u{1B}[?1049h") }
         isEntered = true
-        _ = write("\u{1B}[?1049h\u{1B}[?25l\u{1B}[?7l\u{1B}[H\u{1B}[2J")
+        _ = write("\u{1B}[?25l\u{1B}[?7l")
+        clear()
     }
+
+    /// Empties the screen: what is drawn next is all that is there.
+    func clear() { _ = write("\u{1B}[0m\u{1B}[H\u{1B}[2J") }
 
     /// Leaves the terminal as it was.
     func leave() {
@@ -76,8 +81,13 @@ final class FullScreen {
     func draw(_ lines: [String]) -> Bool {
         // In one go, so that nobody sees half of it.
         var text = "\u{1B}[H"
-        for (index, line) in lines.enumerated() { text += (index > 0 ? "\r\n" : "") + "\(line)\u{1B}[0m\u{1B}[K" }
-        return write(text + "\u{1B}[J")
+        for (index, line) in lines.enumerated() {
+            // What was there is erased before and not behind: after a line of full width the cursor still is on its last
+            // character.
+            let erase = index == lines.count - 1 ? "\u{1B}[J" : "\u{1B}[K"
+            text += (index > 0 ? "\r\n" : "") + "\(erase)\(line)\u{1B}[0m"
+        }
+        return write(text)
     }
 
     /// Does what a signal wants: ends the program, if that is what it does.

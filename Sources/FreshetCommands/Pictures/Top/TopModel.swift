@@ -40,14 +40,14 @@ struct TopModel: Sendable {
     /// How many rows fit.
     var room = 20 { didSet { settle() } }
     private var pipelines: [String: PipelineStatus] = [:]
-    /// In the order that is shown, those that the filter lets through.
-    private(set) var rows: [PipelineStatus] = []
+    /// Names in the order that is shown, of those that the filter lets through.
+    private(set) var rows: [String] = []
 
     /// How many there are, shown or not.
     var count: Int { pipelines.count }
 
     /// Those that are on the screen.
-    var visible: ArraySlice<PipelineStatus> { rows.dropFirst(offset).prefix(room) }
+    var visible: [PipelineStatus] { rows.dropFirst(offset).prefix(room).compactMap { pipelines[$0] } }
 
     var chosenPipeline: PipelineStatus? { chosen.flatMap { pipelines[$0] } }
 
@@ -95,26 +95,38 @@ struct TopModel: Sendable {
         }
     }
 
-    /// After events were noted.
-    mutating func arrange() {
+    /// After events were noted: the order may depend on them.
+    mutating func arrangeAfterEvents() { if order != .name { arrange() } }
+
+    /// What a row is sorted by: small, since there may be ten thousand of them.
+    private struct Place: Comparable {
+        var rank: Int64
+        var name: String
+
+        static func < (one: Place, other: Place) -> Bool { (one.rank, one.name) < (other.rank, other.name) }
+    }
+
+    private mutating func arrange() {
         let wanted = filter.lowercased()
-        let all = pipelines.values.filter { wanted.isEmpty || $0.name.lowercased().contains(wanted) }
-        rows = all.sorted { one, other in
-            let isBefore = Self.isBefore(one, other, order)
-            return isReversed ? !isBefore && one.name != other.name : isBefore
+        var places: [Place] = []
+        for (name, pipeline) in pipelines where wanted.isEmpty || name.lowercased().contains(wanted) {
+            places.append(Place(rank: Self.rank(pipeline, order), name: name))
         }
+        places.sort()
+        rows = places.map(\.name)
+        if isReversed { rows.reverse() }
         settle()
     }
 
-    private static func isBefore(_ one: PipelineStatus, _ other: PipelineStatus, _ order: Order) -> Bool {
+    private static func rank(_ pipeline: PipelineStatus, _ order: Order) -> Int64 {
         switch order {
-        case .name: one.name < other.name
-        case .state: (urgency(one), one.name) < (urgency(other), other.name)
+        case .name: 0
+        case .state: Int64(urgency(pipeline))
         // The oldest first: they are what one looks for.
-        case .checked: (one.lastCheck ?? .min, one.name) < (other.lastCheck ?? .min, other.name)
-        case .next: (one.nextRun?.at ?? .max, one.name) < (other.nextRun?.at ?? .max, other.name)
-        case .size:
-            (-(one.generation?.size ?? -1), one.name) < (-(other.generation?.size ?? -1), other.name)
+        case .checked: pipeline.lastCheck ?? .min
+        case .next: pipeline.nextRun?.at ?? .max
+        // The largest first.
+        case .size: -(pipeline.generation?.size ?? -1)
         }
     }
 
@@ -197,8 +209,8 @@ struct TopModel: Sendable {
 
     private mutating func move(by rows: Int) {
         guard !self.rows.isEmpty else { return }
-        let place = self.rows.firstIndex { $0.name == chosen } ?? 0
-        chosen = self.rows[max(0, min(self.rows.count - 1, place + rows))].name
+        let place = chosen.flatMap { self.rows.firstIndex(of: $0) } ?? 0
+        chosen = self.rows[max(0, min(self.rows.count - 1, place + rows))]
         settle()
     }
 
@@ -209,11 +221,11 @@ struct TopModel: Sendable {
             return
         }
         let place: Int
-        if let chosen, let found = rows.firstIndex(where: { $0.name == chosen }) {
+        if let chosen, let found = rows.firstIndex(of: chosen) {
             place = found
         } else {
             place = min(offset, rows.count - 1)
-            chosen = rows[place].name
+            chosen = rows[place]
         }
         if place < offset { offset = place }
         if place >= offset + room { offset = place - room + 1 }

@@ -70,7 +70,7 @@ struct TopView {
     ]
 
     private func list(_ columns: Int, _ glyphs: Glyphs, _ widths: inout [Int]) -> [String] {
-        let visible = Array(model.visible)
+        let visible = model.visible
         let titles = Self.columns
         var cells = visible.map(row)
         widths = titles.indices.map { column in
