@@ -39,6 +39,10 @@ public final class SignalQueue {
         var one = sigset_t()
         sigemptyset(&one)
         sigaddset(&one, signal)
+        // The language's runtime may have put a handler of its own there, which prints how the program got here.
+        var usual = sigaction()
+        usual.__sigaction_handler.sa_handler = SIG_DFL
+        sigaction(signal, &usual, nil)
         raise(signal)
         pthread_sigmask(SIG_UNBLOCK, &one, nil)
         pthread_sigmask(SIG_BLOCK, &one, nil)
