@@ -108,7 +108,9 @@ struct GraphSVG {
         let role = StateStyle.role(row.style)
         func n(_ value: Double) -> String { SVGWriter.number(value) }
         if let first = row.listens.min() { svg.line(x(first), y, box, y) } else { svg.line(box - 40, y, box, y) }
-        for wire in row.listens.sorted() { svg.circle(x(wire), y, radius: 4.5, graph.wires[wire].origin == nil ? .ink : .good) }
+        for wire in row.listens.sorted() {
+            svg.circle(x(wire), y, radius: 4.5, graph.wires[wire].origin == nil ? .ink : .good)
+        }
         let gather = box - 30
         svg.shape(
             "M\(n(gather - 9)) \(n(y))L\(n(gather)) \(n(y - 9))L\(n(gather + 9)) \(n(y))L\(n(gather)) \(n(y + 9))Z",

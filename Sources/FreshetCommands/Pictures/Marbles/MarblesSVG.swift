@@ -119,6 +119,8 @@ struct MarblesSVG {
             }
         }
         let gathered = frames.lanes.firstIndex { $0.kind == .gathered } ?? 0
+        // Each run begins below what was gathered for it.
+        var beginnings: [Int: Double] = [:]
         for (frame, events) in frames.lanes[gathered].events.enumerated() {
             var left = layout.edges[frame] + 1
             for event in events {
@@ -132,6 +134,7 @@ struct MarblesSVG {
                         "M\(SVGWriter.number(marble.x)) \(SVGWriter.number(marble.y + 9))"
                             + "L\(SVGWriter.number(x)) \(SVGWriter.number(y(gathered) - 9))", .faint)
                 }
+                beginnings[run] = x
                 svg.line(x, y(gathered) + 9, x, y(gathered + 1 + run), .faint)
                 drawBox(event, episode, x, y(gathered), &svg)
             }
@@ -139,7 +142,7 @@ struct MarblesSVG {
         for (place, marble) in marbles.sorted(by: { $0.key < $1.key }) { draw(episode.marbles[place], marble, &svg) }
         for (index, lane) in frames.lanes.enumerated() {
             guard case .run(let place) = lane.kind else { continue }
-            draw(episode.runs[place], lane, layout, y(index), &svg)
+            draw(episode.runs[place], lane, layout, from: beginnings[place], y(index), &svg)
         }
     }
 
@@ -174,11 +177,12 @@ struct MarblesSVG {
     }
 
     private func draw(
-        _ run: MarbleDiagram.Run, _ lane: MarbleFrames.Lane, _ layout: Layout, _ y: Double, _ svg: inout SVGWriter
+        _ run: MarbleDiagram.Run, _ lane: MarbleFrames.Lane, _ layout: Layout, from begin: Double?, _ y: Double,
+        _ svg: inout SVGWriter
     ) {
         let first = lane.events.firstIndex { $0.contains(.begins) } ?? 0
         let last = lane.events.lastIndex { !$0.isEmpty } ?? first
-        let from = layout.edges[first] + 10
+        let from = begin ?? layout.edges[first] + 10
         let to =
             run.ended == nil
             ? layout.edges[layout.edges.count - 1] : max(from + 8, layout.edges[last] + (last > first ? 10 : 18))
