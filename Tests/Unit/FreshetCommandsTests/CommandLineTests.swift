@@ -113,6 +113,11 @@ import Testing
         }
     }
 
+    @Test("each verb names itself: to make a name of a type costs a start of the program a fifth of its time")
+    func names() {
+        #expect(FreshetctlCommand.configuration.subcommands.allSatisfy { $0.configuration.commandName != nil })
+    }
+
     @Test("help of each verb has examples of it, and fits a terminal of 80 columns but for its usage")
     func examples() {
         for verb in Freshetctl.verbs where verb != "help" {
