@@ -30,6 +30,13 @@ struct EditPlan: Hashable {
     static let systemDirectories = ["/etc/freshet", "/run/freshet", "/usr/lib/freshet"]
     static let dropInName = "override.yaml"
 
+    /// A name below a directory, letter for letter as freshetd has it in what it says of the file.
+    static func path(_ directory: String, _ name: String) -> String {
+        var directory = directory[...]
+        while directory.count > 1, directory.hasSuffix("/") { directory = directory.dropLast() }
+        return directory == "." ? name : directory == "/" ? "/" + name : "\(directory)/\(name)"
+    }
+
     static func find(_ request: Request) throws(CommandFailure) -> EditPlan {
         let name = request.name
         guard isName(name), let top = request.directories.first else {
@@ -38,8 +45,8 @@ struct EditPlan: Hashable {
                 "'\(name)' is not a pipeline's name: use letters, digits, '-', '_' and '.', and begin with a letter, a "
                     + "digit or '_'")
         }
-        let target = "\(top)/pipelines/\(name).yaml"
-        let places: [String] = request.directories.map { "\($0)/pipelines/\(name).yaml" }
+        let target = path(top, "pipelines/\(name).yaml")
+        let places: [String] = request.directories.map { path($0, "pipelines/\(name).yaml") }
         let found = places.first { access($0, F_OK) == 0 }
         if let found, EditedFile.isMask(found) {
             throw CommandFailure(
@@ -70,7 +77,7 @@ struct EditPlan: Hashable {
             return EditPlan(
                 target: target, text: text, source: found == target ? nil : found, isNew: found != target)
         }
-        let dropIn = "\(top)/pipelines/\(name).yaml.d/\(dropInName)"
+        let dropIn = path(top, "pipelines/\(name).yaml.d/\(dropInName)")
         if let text = try content(dropIn) { return EditPlan(target: dropIn, text: text, source: found, isNew: false) }
         return EditPlan(target: dropIn, text: Array(overlay(text, of: found).utf8), source: found, isNew: true)
     }
@@ -170,7 +177,7 @@ struct EditPlan: Hashable {
     }
 
     private static func names(_ directories: [String]) -> [String] {
-        directories.flatMap { EditedFile.names(in: "\($0)/pipelines") ?? [] }
+        directories.flatMap { EditedFile.names(in: path($0, "pipelines")) ?? [] }
             .filter { $0.hasSuffix(".yaml") && !$0.hasPrefix(".") }.map { String($0.dropLast(".yaml".count)) }
     }
 

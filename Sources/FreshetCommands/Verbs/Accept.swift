@@ -4,6 +4,7 @@ import FreshetRender
 
 struct Accept: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "accept",
         abstract: "Make content the copy that a check has refused.",
         discussion: """
             What a check refuses is kept aside for a week. 'diff NAME --candidate' shows how it differs from the copy, and \

@@ -2,6 +2,7 @@ import ArgumentParser
 
 struct Cat: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "cat",
         abstract: "Print the configuration files that count.",
         discussion: """
             Each below its name, a pipeline's file first and then what is laid over it (NAME.yaml.d): of all the daemon reads, \

@@ -2,6 +2,7 @@ import ArgumentParser
 
 struct Check: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "check",
         abstract: "Check the configuration, without the daemon.",
         discussion: """
             Prints all faults as file:line:column; exit status 78 if there are any. It is freshetd that reads the \

@@ -2,6 +2,7 @@ import ArgumentParser
 
 struct Completions: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "completions",
         abstract: "Print the completion script of a shell.",
         discussion: """
             Packages install them already. The script asks freshetctl at each Tab: for verbs and options, and through it the \

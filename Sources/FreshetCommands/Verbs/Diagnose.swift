@@ -5,6 +5,7 @@ import Glibc
 
 struct Diagnose: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "diagnose",
         abstract: "Say where a pipeline is stuck, and what to do.",
         discussion: """
             Walks from the signals that the pipeline hears, by the network, its last run and its checks, to the copy and the \

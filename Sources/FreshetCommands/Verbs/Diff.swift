@@ -4,6 +4,7 @@ import FreshetRender
 
 struct Diff: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "diff",
         abstract: "Show how two generations of a pipeline differ.",
         discussion: """
             Without numbers, the current copy and the newest one before it that is kept; with one, that one and the current \

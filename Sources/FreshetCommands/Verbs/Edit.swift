@@ -4,6 +4,7 @@ import FreshetRender
 
 struct Edit: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "edit",
         abstract: "Edit a pipeline's file, check it, install it, reload.",
         discussion: """
             Opens a copy in $SYSTEMD_EDITOR, $EDITOR or $VISUAL, else in nano, vim or vi. What was saved is checked together \

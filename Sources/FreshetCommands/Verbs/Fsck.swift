@@ -4,6 +4,7 @@ import FreshetRender
 
 struct Fsck: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "fsck",
         abstract: "Examine the cache, and repair it.",
         discussion: """
             Reads all content and compares it with its digests, the index with the files, and the copies with their \

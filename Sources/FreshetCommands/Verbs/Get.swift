@@ -5,6 +5,7 @@ import Glibc
 
 struct Get: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "get",
         abstract: "Print the content of a copy, or of an older one.",
         discussion: """
             The daemon names the file and freshetctl opens it, with the rights of whoever calls. With --json, prints where \

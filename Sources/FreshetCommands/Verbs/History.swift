@@ -4,6 +4,7 @@ import FreshetRender
 
 struct History: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "history",
         abstract: "Show the generations that there are, and were.",
         discussion: """
             Newest first. The content of those that are kept can be had with 'get --generation', compared with 'diff', and \

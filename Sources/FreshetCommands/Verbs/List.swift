@@ -4,6 +4,7 @@ import FreshetRender
 
 struct List: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "list",
         abstract: "List the pipelines, one a line.",
         discussion: """
             The daemon chooses and counts off: of ten thousand pipelines only those that are shown are sent.

@@ -4,6 +4,7 @@ import FreshetRender
 
 struct Logs: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "logs",
         abstract: "Show the journal of pipelines, or of the daemon.",
         discussion: """
             It is journalctl that shows it: freshetctl becomes 'journalctl --unit=freshetd.service FRESHET_PIPELINE=NAME', and \

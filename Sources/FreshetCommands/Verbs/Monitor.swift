@@ -4,6 +4,7 @@ import FreshetRender
 
 struct Monitor: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "monitor",
         abstract: "Follow signals, runs and states as they happen.",
         discussion: """
             With --json, prints a JSON text sequence (RFC 7464), as 'jq --seq' reads it.

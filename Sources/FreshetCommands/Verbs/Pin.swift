@@ -4,6 +4,7 @@ import FreshetRender
 
 struct Pin: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "pin",
         abstract: "Keep a pipeline's current copy from being replaced.",
         discussion: """
             Until 'unpin', and across restarts. The source is asked as before; 'status' and the journal say when it has other \
@@ -32,6 +33,7 @@ struct Pin: Verb {
 
 struct Unpin: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "unpin",
         abstract: "Let a pinned copy be replaced again.",
         discussion: """
             What the source has becomes the copy at the next check, also where the copy was rolled back; 'refresh' checks at \

@@ -4,6 +4,7 @@ import FreshetRender
 
 struct Prune: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "prune",
         abstract: "Remove what no configured pipeline owns.",
         discussion: """
             Shows the pipelines that are not configured any more and of which the cache still has something, asks, and removes \

@@ -3,6 +3,7 @@ import FreshetControl
 
 struct Refresh: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "refresh",
         abstract: "Run pipelines now.",
         discussion: """
             With --wait, shows on a terminal how far the runs are, prints what came of each and succeeds if all are \

@@ -4,6 +4,7 @@ import FreshetRender
 
 struct Reload: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "reload",
         abstract: "Have the daemon read its configuration again.",
         discussion: """
             Pipelines that did not change keep their state. Then the signal 'reload' fires, and those that listen to it \

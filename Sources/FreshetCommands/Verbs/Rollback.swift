@@ -4,6 +4,7 @@ import FreshetRender
 
 struct Rollback: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "rollback",
         abstract: "Make an earlier generation the current copy again.",
         discussion: """
             Without a number, the newest one before the current one. It keeps its number; the others stay, and \

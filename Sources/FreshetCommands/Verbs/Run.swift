@@ -2,6 +2,7 @@ import ArgumentParser
 
 struct Run: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "run",
         abstract: "Try a pipeline and keep nothing: run NAME --dry-run.",
         discussion: """
             Fetches, transforms and checks as a run of the daemon does, prints what would change, and keeps nothing. No \

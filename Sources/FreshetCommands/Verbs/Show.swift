@@ -4,6 +4,7 @@ import FreshetRender
 
 struct Show: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "show",
         abstract: "Show properties as NAME=VALUE lines, for scripts.",
         discussion: """
             Without a name, shows those of the daemon. The names are those of the JSON that 'status' prints; instants are \

@@ -5,6 +5,7 @@ import FreshetRender
 /// `signals`: lists, follows and fires the sources of signals.
 struct Signals: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "signals",
         abstract: "Show, follow or raise the sources of signals.",
         usage: """
             freshetctl signals [--follow [<name> ...]]

@@ -4,6 +4,7 @@ import FreshetRender
 
 struct Status: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "status",
         abstract: "Show the daemon and all pipelines, or all of one.",
         discussion: """
             Without a name, shows the daemon, and then a line for each pipeline, as 'list' does. With names, shows everything \

@@ -3,6 +3,7 @@ import FreshetControl
 
 struct Unset: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "unset",
         abstract: "Set parameters of a pipeline back to their defaults.",
         discussion: """
             Without a parameter, all of them.

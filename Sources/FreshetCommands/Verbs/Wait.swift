@@ -4,6 +4,7 @@ import FreshetRender
 
 struct Wait: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "wait",
         abstract: "Wait until pipelines are fresh, or in a state.",
         discussion: """
             Until all are fresh, unless --state or --generation says what else to wait for. Nothing is asked for: it is \
@@ -37,8 +38,12 @@ struct Wait: Verb {
     func run(_ session: Session) throws(CommandFailure) {
         let end = timeout?.duration.map { ContinuousClock.now + $0 }
         let goal = goal
-        // One connection says that something happened, the other one asks what.
-        let (news, client) = (try session.connect(), try session.connect())
+        // One connection says that something happened. Others ask what: the daemon closes one that says nothing for long.
+        let news = try session.connect()
+        let path = session.socketPath
+        func look() -> Result<[PipelineStatus], ControlClient.Failure> {
+            Result { () throws(ControlClient.Failure) in try ControlClient(path: path).pipelines(names) }
+        }
         let progress = ProgressLine(names, in: session, goal: "waits until \(goal.words)") { try? session.connect() }
         defer { progress.clear() }
         var looked: Result<[PipelineStatus], ControlClient.Failure> = .success([])
@@ -50,7 +55,7 @@ struct Wait: Verb {
                 meanwhile: { progress.draw() }
             ) { event in
                 guard event.map(Self.mayMatter) ?? true else { return true }
-                looked = Result { () throws(ControlClient.Failure) in try client.pipelines(names) }
+                looked = look()
                 guard case .success(let pipelines) = looked else { return false }
                 for pipeline in pipelines where goal.isReached(pipeline) && told.insert(pipeline.name).inserted {
                     progress.end(pipeline.name)
@@ -62,7 +67,7 @@ struct Wait: Verb {
         progress.clear()
         // How they are when the time is over; perhaps nobody has looked yet.
         if case .success(let seen) = looked, seen.isEmpty || !seen.allSatisfy(goal.isReached) {
-            looked = Result { () throws(ControlClient.Failure) in try client.pipelines(names) }
+            looked = look()
         }
         let pipelines: [PipelineStatus]
         switch looked {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import ControlTestSupport
 import FreshetControl
+import Glibc
 import Testing
 
 @testable import FreshetCommands
@@ -109,6 +110,39 @@ import Testing
         try await expect(
             "wait jkws", of: service(), status: .failure,
             talk: "freshetctl: there is no pipeline 'jkws'; did you mean 'jwks'?\n")
+    }
+
+    @Test("wait goes on after a silence, at which a daemon closes connections")
+    func silence() async throws {
+        let service = service()
+        let transcript = Transcript()
+        try await withControlServer(service, silence: .milliseconds(50)) { path in
+            Task {
+                while !service.events.isObserved { await Task.yield() }
+                // One that began later has been closed: so have those before.
+                Self.waitForEnd(of: path)
+                service.change { $0.pipelines["jwks"]?.state = .failed }
+                let run = RunStatus(number: 13, started: 1, durationUSec: 1, outcome: .changed)
+                service.events.publish(.runEnded(run, of: "jwks", at: 1))
+            }
+            #expect(freshetctl("wait jwks --state failed", transcript, socket: path) == .success)
+        }
+        #expect(transcript.talk.contains("jwks: failed"))
+    }
+
+    /// Connects, says nothing, and returns when the connection is closed.
+    private static func waitForEnd(of path: String) {
+        let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(descriptor) }
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+        let size = socklen_t(MemoryLayout<sockaddr_un>.size)
+        _ = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, size) }
+        }
+        var byte: UInt8 = 0
+        _ = read(descriptor, &byte, 1)
     }
 
     @Test("wait draws what it awaits on a terminal, and takes the line away")

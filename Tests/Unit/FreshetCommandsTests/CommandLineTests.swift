@@ -1,3 +1,4 @@
+import ArgumentParser
 import FreshetControl
 import Testing
 
@@ -115,6 +116,11 @@ import Testing
         for verb in ["status", "list", "refresh", "get", "monitor", "signals", "reload", "log-level", "check"] {
             #expect(transcript.output.contains("  \(verb) "))
         }
+    }
+
+    @Test("each verb names itself: to make a name of a type costs a start of the program a fifth of its time")
+    func names() {
+        #expect(FreshetctlCommand.configuration.subcommands.allSatisfy { $0.configuration.commandName != nil })
     }
 
     @Test("help of each verb has examples of it, and fits a terminal of 80 columns but for its usage")

@@ -326,6 +326,12 @@ import Testing
         #expect(throws: CommandFailure.self) { try editor(["EDITOR": "code"], ["/bin/vi"]) }
     }
 
+    @Test("a file is called as freshetd calls it, however its directory was written")
+    func paths() {
+        #expect(EditPlan.path("/etc//", "a") == "/etc/a" && EditPlan.path("./etc/", "a") == "./etc/a")
+        #expect(EditPlan.path(".", "a") == "a" && EditPlan.path("/", "a") == "/a")
+    }
+
     @Test("an example says what it is for, and is offered by its name")
     func examples() throws {
         let uses = #filePath.split(separator: "/").dropLast(4).map { "/" + $0 }.joined() + "/etc/examples/uses"
