@@ -4,6 +4,7 @@ import FreshetRender
 
 struct Graph: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "graph",
         abstract: "Draw how signals lead to pipelines, files and hooks.",
         discussion: """
             Pipelines that read others, or run after them, are drawn after these. The colour of a name is that of its state. \

@@ -4,6 +4,7 @@ import FreshetRender
 
 struct Marbles: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "marbles",
         abstract: "Draw why a pipeline ran: what it heard and gathered.",
         discussion: """
             A marble diagram, in the notation of FreshetTestKit: each signal that was heard, what of it was gathered into one, \

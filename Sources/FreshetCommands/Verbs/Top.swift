@@ -4,6 +4,7 @@ import FreshetRender
 
 struct Top: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "top",
         abstract: "Watch pipelines live, on a terminal.",
         discussion: """
             Keys: q quits, s sorts by the next column and S the other way round, / filters by name, r refreshes the chosen \
