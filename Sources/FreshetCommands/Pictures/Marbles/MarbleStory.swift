@@ -168,8 +168,11 @@ struct MarblesText {
             lines.append("\(Count.text(episode.runs.count - MarbleFrames.mostRuns, "further run")) not drawn")
         }
         lines.append("")
-        for (label, text) in story.signals(episode) {
-            lines.append(glyphs.text("  \(label)  \(text)", columns: columns))
+        let signals = story.signals(episode)
+        let widestLetters = signals.map(\.label.count).max() ?? 1
+        for (label, text) in signals {
+            let padding = String(repeating: " ", count: widestLetters - label.count)
+            lines.append(glyphs.text("  \(label)\(padding)  \(text)", columns: columns))
         }
         for place in episode.runs.indices {
             let style = Self.style(episode.runs[place].outcome)
