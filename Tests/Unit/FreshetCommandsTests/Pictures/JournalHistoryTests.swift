@@ -14,6 +14,16 @@ import Testing
         JournalHistory(lines: lines.joined(), .init(since: 0, until: 1_000_000_000), names)
     }
 
+    @Test("the messages that are looked for are those of docs/journal.md")
+    func messages() throws {
+        let root = #filePath.split(separator: "/").dropLast(5).map { "/" + $0 }.joined()
+        let document = try EditedFile.content(of: root + "/docs/journal.md").map { String(decoding: $0, as: UTF8.self) }
+        let known = try #require(document)
+        for message in JournalLine.Message.allCases { #expect(known.contains("`\(message.rawValue)`"), "\(message)") }
+        let fields = JournalLine.fields.filter { $0.hasPrefix("FRESHET_") && $0 != "FRESHET_MESSAGE" }
+        for field in fields { #expect(known.contains("`\(field)`"), "\(field)") }
+    }
+
     @Test("a line of a run has its beginning, its causes and its outcome")
     func run() {
         let history = history([
