@@ -237,7 +237,7 @@ extension Machine {
         guard let runner = daemon?.hosted[name] else { return }
         witness.tell("\(name): \(held ? "held" : "released")")
         witness.holds(name, held)
-        runner.hold(held)
+        runner.hold(since: held ? 1 : nil)
         try settle()
     }
 }

@@ -10,6 +10,8 @@ package final class ScriptedService: ControlService {
         package var reload: Result<ReloadSummary, ControlError> = .success(ReloadSummary())
         package var warnings: [ConfigurationDiagnostic] = []
         package var signals: [SignalStatus] = []
+        package var descriptions: [String: PipelineDescription] = [:]
+        package var counters: [String: PipelineCounters] = [:]
         package var fired: Result<Int, ControlError> = .success(0)
         package var parameters: Result<ControlMessage.ParametersSet, ControlError> = .success(
             ControlMessage.ParametersSet(changed: [], parameters: []))
@@ -81,6 +83,29 @@ package final class ScriptedService: ControlService {
             return script.refresh[name] ?? .success(RefreshResult(name: name))
         }
         return try result.get()
+    }
+
+    package func description(of name: String) async -> PipelineDescription? {
+        script.withLock { script in
+            script.descriptions[name]
+                ?? script.pipelines[name].map { PipelineDescription(name: name, source: $0.source) }
+        }
+    }
+
+    package func counters(of name: String) async -> PipelineCounters? {
+        script.withLock { script in
+            script.counters[name] ?? script.pipelines[name].map { PipelineCounters(name: $0.name) }
+        }
+    }
+
+    package func hold(_ name: String, _ isHeld: Bool, asker: String) async throws(ControlError) -> Bool {
+        script.withLock { script in
+            script.asked.append("\(isHeld ? "hold" : "release") \(name) for \(asker)")
+            let isNew = (script.pipelines[name]?.heldSince != nil) != isHeld
+            script.pipelines[name]?.heldSince = isHeld ? 1_000 : nil
+            script.pipelines[name]?.state = isHeld ? .held : .loaded
+            return isNew
+        }
     }
 
     package func loadMore(

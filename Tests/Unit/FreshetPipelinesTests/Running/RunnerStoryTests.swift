@@ -354,11 +354,11 @@ struct RunnerStoryTests {
     func held() throws {
         let stage = try Stage(always)
         try stage.start()
-        stage.runner.hold(true)
+        stage.runner.hold(since: 1)
         try stage.fire("file")
         #expect(stage.status.activity == .held)
         #expect(try stage.refresh().now == .refused(.held))
-        stage.runner.hold(false)
+        stage.runner.hold(since: nil)
         try stage.executor.runUntilIdle()
         #expect(stage.origin.times == [0])
     }
