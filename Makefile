@@ -31,7 +31,7 @@ BASHCOMPDIR ?= $(PREFIX)/share/bash-completion/completions
 ZSHCOMPDIR ?= $(PREFIX)/share/zsh/site-functions
 FISHCOMPDIR ?= $(PREFIX)/share/fish/vendor_completions.d
 SWIFT ?= swift
-# More of them for a packager: SWIFTFLAGS='--disable-automatic-resolution --skip-update'.
+# More of them for a packager, such as --disable-automatic-resolution.
 SWIFTFLAGS ?=
 # Where the programs are that `install` and `deb` take.
 BIN ?= .build/release
