@@ -77,6 +77,8 @@ for path in sorted((SOURCES / "etc").rglob("*.yaml")):
     kind = "freshet" if path.name == "freshet.yaml" else "pipeline"
     for complaint in complaints(kind, document):
         expect(False, f"{path.relative_to(SOURCES)}: {complaint}")
+    line = f"# yaml-language-server: $schema=/usr/share/freshet/schema/{kind}.schema.json\n"
+    expect(path.read_text().startswith(line), f"{path.relative_to(SOURCES)} does not begin with the line for editors")
     files += 1
 for path in sorted([SOURCES / "README.md", *(SOURCES / "docs").rglob("*.md")]):
     for block in re.findall(r"^ *```ya?ml\n(.*?)^ *```", path.read_text(), re.M | re.S):
