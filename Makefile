@@ -138,7 +138,9 @@ install:
 	for file in $(call files-below,etc/examples); do \
 		$(call install-text,etc/examples/$$file,$(DOCDIR)/examples/$$file); \
 	done
-	install -D -m 0644 -t $(DESTDIR)$(DOCDIR)/examples/freshetd.service.d systemd/freshetd.service.d/*.conf
+	for file in $(call files-below,systemd/freshetd.service.d); do \
+		$(call install-text,systemd/freshetd.service.d/$$file,$(DOCDIR)/examples/freshetd.service.d/$$file); \
+	done
 	install -d $(DESTDIR)$(SYSCONFDIR)/freshet/freshet.d $(DESTDIR)$(SYSCONFDIR)/freshet/pipelines
 	$(call install-once,etc/freshet/freshet.yaml,$(SYSCONFDIR)/freshet/freshet.yaml)
 	$(call install-once,etc/default/freshetd,$(SYSCONFDIR)/default/freshetd,0640)

@@ -10,7 +10,7 @@ if [ "${FRESHET_BOOTED:-}" != 1 ]; then
     if declare -F lay_down >/dev/null; then
         lay_down "$stage"
     else
-        make --no-print-directory -C "$FRESHET_SOURCE" install DESTDIR="$stage" PREFIX=/usr >/dev/null
+        make --no-print-directory -C "$FRESHET_SOURCE" install BIN="$FRESHET_BIN" DESTDIR="$stage" PREFIX=/usr >/dev/null
     fi
     # beside=PROGRAM, set before: one of those that Scripts/setup unpacks and does not install.
     if [ -n "${beside:-}" ] && ! command -v "$beside" >/dev/null; then
