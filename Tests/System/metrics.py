@@ -5,6 +5,7 @@ import json
 import re
 import sys
 import time
+import urllib.error
 import urllib.parse
 import urllib.request
 from pathlib import Path
@@ -21,6 +22,8 @@ def ask(path, **parameters):
         with urllib.request.urlopen(query, timeout=10) as answer:
             return json.load(answer)["data"]
     except urllib.error.HTTPError as error:
+        if error.code == 503:
+            return None
         sys.exit(f"{parameters}: {error.read().decode()}")
     except OSError:
         return None
