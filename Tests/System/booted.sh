@@ -6,7 +6,12 @@ if [ "${FRESHET_BOOTED:-}" != 1 ]; then
     [ "$(id -u)" = 0 ] || { echo 'only root can boot a container'; exit 77; }
     command -v systemd-nspawn >/dev/null || { echo 'no systemd-nspawn (apt-get install systemd-container)'; exit 77; }
     stage=$FRESHET_WORK/stage
-    make --no-print-directory -C "$FRESHET_SOURCE" install DESTDIR="$stage" PREFIX=/usr >/dev/null
+    # lay_down DIRECTORY, defined before: what is laid over the container's root instead.
+    if declare -F lay_down >/dev/null; then
+        lay_down "$stage"
+    else
+        make --no-print-directory -C "$FRESHET_SOURCE" install BIN="$FRESHET_BIN" DESTDIR="$stage" PREFIX=/usr >/dev/null
+    fi
     # beside=PROGRAM, set before: one of those that Scripts/setup unpacks and does not install.
     if [ -n "${beside:-}" ] && ! command -v "$beside" >/dev/null; then
         unpacked=$FRESHET_SOURCE/.build/test-packages/root
