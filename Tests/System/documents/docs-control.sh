@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # Pipelines with a past: generations 1 to 7 of `jwks` and `topics`, and what else the page speaks of.
-cd /etc/freshet/pipelines
+cd /etc/freshet/pipelines || return
 cat >jwks.yaml <<'YAML'
 source: {url: https://id.example.com/.well-known/jwks.json}
 refresh: {every: 15min, fresh-for: 0, quiet: 100ms}
@@ -31,7 +31,7 @@ source:
 refresh: {on: [start]}
 cache: {file: homepage.json}
 YAML
-cd /srv/origin
+cd /srv/origin || return
 echo '[{"id": "comedy"}, {"id": "news"}]' >catalogue
 echo '["a", "b", "c", "d", "e"]' >comedy-media
 echo '["f"]' >news-media
@@ -54,4 +54,4 @@ freshetctl refresh homepage --wait
 echo '{"keys": [{"kid": "1"}, {"kid": "7"}], "issued": 7}' >jwks.json
 freshetctl signals fire network
 until [ "$(freshetctl show jwks -p generation.number --value)" = 7 ]; do sleep 0.05; done
-cd
+cd || return

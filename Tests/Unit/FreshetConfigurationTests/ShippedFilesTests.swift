@@ -36,7 +36,8 @@ struct ShippedFilesTests {
     @Test("The uses have no faults, say what they are for, and each has a page; there are eleven")
     func uses() throws {
         let names = [
-            "access-lists", "blocklists", "calendar", "crl", "feature-flags", "geoip", "jwks-discovery", "kiosk", "registry-tags",
+            "access-lists", "blocklists", "calendar", "crl", "feature-flags", "geoip", "jwks-discovery", "kiosk",
+            "registry-tags",
             "threat-feed", "trust-bundle",
         ]
         var texts = ["pipelines/blocklist.yaml": try text("etc/examples/pipelines/blocklist.yaml")]
