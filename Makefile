@@ -4,18 +4,20 @@
 #   make test      install what is missing, and run every test (what CI runs)
 #   make setup     only install what is missing
 #   make build     release binaries, in .build/release
-#   make lint      format check, layer check, shell check
+#   make lint      format check, layer check, shell check, manual pages
 #   make format    rewrite the sources in the house style
 #   make bench     figures and ratios; judges nothing
 #   make bench-network  the same, of events of the network and of rest
 #   make bench-signals  the same, of the signals beside other libraries
 #   make docs      the libraries' documentation, in .build/docs
 #   make sanitize  unit tests and simulation under the thread and the address sanitizer
+#   make deb       a Debian package, in .build/deb (docs/packaging.md)
 #   make install   DESTDIR= PREFIX=/usr; leaves configuration that is there alone
 #   make uninstall leaves configuration and data
 #   make clean     remove what was built
 
 SHELL = /bin/bash
+.SHELLFLAGS = -e -o pipefail -c
 PREFIX ?= /usr
 DESTDIR ?=
 SYSCONFDIR ?= /etc
@@ -23,19 +25,44 @@ UNITDIR ?= $(PREFIX)/lib/systemd/system
 USERUNITDIR ?= $(PREFIX)/lib/systemd/user
 CATALOGDIR ?= $(PREFIX)/lib/systemd/catalog
 DOCDIR ?= $(PREFIX)/share/doc/freshet
+DATADIR ?= $(PREFIX)/share/freshet
+MANDIR ?= $(PREFIX)/share/man
+BASHCOMPDIR ?= $(PREFIX)/share/bash-completion/completions
+ZSHCOMPDIR ?= $(PREFIX)/share/zsh/site-functions
+FISHCOMPDIR ?= $(PREFIX)/share/fish/vendor_completions.d
 SWIFT ?= swift
-RELEASE = $(SWIFT) build --configuration release --static-swift-stdlib -Xlinker --gc-sections
+# More of them for a packager, such as --disable-automatic-resolution.
+SWIFTFLAGS ?=
+# Where the programs are that `install` and `deb` take.
+BIN ?= .build/release
+# Empty to leave their symbols to somebody else, such as dh_strip(1).
+STRIP ?= -s
+DEBDIR ?= .build/deb
+# -z now: what the linker fills in is read-only before the first byte of the network is read.
+RELEASE = $(SWIFT) build --configuration release --static-swift-stdlib -Xlinker --gc-sections -Xlinker -z -Xlinker now \
+	$(SWIFTFLAGS)
 SOURCES = Package.swift Sources Examples Tests Benchmarks/Package.swift Benchmarks/Sources
-PLACES = -e 's|/usr/sbin/freshetd|$(PREFIX)/sbin/freshetd|' -e 's|/usr/bin/freshetctl|$(PREFIX)/bin/freshetctl|' \
-	-e 's|/usr/share/doc/freshet|$(DOCDIR)|'
+PLACES = -e 's|/usr/sbin/freshetd|$(PREFIX)/sbin/freshetd|g' -e 's|/usr/bin/freshetctl|$(PREFIX)/bin/freshetctl|g' \
+	-e 's|/usr/share/doc/freshet|$(DOCDIR)|g' -e 's|/usr/share/freshet/|$(DATADIR)/|g'
 # Each is there for the system and for users.
 UNITS = freshetd.service freshetd.socket freshet-refresh@.service freshet-refresh@.timer \
 	freshet-changed@.path freshet-changed@.service
-# install-once MODE,SOURCE,TARGET
-install-once = test -e $(3) -o -L $(3) || install -D -m $(1) $(2) $(3)
+# For the system alone.
+SYSTEMUNITS = $(UNITS) freshet-metrics.service freshet-metrics.timer
+MANPAGES = $(notdir $(wildcard man/*.[1-8]))
+# files-below DIRECTORY
+files-below = $$(cd $(1) && find . -type f -printf '%P\n' | LC_ALL=C sort)
+# install-text SOURCE,TARGET[,MODE]: programs and files are named in it where they are installed.
+install-text = sed $(PLACES) $(1) | install -D -m $(or $(3),0644) /dev/stdin $(DESTDIR)$(2)
+# install-once SOURCE,TARGET,MODE
+install-once = test -e $(DESTDIR)$(2) -o -L $(DESTDIR)$(2) || $(install-text)
+# install-completion SHELL,TARGET: the program writes it, unless it cannot run here.
+install-completion = if $(BIN)/freshetctl completions $(1) >/dev/null; then \
+	$(BIN)/freshetctl completions $(1) | install -D -m 0644 /dev/stdin $(DESTDIR)$(2); \
+	else echo "make install: no completions for $(1)" >&2; fi
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build run test lint format bench bench-network bench-signals docs sanitize install uninstall clean
+.PHONY: help setup setup-test build run test lint format bench bench-network bench-signals docs sanitize deb install uninstall clean
 
 help:
 	@sed -n '/^$$/q; s/^# \{0,1\}//p' Makefile
@@ -59,6 +86,7 @@ test: setup-test
 lint:
 	@Scripts/check-layers
 	@$(SWIFT) format lint --strict --recursive $(SOURCES)
+	@Scripts/manual --lint
 	@shellcheck --shell=bash --external-sources --source-path=SCRIPTDIR $$(Scripts/shell-files)
 
 format:
@@ -80,41 +108,53 @@ docs:
 sanitize: setup-test
 	@Scripts/sanitize
 
-# Configuration that is there already is the administrator's, a link to nowhere included, and is left alone. The units
-# name the programs where they are installed.
+# Given the programs (BIN=DIRECTORY on the command line), it takes them and builds nothing.
+ifneq ($(origin BIN),command line)
+deb: build
+endif
+deb:
+	@Scripts/deb $(BIN) $(DEBDIR)
+
+# Configuration that is there already is the administrator's, a link to nowhere included, and is left alone. Units, pages
+# and examples name programs and files where they are installed.
 install:
-	@test -x .build/release/freshetd || { echo "make install: build first: make build" >&2; exit 1; }
-	install -D -s -m 0755 .build/release/freshetd $(DESTDIR)$(PREFIX)/sbin/freshetd
-	install -D -s -m 0755 .build/release/freshetctl $(DESTDIR)$(PREFIX)/bin/freshetctl
-	install -d $(DESTDIR)$(UNITDIR) $(DESTDIR)$(USERUNITDIR)
-	for unit in $(UNITS); do \
-		sed $(PLACES) systemd/$$unit >$(DESTDIR)$(UNITDIR)/$$unit && \
-		sed $(PLACES) systemd/user/$$unit >$(DESTDIR)$(USERUNITDIR)/$$unit && \
-		chmod 0644 $(DESTDIR)$(UNITDIR)/$$unit $(DESTDIR)$(USERUNITDIR)/$$unit || exit 1; \
-	done
-	install -d $(DESTDIR)$(CATALOGDIR)
-	sed $(PLACES) systemd/freshet.catalog >$(DESTDIR)$(CATALOGDIR)/freshet.catalog
-	chmod 0644 $(DESTDIR)$(CATALOGDIR)/freshet.catalog
+	@test -x $(BIN)/freshetd || { echo "make install: build first: make build" >&2; exit 1; }
+	install -D $(STRIP) -m 0755 $(BIN)/freshetd $(DESTDIR)$(PREFIX)/sbin/freshetd
+	install -D $(STRIP) -m 0755 $(BIN)/freshetctl $(DESTDIR)$(PREFIX)/bin/freshetctl
+	for unit in $(SYSTEMUNITS); do $(call install-text,systemd/$$unit,$(UNITDIR)/$$unit); done
+	for unit in $(UNITS); do $(call install-text,systemd/user/$$unit,$(USERUNITDIR)/$$unit); done
+	$(call install-text,systemd/freshet.catalog,$(CATALOGDIR)/freshet.catalog)
 	install -D -m 0644 systemd/freshet.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/freshet.conf
 	install -D -m 0644 systemd/freshet.tmpfiles $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/freshet.conf
-	install -D -m 0644 varlink/io.freshet.Control.varlink $(DESTDIR)$(PREFIX)/share/freshet/io.freshet.Control.varlink
+	install -D -m 0644 -t $(DESTDIR)$(DATADIR) varlink/io.freshet.Control.varlink
+	install -D -m 0644 -t $(DESTDIR)$(DATADIR)/schema etc/schema/*.json
+	install -D -m 0644 -t $(DESTDIR)$(DATADIR)/grafana etc/grafana/*.json
+	install -D -m 0644 -t $(DESTDIR)$(DATADIR)/prometheus etc/prometheus/freshet.rules.yml
+	for page in $(MANPAGES); do $(call install-text,man/$$page,$(MANDIR)/man$${page##*.}/$$page); done
+	$(call install-completion,bash,$(BASHCOMPDIR)/freshetctl)
+	$(call install-completion,zsh,$(ZSHCOMPDIR)/_freshetctl)
+	$(call install-completion,fish,$(FISHCOMPDIR)/freshetctl.fish)
 	install -D -m 0644 -t $(DESTDIR)$(DOCDIR) README.md LICENSE CHANGELOG.md
-	install -D -m 0644 -t $(DESTDIR)$(DOCDIR)/docs docs/*.md
-	install -D -m 0644 -t $(DESTDIR)$(DOCDIR)/examples etc/examples/freshet.yaml
-	install -D -m 0644 -t $(DESTDIR)$(DOCDIR)/examples/pipelines etc/examples/pipelines/*.yaml
-	install -D -m 0644 -t $(DESTDIR)$(DOCDIR)/examples/uses etc/examples/uses/*.yaml
-	install -D -m 0644 -t $(DESTDIR)$(DOCDIR)/examples/freshetd.service.d systemd/freshetd.service.d/*.conf
+	for file in $(call files-below,docs); do install -D -m 0644 docs/$$file $(DESTDIR)$(DOCDIR)/docs/$$file; done
+	for file in $(call files-below,etc/examples); do \
+		$(call install-text,etc/examples/$$file,$(DOCDIR)/examples/$$file); \
+	done
+	for file in $(call files-below,systemd/freshetd.service.d); do \
+		$(call install-text,systemd/freshetd.service.d/$$file,$(DOCDIR)/examples/freshetd.service.d/$$file); \
+	done
 	install -d $(DESTDIR)$(SYSCONFDIR)/freshet/freshet.d $(DESTDIR)$(SYSCONFDIR)/freshet/pipelines
-	$(call install-once,0644,etc/freshet/freshet.yaml,$(DESTDIR)$(SYSCONFDIR)/freshet/freshet.yaml)
-	$(call install-once,0640,etc/default/freshetd,$(DESTDIR)$(SYSCONFDIR)/default/freshetd)
+	$(call install-once,etc/freshet/freshet.yaml,$(SYSCONFDIR)/freshet/freshet.yaml)
+	$(call install-once,etc/default/freshetd,$(SYSCONFDIR)/default/freshetd,0640)
 
 # Leaves configuration, copies, index and user.
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/sbin/freshetd $(DESTDIR)$(PREFIX)/bin/freshetctl \
-		$(addprefix $(DESTDIR)$(UNITDIR)/,$(UNITS)) $(addprefix $(DESTDIR)$(USERUNITDIR)/,$(UNITS)) \
+		$(addprefix $(DESTDIR)$(UNITDIR)/,$(SYSTEMUNITS)) $(addprefix $(DESTDIR)$(USERUNITDIR)/,$(UNITS)) \
 		$(DESTDIR)$(PREFIX)/lib/sysusers.d/freshet.conf $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/freshet.conf \
-		$(DESTDIR)$(CATALOGDIR)/freshet.catalog
-	rm -rf $(DESTDIR)$(PREFIX)/share/freshet $(DESTDIR)$(DOCDIR)
+		$(DESTDIR)$(CATALOGDIR)/freshet.catalog $(DESTDIR)$(BASHCOMPDIR)/freshetctl \
+		$(DESTDIR)$(ZSHCOMPDIR)/_freshetctl $(DESTDIR)$(FISHCOMPDIR)/freshetctl.fish \
+		$(foreach page,$(MANPAGES),$(DESTDIR)$(MANDIR)/man$(subst .,,$(suffix $(page)))/$(page))
+	rm -rf $(DESTDIR)$(DATADIR) $(DESTDIR)$(DOCDIR)
 
 clean:
 	@$(SWIFT) package clean

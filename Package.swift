@@ -130,8 +130,14 @@ let package = Package(
         .testTarget(name: "FreshetRenderTests", dependencies: ["FreshetRender"], path: "Tests/Unit/FreshetRenderTests"),
         .testTarget(
             name: "FreshetCommandsTests",
-            dependencies: ["FreshetCommands", "FreshetControl", "ControlTestSupport", argumentParser],
-            path: "Tests/Unit/FreshetCommandsTests"),
+            // FreshetTestKit: whose notation marble diagrams are in.
+            dependencies: [
+                "FreshetCommands", "FreshetControl", "FreshetRender", "FreshetTestKit", "ControlTestSupport",
+                argumentParser,
+            ],
+            path: "Tests/Unit/FreshetCommandsTests",
+            // Compared by tests, by their paths.
+            exclude: ["Golden", "Pictures/Golden"]),
         .testTarget(
             name: "SignalMarbles", dependencies: ["FreshetSignals", "FreshetTestKit"], path: "Tests/Marbles"),
         .testTarget(

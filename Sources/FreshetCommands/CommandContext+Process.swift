@@ -43,7 +43,8 @@ extension CommandContext {
                 let reason = strerror(errno).map { String(cString: $0) } ?? "error \(errno)"
                 for string in strings { free(string) }
                 return reason
-            })
+            },
+            child: { path, arguments, streams in ChildProcess.run(path, arguments, streams) })
     }
 
     private static func readEnvironment() -> [String: String] {

@@ -1,3 +1,5 @@
+import FreshetRender
+
 /// What a verb sees of the world: everything that a test replaces.
 package struct CommandContext {
     package var environment: [String: String]
@@ -32,6 +34,8 @@ package struct CommandContext {
     package var ownPath: String?
     /// Becomes another program; returns only if that failed, with the reason.
     package var execute: (_ path: String, _ arguments: [String]) -> String
+    /// Runs another program, and awaits its end.
+    package var child: (_ path: String, _ arguments: [String], _ streams: ChildStreams) -> ChildResult
 
     package init(
         environment: [String: String], user: UInt32, output: @escaping (String) -> Void,
@@ -41,7 +45,10 @@ package struct CommandContext {
         answer: (() -> String?)? = nil, now: @escaping () -> Int64,
         timeZone: @escaping (Int64) -> (offset: Int64, name: String),
         exists: @escaping (String) -> Bool, isExecutable: @escaping (String) -> Bool, ownPath: String?,
-        execute: @escaping (_ path: String, _ arguments: [String]) -> String
+        execute: @escaping (_ path: String, _ arguments: [String]) -> String,
+        child: @escaping (_ path: String, _ arguments: [String], _ streams: ChildStreams) -> ChildResult = { _, _, _ in
+            .failed("there are no programs here")
+        }
     ) {
         self.environment = environment
         self.user = user
@@ -60,5 +67,42 @@ package struct CommandContext {
         self.isExecutable = isExecutable
         self.ownPath = ownPath
         self.execute = execute
+        self.child = child
     }
+
+    /// The same, whose texts are in characters that the terminal has. Bytes stay what they are.
+    func speaking(_ charset: Charset) -> CommandContext {
+        guard charset != .unicode else { return self }
+        var context = self
+        context.output = { [output] text in output(charset.text(text)) }
+        context.talk = { [talk] text in talk(charset.text(text)) }
+        return context
+    }
+
+    /// Where a program is, as a shell finds it; nil: nowhere.
+    func program(_ name: String) -> String? {
+        guard !name.contains("/") else { return isExecutable(name) ? name : nil }
+        // That of the system, where the environment has none: execvp(3).
+        let path = environment["PATH"] ?? "/usr/local/bin:/usr/bin:/bin"
+        return path.split(separator: ":").map { "\($0)/\(name)" }.first(where: isExecutable)
+    }
+}
+
+/// What another program's standard streams are.
+package enum ChildStreams: Hashable, Sendable {
+    /// This program's own: it talks with whoever is at the terminal, to whom Ctrl-C then belongs.
+    case shared
+    /// Nothing to read; what it writes is collected.
+    case collected
+}
+
+/// What came of another program.
+package enum ChildResult: Hashable, Sendable {
+    /// - Parameters:
+    ///   - status: as a shell has it: of one that a signal has ended, 128 and the signal's number.
+    ///   - output: what it wrote, if that was collected.
+    ///   - talk: the same of standard error.
+    case ended(status: Int32, output: String = "", talk: String = "")
+    /// It could not be run; why.
+    case failed(String)
 }

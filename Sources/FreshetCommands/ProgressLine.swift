@@ -16,6 +16,8 @@ final class ProgressLine {
     private let columns: Int
     private let connect: () -> ControlClient?
     private let names: [String]?
+    /// What is awaited, where it is not just the end of runs: such as `waits until jwks is fresh`.
+    private let goal: String?
     private var client: ControlClient?
     private var isOver = false
     private var ended: Set<String> = []
@@ -23,12 +25,14 @@ final class ProgressLine {
 
     /// - Parameters:
     ///   - names: of the pipelines that are awaited; nil: all.
+    ///   - goal: what is awaited, if it is not the end of runs.
     ///   - connect: makes the connection by which the daemon is asked how far they are, when it is first needed.
-    init(_ names: [String]?, in session: Session, connect: @escaping () -> ControlClient?) {
+    init(_ names: [String]?, in session: Session, goal: String? = nil, connect: @escaping () -> ControlClient?) {
         context = session.context
         columns = session.context.talkColumns ?? 0
         self.connect = connect
         self.names = names
+        self.goal = goal
         let isWanted = columns > 0 && !session.options.quiet && session.context.environment["TERM"] != "dumb"
         let isMany = names.map { $0.count > Self.many } ?? true
         interval = isWanted ? (isMany ? .seconds(1) : .milliseconds(200)) : nil
@@ -43,7 +47,8 @@ final class ProgressLine {
             isOver = true
             return clear()
         }
-        let line = ProgressView.line(pipelines.filter { !ended.contains($0.name) }, ended: ended.count)
+        let now = ProgressView.line(pipelines.filter { !ended.contains($0.name) }, ended: ended.count)
+        let line = goal.map { "\(DisplayText.harmless($0)); \(now)" } ?? now
         isShown = true
         // A line that reaches the last column would break.
         context.talk("\r\u{1B}[K" + DisplayText.truncated(line, to: columns - 1))

@@ -46,7 +46,10 @@ struct Session {
     /// Prints a line of data.
     func print(_ line: String) { context.output(line + "\n") }
 
-    func print(json value: some Encodable) { print(ControlJSON.text(of: value)) }
+    /// Prints JSON, which is UTF-8 whatever the terminal has.
+    func print(json value: some Encodable) {
+        _ = context.outputBytes(Array((ControlJSON.text(of: value) + "\n").utf8)[...])
+    }
 
     func print(_ table: Table, total: String) {
         let lines = table.lines(width: context.columns, legend: !options.noLegend, palette: palette)

@@ -228,13 +228,41 @@ package final class ControlClient {
     ///
     /// - Parameters:
     ///   - output: a descriptor that the events go to: when its reader goes away, the stream ends.
+    ///   - end: when it ends at the latest; nil: never.
+    ///   - interval: how often `meanwhile` is called while nothing happens; nil: never.
     ///   - each: gets nil once, when from then on nothing is missed; then each event.
     package func monitor(
-        _ names: [String]? = nil, endingWithReaderOf output: Int32? = nil, each: (ControlEvent?) -> Bool
+        _ names: [String]? = nil, endingWithReaderOf output: Int32? = nil, until end: ContinuousClock.Instant? = nil,
+        every interval: Duration? = nil, meanwhile: @escaping () -> Void = {}, each: (ControlEvent?) -> Bool
     ) throws(Failure) {
         try stream(
-            "Monitor", ControlMessage.Names(names: names), as: ControlMessage.Event.self, endingWithReaderOf: output
+            "Monitor", ControlMessage.Names(names: names), as: ControlMessage.Event.self, endingWithReaderOf: output,
+            until: end, every: interval, meanwhile: meanwhile
         ) { reply in each(reply.event) }
+    }
+
+    // MARK: Events beside other things
+
+    /// For poll(2): readable when ``takeEvent()`` may have something.
+    package var rawDescriptor: Int32 { client.rawDescriptor }
+
+    /// Begins to follow what happens, on a connection of its own; the events are taken one by one.
+    package func beginMonitor(_ names: [String]? = nil) throws(Failure) {
+        let encoded = try encode(ControlMessage.Names(names: names))
+        do {
+            try client.begin(ControlInterface.name + ".Monitor", encoded)
+        } catch {
+            throw Self.failure(error)
+        }
+    }
+
+    /// The next event, if there is one; an event of nil: from here on nothing is missed. Never waits.
+    package func takeEvent() throws(Failure) -> ControlMessage.Event? {
+        do {
+            return try client.takeReply().map { (reply) throws(VarlinkClientError) in try Self.decode(reply) }
+        } catch {
+            throw Self.failure(error)
+        }
     }
 
     package func signals() throws(Failure) -> [SignalStatus] {
@@ -293,13 +321,14 @@ package final class ControlClient {
 
     private func stream<Reply: Decodable>(
         _ method: String, _ parameters: some Encodable, as type: Reply.Type, endingWithReaderOf output: Int32? = nil,
-        every interval: Duration? = nil, meanwhile: @escaping () -> Void = {}, each: (Reply) -> Bool
+        until end: ContinuousClock.Instant? = nil, every interval: Duration? = nil,
+        meanwhile: @escaping () -> Void = {}, each: (Reply) -> Bool
     ) throws(Failure) {
         let encoded = try encode(parameters)
         do {
             try client.callMore(
-                ControlInterface.name + "." + method, encoded, endingWithReaderOf: output, every: interval,
-                meanwhile: meanwhile
+                ControlInterface.name + "." + method, encoded, until: end, endingWithReaderOf: output,
+                every: interval, meanwhile: meanwhile
             ) {
                 (reply: VarlinkParameters) throws(VarlinkClientError) -> Bool in
                 each(try Self.decode(reply))

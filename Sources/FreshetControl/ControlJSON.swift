@@ -1,3 +1,4 @@
+import FoundationEssentials
 import FreshetVarlink
 
 /// The interface's types as JSON text, as they cross the socket.
@@ -7,5 +8,10 @@ package enum ControlJSON {
     package static func text(of value: some Encodable) -> String {
         let json = (try? VarlinkParameters(encoding: value)) ?? .none
         return String(decoding: json.json, as: UTF8.self)
+    }
+
+    /// What such a text says; nil if it is none of this type.
+    package static func value<Value: Decodable>(of text: String, as type: Value.Type) -> Value? {
+        try? JSONDecoder().decode(type, from: Data(text.utf8))
     }
 }

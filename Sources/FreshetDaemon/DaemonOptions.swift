@@ -4,6 +4,9 @@ import Glibc
 package struct DaemonOptions: Sendable {
     /// The directories of `--config-dir`, the highest first; empty: the search path of the environment.
     package var configurationDirectories: [String] = []
+    /// Files of the configuration that are read from elsewhere, by the paths that they are to have: an edit before it is
+    /// installed.
+    package var copies: [String: String] = [:]
     /// Each overrides what systemd's variables, and then the defaults, say.
     package var stateDirectory: String?
     package var cacheDirectory: String?

@@ -25,7 +25,9 @@ extension Supervisor {
                 configurationDirectory: options.environment["CONFIGURATION_DIRECTORY"]),
             terms: ReadingTerms(
                 defaultSignals: isSystemService(options) ? StandardSignal.systemDefault : StandardSignal.userDefault,
-                busFault: BusMatch.fault(of:)))
+                busFault: BusMatch.fault(of:)),
+            fileSystem: options.copies.isEmpty
+                ? HostFileSystem() : SubstitutingFileSystem(HostFileSystem(), copies: options.copies))
     }
 
     /// SIGHUP: as a reload by the control socket, with the answer in the log.

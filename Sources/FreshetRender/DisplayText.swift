@@ -22,18 +22,19 @@ package enum DisplayText {
         return text.reduce(0) { $0 + width(of: $1) }
     }
 
-    /// The text, cut to so many columns; what was cut is an ellipsis.
-    package static func truncated(_ text: String, to columns: Int) -> String {
+    /// The text, cut to so many columns; what was cut is an ellipsis, if there is room for one.
+    package static func truncated(_ text: String, to columns: Int, ellipsis: String = "…") -> String {
         guard width(of: text) > columns else { return text }
         guard columns > 0 else { return "" }
+        let ellipsis = columns > ellipsis.count || ellipsis.count == 1 ? ellipsis : ""
         var result = ""
         var used = 0
         for character in text {
             used += width(of: character)
-            if used > columns - 1 { break }
+            if used > columns - ellipsis.count { break }
             result.append(character)
         }
-        return result + "…"
+        return result + ellipsis
     }
 
     private static func isHarmful(_ scalar: Unicode.Scalar) -> Bool {
@@ -43,7 +44,7 @@ package enum DisplayText {
         }
     }
 
-    private static func width(of character: Character) -> Int {
+    package static func width(of character: Character) -> Int {
         let scalars = character.unicodeScalars
         guard let first = scalars.first else { return 0 }
         // An emoji that asks for its colourful form is as wide as an ideograph.

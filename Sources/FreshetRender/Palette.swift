@@ -16,8 +16,13 @@ package struct Palette: Hashable, Sendable {
     }
 
     package var isColourful: Bool
+    /// Which characters there are.
+    package var charset: Charset
 
-    package init(isColourful: Bool) { self.isColourful = isColourful }
+    package init(isColourful: Bool, charset: Charset = .unicode) {
+        self.isColourful = isColourful
+        self.charset = charset
+    }
 
     package func paint(_ text: String, _ style: Style) -> String {
         guard isColourful, style != .plain, !text.isEmpty else { return text }
@@ -27,12 +32,18 @@ package struct Palette: Hashable, Sendable {
     /// Decides as systemd's tools do: `SYSTEMD_COLORS` decides if it is set to a yes or a no; then `NO_COLOR`, if it is
     /// not empty, and `TERM=dumb` forbid; otherwise a terminal gets colours.
     package static func choose(environment: [String: String], isTerminal: Bool) -> Palette {
+        Palette(
+            isColourful: hasColours(environment: environment, isTerminal: isTerminal),
+            charset: .choose(environment: environment))
+    }
+
+    private static func hasColours(environment: [String: String], isTerminal: Bool) -> Bool {
         switch environment["SYSTEMD_COLORS"]?.lowercased() {
-        case "1", "yes", "y", "true", "t", "on", "16", "256", "24bit": return Palette(isColourful: true)
-        case "0", "no", "n", "false", "f", "off": return Palette(isColourful: false)
+        case "1", "yes", "y", "true", "t", "on", "16", "256", "24bit": return true
+        case "0", "no", "n", "false", "f", "off": return false
         default: break
         }
         let isForbidden = environment["NO_COLOR"].map { !$0.isEmpty } ?? false
-        return Palette(isColourful: isTerminal && !isForbidden && environment["TERM"] != "dumb")
+        return isTerminal && !isForbidden && environment["TERM"] != "dumb"
     }
 }

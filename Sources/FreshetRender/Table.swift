@@ -42,6 +42,15 @@ package struct Table: Sendable {
     ///   - width: the terminal's columns; nil: as wide as it takes.
     ///   - legend: whether the titles are the first line.
     package func lines(width: Int?, legend: Bool, palette: Palette) -> [String] {
+        var table = self
+        if palette.charset != .unicode {
+            // Likenesses first, since they decide how wide a column is.
+            table.rows = rows.map { row in row.map { Cell(palette.charset.text($0.text), $0.style) } }
+        }
+        return table.shownLines(width: width, legend: legend, palette: palette)
+    }
+
+    private func shownLines(width: Int?, legend: Bool, palette: Palette) -> [String] {
         let widths = columnWidths(within: width, legend: legend)
         var lines: [String] = []
         if legend { lines.append(line(columns.map { Cell($0.title, .heading) }, widths, palette)) }
@@ -53,7 +62,7 @@ package struct Table: Sendable {
         var line = ""
         for (index, column) in columns.enumerated() {
             let cell = index < cells.count ? cells[index] : ""
-            let text = DisplayText.truncated(cell.text, to: widths[index])
+            let text = DisplayText.truncated(cell.text, to: widths[index], ellipsis: palette.charset.ellipsis)
             let padding = String(repeating: " ", count: max(0, widths[index] - DisplayText.width(of: text)))
             let isLast = index == columns.count - 1
             if column.alignment == .right { line += padding }

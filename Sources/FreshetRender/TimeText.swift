@@ -19,6 +19,23 @@ package enum TimeText {
         }
     }
 
+    /// A configured duration, exactly: `2s`, `1min 30s`, `500ms`.
+    package static func setting(_ microseconds: Int64) -> String {
+        let small: [(name: String, length: Int64)] = [("ms", 1_000), ("us", 1)]
+        var rest = max(0, microseconds)
+        var parts: [String] = []
+        for (name, plural, seconds) in units.dropFirst(2) where rest >= seconds * 1_000_000 {
+            let count = rest / (seconds * 1_000_000)
+            parts.append("\(count)\(count == 1 ? name : plural)")
+            rest %= seconds * 1_000_000
+        }
+        for (name, length) in small where rest >= length {
+            parts.append("\(rest / length)\(name)")
+            rest %= length
+        }
+        return parts.isEmpty ? "0s" : parts.joined(separator: " ")
+    }
+
     /// Such as `Sat 2026-11-21 02:39:23 UTC`.
     ///
     /// - Parameters:
@@ -38,6 +55,41 @@ package enum TimeText {
         let milliseconds = floorDivide(instant, 1_000)
         return clock(floorDivide(milliseconds, 1_000) &+ offset) + "." + padded(floorModulo(milliseconds, 1_000), 3)
     }
+
+    /// What stands at a tick of an axis: as exact as its step, and the date at midnight.
+    ///
+    /// - Parameter step: in microseconds, as the instant.
+    static func tick(_ instant: Int64, step: Int64, offset: Int64) -> String {
+        let seconds = floorDivide(instant, 1_000_000) &+ offset
+        if floorModulo(seconds, 86_400) == 0, step >= 1_000_000 {
+            let date = civil(floorDivide(seconds, 86_400))
+            return "\(months[Int(date.month) - 1]) \(date.day)"
+        }
+        if step < 1_000_000 { return timeOfDay(instant, offset: offset) }
+        return step % 60_000_000 == 0 ? String(clock(seconds).prefix(5)) : clock(seconds)
+    }
+
+    /// The instant of a date and a time of day, in microseconds since 1970, without an offset; nil: there is no such day.
+    ///
+    /// - Parameter seconds: since midnight.
+    package static func instant(year: Int64, month: Int64, day: Int64, seconds: Int64) -> Int64? {
+        guard (1...9_999).contains(year), (1...12).contains(month), (1...31).contains(day) else { return nil }
+        // Counted from March, as above.
+        let shifted = month > 2 ? year : year - 1
+        let cycle = floorDivide(shifted, 400)
+        let yearOfCycle = floorModulo(shifted, 400)
+        let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
+        let days = cycle * 146_097 + yearOfCycle * 365 + yearOfCycle / 4 - yearOfCycle / 100 + dayOfYear - 719_468
+        guard civil(days) == (year, month, day) else { return nil }
+        return (days * 86_400 + seconds) * 1_000_000
+    }
+
+    /// The date of an instant, which has been shifted by its offset.
+    package static func date(of instant: Int64) -> (year: Int64, month: Int64, day: Int64) {
+        civil(floorDivide(floorDivide(instant, 1_000_000), 86_400))
+    }
+
+    private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
     private static let weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
 

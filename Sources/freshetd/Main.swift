@@ -40,6 +40,16 @@ struct FreshetDaemonCommand: ParsableCommand {
     @Flag(name: .customLong("check"), help: "Name all faults of the configuration, and end: 0, or 78 if there are any.")
     var check = false
     @Option(
+        name: .customLong("instead"), parsing: .singleValue,
+        help: ArgumentHelp(
+            "With --check: read a file of the configuration, which may not be there yet, from a copy.",
+            valueName: "file=copy"))
+    var copies: [String] = []
+    @Flag(
+        name: .customLong("cat"),
+        help: "Print the files of the configuration that count, of all or of the named pipelines, and end.")
+    var cat = false
+    @Option(
         name: .customLong("dry-run"),
         help: ArgumentHelp(
             "Run one pipeline beside the daemon, print what would change, commit nothing, and end.",
@@ -63,7 +73,7 @@ struct FreshetDaemonCommand: ParsableCommand {
     var detailedExitCode = false
     @Flag(name: .shortAndLong, help: "With --dry-run and --fsck: say nothing but errors.")
     var quiet = false
-    @Flag(name: .customLong("json"), help: "With --check, --dry-run and --fsck: print JSON.")
+    @Flag(name: .customLong("json"), help: "With --check, --cat, --dry-run and --fsck: print JSON.")
     var json = false
     @Flag(
         name: .customLong("once"),
@@ -72,15 +82,19 @@ struct FreshetDaemonCommand: ParsableCommand {
             asks for patience, 78 if one is faulty.
             """)
     var once = false
-    @Argument(help: ArgumentHelp("With --once: the pipelines.", valueName: "pipeline"))
+    @Argument(help: ArgumentHelp("With --once and --cat: the pipelines.", valueName: "pipeline"))
     var names: [String] = []
 
     func validate() throws {
-        guard [check, once, dryRun != nil, fsck].count(where: { $0 }) <= 1 else {
-            throw ValidationError("--check, --once, --dry-run and --fsck exclude each other")
+        guard [check, once, dryRun != nil, fsck, cat].count(where: { $0 }) <= 1 else {
+            throw ValidationError("--check, --cat, --once, --dry-run and --fsck exclude each other")
         }
-        if let name = names.first, !once {
-            throw ValidationError("'\(name)' is one argument too many; names of pipelines belong to --once")
+        if let name = names.first, !once, !cat {
+            throw ValidationError("'\(name)' is one argument too many; names of pipelines belong to --once and --cat")
+        }
+        guard check || copies.isEmpty else { throw ValidationError("--instead belongs to --check") }
+        for copy in copies where copy.split(separator: "=", maxSplits: 1).count != 2 {
+            throw ValidationError("--instead wants FILE=COPY, and not '\(copy)'")
         }
         if dryRun == nil {
             guard settings.isEmpty, output == nil, !detailedExitCode, !quiet || fsck else {
@@ -105,8 +119,12 @@ struct FreshetDaemonCommand: ParsableCommand {
         options.onceNames = names
         options.logLevel = logLevel
         options.environment = DaemonEntry.environment()
+        for copy in copies {
+            let parts = copy.split(separator: "=", maxSplits: 1).map(String.init)
+            if parts.count == 2 { options.copies[parts[0]] = parts[1] }
+        }
         if check { throw ExitCode(DaemonEntry.check(options, json: json).rawValue) }
-
+        if cat { throw ExitCode(DaemonEntry.cat(names, options, json: json).rawValue) }
         if fsck { throw ExitCode(DaemonEntry.examine(examinationRequest, options).rawValue) }
 
         DaemonEntry.prepareProcess()

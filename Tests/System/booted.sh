@@ -6,7 +6,12 @@ if [ "${FRESHET_BOOTED:-}" != 1 ]; then
     [ "$(id -u)" = 0 ] || { echo 'only root can boot a container'; exit 77; }
     command -v systemd-nspawn >/dev/null || { echo 'no systemd-nspawn (apt-get install systemd-container)'; exit 77; }
     stage=$FRESHET_WORK/stage
-    make --no-print-directory -C "$FRESHET_SOURCE" install DESTDIR="$stage" PREFIX=/usr >/dev/null
+    # lay_down DIRECTORY, defined before: what is laid over the container's root instead.
+    if declare -F lay_down >/dev/null; then
+        lay_down "$stage"
+    else
+        make --no-print-directory -C "$FRESHET_SOURCE" install BIN="$FRESHET_BIN" DESTDIR="$stage" PREFIX=/usr >/dev/null
+    fi
     # beside=PROGRAM, set before: one of those that Scripts/setup unpacks and does not install.
     if [ -n "${beside:-}" ] && ! command -v "$beside" >/dev/null; then
         unpacked=$FRESHET_SOURCE/.build/test-packages/root
@@ -14,7 +19,8 @@ if [ "${FRESHET_BOOTED:-}" != 1 ]; then
         cp -a "$unpacked/." "$stage/"
     fi
     bash "$FRESHET_SOURCE/Tests/System/boot-testbed" -d "$stage" -b "$FRESHET_SOURCE" -l "$FRESHET_WORK/console" \
-        -t $((FRESHET_LIMIT - 20)) -E FRESHET_BOOTED=1 -E FRESHET_TRACED="${FRESHET_TRACED:-}" -- bash "/opt/freshet/Tests/System/${0##*/}" && exit 0
+        -t $((FRESHET_LIMIT - 20)) -E FRESHET_BOOTED=1 -E FRESHET_TRACED="${FRESHET_TRACED:-}" -E DOCUMENTS="${DOCUMENTS:-}" \
+        -- bash "/opt/freshet/Tests/System/${0##*/}" && exit 0
     tail -n 40 "$FRESHET_WORK/console"
     exit 1
 fi

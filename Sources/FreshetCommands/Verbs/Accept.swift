@@ -4,11 +4,17 @@ import FreshetRender
 
 struct Accept: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "accept",
         abstract: "Make content the copy that a check has refused.",
         discussion: """
             What a check refuses is kept aside for a week. 'diff NAME --candidate' shows how it differs from the copy, and \
             with its digest, or how that begins, exactly what was looked at is accepted. It becomes a new generation; the \
             checks stay, and pass this content alone when it comes again.
+
+            Examples:
+              freshetctl diff jwks --candidate
+              freshetctl accept jwks
+              freshetctl accept jwks 5d3c91
             """)
 
     @Argument(help: "The pipeline.") var name: String

@@ -2,10 +2,15 @@ import ArgumentParser
 
 struct Check: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "check",
         abstract: "Check the configuration, without the daemon.",
         discussion: """
             Prints all faults as file:line:column; exit status 78 if there are any. It is freshetd that reads the \
             configuration: freshetctl becomes 'freshetd --check'.
+
+            Examples:
+              freshetctl check
+              freshetctl check --config-dir ./etc
             """)
 
     @Option(
@@ -16,7 +21,9 @@ struct Check: Verb {
     @OptionGroup var options: GlobalOptions
 
     func run(_ session: Session) throws(CommandFailure) {
-        let arguments = ["--check"] + (options.json ? ["--json"] : []) + configDir.flatMap { ["--config-dir", $0] }
+        let arguments =
+            ["--check"] + (options.json ? ["--json"] : [])
+            + session.configurationDirectories(configDir).flatMap { ["--config-dir", $0] }
         throw session.becomeDaemon(arguments)
     }
 

@@ -4,6 +4,7 @@ import FreshetRender
 
 struct Diff: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "diff",
         abstract: "Show how two generations of a pipeline differ.",
         discussion: """
             Without numbers, the current copy and the newest one before it that is kept; with one, that one and the current \
@@ -12,6 +13,12 @@ struct Diff: Verb {
             same. With --candidate what a check \
             refused last is compared with the current copy; 'accept' makes it the copy. The exit status is 0 whether there is \
             a difference or not.
+
+            Examples:
+              freshetctl diff jwks
+              freshetctl diff jwks 5 6 >jwks.patch
+              freshetctl diff topics --key .id
+              freshetctl diff jwks --candidate
             """)
 
     @Argument(help: "The pipeline.") var name: String

@@ -4,6 +4,7 @@ import FreshetRender
 
 struct Fsck: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "fsck",
         abstract: "Examine the cache, and repair it.",
         discussion: """
             Reads all content and compares it with its digests, the index with the files, and the copies with their \
@@ -13,6 +14,10 @@ struct Fsck: Verb {
             'freshetd --fsck'.
 
             Exit status: 0 no faults, or all are repaired; 1 faults are left; 75 another process uses the state directory.
+
+            Examples:
+              freshetctl fsck
+              freshetctl fsck --repair
             """)
 
     @Flag(help: "Repair what can be repaired.") var repair = false

@@ -5,12 +5,18 @@ import Glibc
 
 struct Get: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "get",
         abstract: "Print the content of a copy, or of an older one.",
         discussion: """
             The daemon names the file and freshetctl opens it, with the rights of whoever calls. With --json, prints where \
             the copy is instead of its content. Generations that are kept ('freshetctl history') come from the daemon, for \
             those who may read the current copy too. Of a pipeline with 'cache.files' the content is one JSON object that has \
             all files; --file prints one of them.
+
+            Examples:
+              freshetctl get jwks
+              freshetctl get jwks --generation 6 >older.json
+              freshetctl get trust --file roots.pem
             """)
 
     @Argument(help: "The pipeline.") var name: String

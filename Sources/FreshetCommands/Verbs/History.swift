@@ -4,12 +4,17 @@ import FreshetRender
 
 struct History: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "history",
         abstract: "Show the generations that there are, and were.",
         discussion: """
             Newest first. The content of those that are kept can be had with 'get --generation', compared with 'diff', and \
             made the current copy again with 'rollback'; 'cache.keep' says how many are kept. With --key, or if 'cache.key' \
             is configured, ITEMS says what became of the items of a JSON array since the generation before, where both are \
             kept: + added, - removed, ! changed, > moved.
+
+            Examples:
+              freshetctl history jwks
+              freshetctl history topics -n 5 --key .id
             """)
 
     @Argument(help: "The pipeline.") var name: String

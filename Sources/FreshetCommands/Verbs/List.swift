@@ -3,20 +3,42 @@ import FreshetControl
 import FreshetRender
 
 struct List: Verb {
-    static let configuration = CommandConfiguration(abstract: "List the pipelines, one a line.")
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "List the pipelines, one a line.",
+        discussion: """
+            The daemon chooses and counts off: of ten thousand pipelines only those that are shown are sent.
 
-    @Argument(help: "Pipelines; all of them if none is named.") var names: [String] = []
+            Examples:
+              freshetctl list
+              freshetctl list 'feed-*'
+              freshetctl list --state failed,waiting
+              freshetctl list --no-legend --limit 20
+            """)
+
+    @Argument(help: "Pipelines, or patterns of their names; all of them if none is named.") var names: [String] = []
+    @Option(
+        help: ArgumentHelp(
+            "Only those in this state, or in these, with commas between them.", valueName: "states"))
+    var state: StateNames?
+    @Option(help: ArgumentHelp("The first of them only.", valueName: "number")) var limit: Int64?
     @OptionGroup var options: GlobalOptions
+
+    func validate() throws {
+        if let limit, limit < 1 { throw ValidationError("--limit wants a number from 1 on.") }
+    }
 
     func run(_ session: Session) throws(CommandFailure) {
         let client = try session.connect()
-        let names = names.isEmpty ? nil : names
-        let pipelines = try session.asking { () throws(ControlClient.Failure) in try client.pipelines(names) }
+        // One more says whether there are more.
+        let request = ControlMessage.List(
+            names: names.isEmpty ? nil : names, states: state?.states, limit: limit.map { $0 == .max ? $0 : $0 + 1 })
+        var pipelines = try session.asking { () throws(ControlClient.Failure) in try client.pipelines(request) }
+        let hasMore = limit.map { pipelines.count > $0 } ?? false
+        if let limit, hasMore { pipelines.removeLast(pipelines.count - Int(clamping: limit)) }
         if options.json { return session.print(json: ControlMessage.Pipelines(pipelines: pipelines)) }
-        let times = session.times
-        let table = Table(
-            columns: PipelineView.columns,
-            rows: pipelines.map { PipelineView(pipeline: $0, times: times, palette: session.palette).row })
-        session.print(table, total: "\(Count.text(pipelines.count, "pipeline")) listed.")
+        session.print(
+            PipelineView.table(pipelines, session),
+            total: "\(Count.text(pipelines.count, "pipeline")) listed\(hasMore ? ", and there are more" : "").")
     }
 }

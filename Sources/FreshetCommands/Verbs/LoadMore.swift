@@ -12,6 +12,10 @@ struct LoadMore: Verb {
             the places. The copy is committed with the page, and all else of it stays. Exit status 66 says that there is \
             nothing more to load, 75 that nothing was asked, as the network is not there, or an origin or a budget asks \
             for patience.
+
+            Examples:
+              freshetctl load-more homepage --wait
+              freshetctl load-more homepage comedy --wait
             """)
 
     @Argument(help: "The pipeline.") var name: String

@@ -9,6 +9,11 @@ struct LogLevelVerb: Verb {
             Levels are critical, error, warning, notice, info, debug and trace; the names and numbers of 'systemctl \
             log-level' are taken too. A change takes effect at once and lasts until the daemon ends; for longer, give \
             freshetd --log-level.
+
+            Examples:
+              freshetctl log-level
+              freshetctl log-level debug
+              freshetctl log-level info
             """)
 
     @Argument(help: "The least urgent level that is logged; without it, the present one is printed.")

@@ -1,10 +1,19 @@
 import ArgumentParser
 import FreshetControl
+import FreshetRender
 
 struct Monitor: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "monitor",
         abstract: "Follow signals, runs and states as they happen.",
-        discussion: "With --json, prints a JSON text sequence (RFC 7464), as 'jq --seq' reads it.")
+        discussion: """
+            With --json, prints a JSON text sequence (RFC 7464), as 'jq --seq' reads it.
+
+            Examples:
+              freshetctl monitor
+              freshetctl monitor jwks
+              freshetctl monitor --json | jq --seq 'select(.kind == "runEnded")'
+            """)
 
     @Argument(help: "Pipelines; all of them if none is named. Signals are always shown.") var names: [String] = []
     @OptionGroup var options: GlobalOptions
@@ -21,7 +30,8 @@ struct Monitor: Verb {
                 }
                 let line =
                     options.json
-                    ? "\u{1E}" + ControlJSON.text(of: event) : EventView.text(event, session.times, palette)
+                    ? "\u{1E}" + ControlJSON.text(of: event)
+                    : palette.charset.text(EventView.text(event, session.times, palette))
                 return session.context.outputBytes(Array((line + "\n").utf8)[...])
             }
         }

@@ -4,10 +4,14 @@ import FreshetRender
 
 struct Pin: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "pin",
         abstract: "Keep a pipeline's current copy from being replaced.",
         discussion: """
             Until 'unpin', and across restarts. The source is asked as before; 'status' and the journal say when it has other \
             content.
+
+            Examples:
+              freshetctl pin jwks
             """)
 
     @Argument(help: "The pipeline.") var name: String
@@ -29,10 +33,15 @@ struct Pin: Verb {
 
 struct Unpin: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "unpin",
         abstract: "Let a pinned copy be replaced again.",
         discussion: """
             What the source has becomes the copy at the next check, also where the copy was rolled back; 'refresh' checks at \
             once.
+
+            Examples:
+              freshetctl unpin jwks
+              freshetctl refresh jwks --wait
             """)
 
     @Argument(help: "The pipeline.") var name: String

@@ -4,6 +4,7 @@ import FreshetRender
 
 struct Prune: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "prune",
         abstract: "Remove what no configured pipeline owns.",
         discussion: """
             Shows the pipelines that are not configured any more and of which the cache still has something, asks, and removes \
@@ -13,6 +14,11 @@ struct Prune: Verb {
             then, with the reason, and with --json as pipelines and failed. What is left goes the next time.
 
             Exit status: 0 it is removed, or there is nothing; 1 it was not removed, or not all of it.
+
+            Examples:
+              freshetctl prune --dry-run
+              freshetctl prune
+              freshetctl prune --yes
             """)
 
     @Flag(name: [.customShort("n"), .long], help: "Show what would be removed, and remove nothing.") var dryRun = false

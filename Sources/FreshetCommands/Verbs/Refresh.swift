@@ -3,11 +3,17 @@ import FreshetControl
 
 struct Refresh: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "refresh",
         abstract: "Run pipelines now.",
         discussion: """
             With --wait, shows on a terminal how far the runs are, prints what came of each and succeeds if all are \
             changed or unchanged. Exit status 75 says that an origin or a budget asks for patience, and that nothing \
             was started.
+
+            Examples:
+              freshetctl refresh jwks --wait
+              freshetctl refresh --all
+              freshetctl refresh jwks --force --wait
             """)
 
     @Argument(help: "Pipelines.") var names: [String] = []

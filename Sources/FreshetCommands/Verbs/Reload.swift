@@ -4,10 +4,15 @@ import FreshetRender
 
 struct Reload: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "reload",
         abstract: "Have the daemon read its configuration again.",
         discussion: """
             Pipelines that did not change keep their state. Then the signal 'reload' fires, and those that listen to it \
             check their origins. A configuration with faults changes nothing: the faults are printed, exit status 78.
+
+            Examples:
+              freshetctl check && freshetctl reload
+              freshetctl reload --configuration-only
             """)
 
     @Flag(help: "Leave out the signal 'reload'.") var configurationOnly = false

@@ -4,11 +4,16 @@ import FreshetRender
 
 struct Rollback: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "rollback",
         abstract: "Make an earlier generation the current copy again.",
         discussion: """
             Without a number, the newest one before the current one. It keeps its number; the others stay, and \
             'rollback NAME NUMBER' takes any of those that 'history' calls kept, newer ones too. A check that finds what the \
             source had before leaves it so. Other content at the source replaces it, unless 'pin' keeps it.
+
+            Examples:
+              freshetctl rollback jwks
+              freshetctl rollback jwks 6
             """)
 
     @Argument(help: "The pipeline.") var name: String

@@ -2,6 +2,7 @@ import ArgumentParser
 
 struct Run: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "run",
         abstract: "Try a pipeline and keep nothing: run NAME --dry-run.",
         discussion: """
             Fetches, transforms and checks as a run of the daemon does, prints what would change, and keeps nothing. No \
@@ -10,6 +11,11 @@ struct Run: Verb {
 
             Exit status: 0 whether the copy would change or not; with --detailed-exitcode 2 if it would. 1 if the run \
             failed, the copy cannot be read or there is no such pipeline, 78 if its configuration has faults.
+
+            Examples:
+              freshetctl run jwks --dry-run
+              freshetctl run jwks --dry-run --output - | jq .
+              freshetctl run homepage --dry-run --set language=de --detailed-exitcode
             """)
 
     @Argument(help: "The pipeline.")

@@ -11,6 +11,11 @@ struct SetVerb: Verb {
             for as long as the parameters want, and replaces one with other values that is under way; values that were \
             tried last run nothing. They last across restarts, until 'freshetctl unset'. Without a value, shows all \
             parameters.
+
+            Examples:
+              freshetctl set homepage
+              freshetctl set homepage language=de
+              freshetctl set homepage query=jazz language=de
             """)
 
     @Argument(help: "The pipeline.") var name: String

@@ -4,10 +4,16 @@ import FreshetRender
 
 struct Show: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "show",
         abstract: "Show properties as NAME=VALUE lines, for scripts.",
         discussion: """
             Without a name, shows those of the daemon. The names are those of the JSON that 'status' prints; instants are \
             microseconds since 1970. A property without a value is left out, or has an empty one if it was asked for.
+
+            Examples:
+              freshetctl show jwks -p state --value
+              freshetctl show jwks -p generation.number,generation.digest
+              freshetctl show -p pipelines.failed --value
             """)
 
     @Argument(help: "Pipelines.") var names: [String] = []
@@ -37,8 +43,8 @@ struct Show: Verb {
                 DisplayText.harmless(value ? property.value : "\(property.name)=\(property.value)") + "\n"
             }.joined()
         }
-        // One write for all of it.
-        session.context.output(texts.joined(separator: "\n"))
+        // One write for all of it; as it is, since it is for scripts.
+        _ = session.context.outputBytes(Array(texts.joined(separator: "\n").utf8)[...])
     }
 
     /// In the order in which they were asked for.

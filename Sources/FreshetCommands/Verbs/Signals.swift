@@ -5,6 +5,7 @@ import FreshetRender
 /// `signals`: lists, follows and fires the sources of signals.
 struct Signals: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "signals",
         abstract: "Show, follow or raise the sources of signals.",
         usage: """
             freshetctl signals [--follow [<name> ...]]
@@ -13,6 +14,11 @@ struct Signals: ParsableCommand {
         discussion: """
             Without a verb of its own, lists the sources: the present fact, how often each fired and how often something \
             was ignored as minor, and what fired last. With --follow, prints what happens from now on instead.
+
+            Examples:
+              freshetctl signals
+              freshetctl signals --follow network resume
+              freshetctl signals fire network
             """,
         subcommands: [SignalsList.self, SignalsFire.self],
         defaultSubcommand: SignalsList.self)
@@ -25,6 +31,10 @@ struct SignalsList: Verb {
         discussion: """
             A name is one of the list, or its first word for all that begin with it: 'network', 'file', 'dbus'. With \
             --follow and --json, each line is a JSON object.
+
+            Examples:
+              freshetctl signals
+              freshetctl signals --follow network resume
             """)
 
     @Argument(help: "With --follow: signals; all of them if none is named.") var names: [String] = []
@@ -71,7 +81,9 @@ struct SignalsList: Verb {
                     return true
                 }
                 let line =
-                    options.json ? ControlJSON.text(of: event) : EventView.signal(event, session.times, palette)
+                    options.json
+                    ? ControlJSON.text(of: event)
+                    : palette.charset.text(EventView.signal(event, session.times, palette))
                 return session.context.outputBytes(Array((line + "\n").utf8)[...])
             }
         }
@@ -86,6 +98,10 @@ struct SignalsFire: Verb {
             All pipelines that listen to it hear it, as they would the real thing; 'fresh-for' and the like apply. The \
             journal and the causes of runs say who raised it. 'reload' is the signal alone: 'freshetctl reload' reads the \
             configuration. What is a single pipeline's is raised with 'freshetctl refresh NAME'.
+
+            Examples:
+              freshetctl signals fire network
+              freshetctl signals fire file /etc/freshet/regions
             """)
 
     @Argument(help: "The signal, as 'freshetctl signals' lists it; its words need no quotes.") var name: [String]

@@ -1,12 +1,27 @@
 import ArgumentParser
 import FreshetControl
+import FreshetRender
 
 struct Status: Verb {
     static let configuration = CommandConfiguration(
-        abstract: "Show what pipelines do and offer.",
-        discussion: "Without a name, shows the daemon and all pipelines.")
+        commandName: "status",
+        abstract: "Show the daemon and all pipelines, or all of one.",
+        discussion: """
+            Without a name, shows the daemon, and then a line for each pipeline, as 'list' does. With names, shows everything \
+            about these; of a single one with its last lines in the journal, if the service manager runs the daemon.
 
-    @Argument(help: "Pipelines.") var names: [String] = []
+            Examples:
+              freshetctl status
+              freshetctl status jwks
+              freshetctl status jwks -n 0
+              freshetctl status 'feed-*' --json
+            """)
+
+    @Argument(help: "Pipelines, or patterns of their names.") var names: [String] = []
+    @Option(
+        name: [.customShort("n"), .customLong("lines")],
+        help: ArgumentHelp("How many lines of the journal, 0 for none (default: 10).", valueName: "number"))
+    var journalLines: Int?
     @OptionGroup var options: GlobalOptions
 
     /// With `--json`: the replies of `GetDaemon` and `List` in one object; with names, that of `List` alone.
@@ -15,22 +30,47 @@ struct Status: Verb {
         var pipelines: [PipelineStatus]
     }
 
+    func validate() throws {
+        if let journalLines, journalLines < 0 { throw ValidationError("-n wants a number from 0 on.") }
+    }
+
     func run(_ session: Session) throws(CommandFailure) {
         let client = try session.connect()
-        let names = names
+        guard names.isEmpty else { return try show(client, session) }
         let (daemon, pipelines) = try session.asking { () throws(ControlClient.Failure) in
-            (names.isEmpty ? try client.daemon() : nil, try client.pipelines(names.isEmpty ? nil : names))
+            (try client.daemon(), try client.pipelines())
         }
-        if options.json {
-            guard let daemon else { return session.print(json: ControlMessage.Pipelines(pipelines: pipelines)) }
-            return session.print(json: Everything(daemon: daemon, pipelines: pipelines))
+        if options.json { return session.print(json: Everything(daemon: daemon, pipelines: pipelines)) }
+        var lines = DaemonView.lines(daemon, session.times, session.palette)
+        if !pipelines.isEmpty {
+            lines += [""]
+            lines += PipelineView.table(pipelines, session).lines(
+                width: session.context.columns, legend: !options.noLegend, palette: session.palette)
         }
-        let times = session.times
-        let palette = session.palette
-        var blocks = daemon.map { [DaemonView.lines($0, times, palette)] } ?? []
-        blocks += pipelines.map {
+        session.print(lines.joined(separator: "\n"))
+    }
+
+    private func show(_ client: ControlClient, _ session: Session) throws(CommandFailure) {
+        let names = names
+        let pipelines = try session.asking { () throws(ControlClient.Failure) in try client.pipelines(names) }
+        if options.json { return session.print(json: ControlMessage.Pipelines(pipelines: pipelines)) }
+        let (times, palette) = (session.times, session.palette)
+        var blocks = pipelines.map {
             PipelineView(pipeline: $0, times: times, palette: palette, hasBars: session.context.isTerminal).lines
         }
+        // As systemctl does it; a daemon that no service manager runs writes elsewhere.
+        if pipelines.count == 1, let pipeline = pipelines.first, let isPersonal = session.isPersonalDaemon {
+            let lines = Journal.tail(of: pipeline.name, journalLines ?? 10, isPersonal: isPersonal, session)
+            if !lines.isEmpty {
+                blocks.append(
+                    lines.map { line in
+                        session.context.columns.map {
+                            DisplayText.truncated(line, to: $0, ellipsis: palette.charset.ellipsis)
+                        } ?? line
+                    })
+            }
+        }
+        guard !blocks.isEmpty else { return session.say("No pipeline is called so.") }
         session.print(blocks.map { $0.joined(separator: "\n") }.joined(separator: "\n\n"))
     }
 }

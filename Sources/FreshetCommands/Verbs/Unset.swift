@@ -3,8 +3,15 @@ import FreshetControl
 
 struct Unset: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "unset",
         abstract: "Set parameters of a pipeline back to their defaults.",
-        discussion: "Without a parameter, all of them.")
+        discussion: """
+            Without a parameter, all of them.
+
+            Examples:
+              freshetctl unset homepage language
+              freshetctl unset homepage
+            """)
 
     @Argument(help: "The pipeline.") var name: String
     @Argument(help: "Parameters.") var parameters: [String] = []

@@ -4,11 +4,17 @@ import FreshetRender
 
 struct Watch: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "watch",
         abstract: "Print a copy, and then each change of it.",
         discussion: """
             First the content as it is, then how each new one differs from the one before, as 'diff' shows it. Whoever reads \
             slowly gets the newest, and is told how many it has not seen. With --json, prints a JSON text sequence \
             (RFC 7464): first {generation, content}, where content is text, or base64 has its bytes; then differences.
+
+            Examples:
+              freshetctl watch jwks
+              freshetctl watch topics --key .id
+              freshetctl watch jwks --json | jq --seq .
             """)
 
     @Argument(help: "The pipeline.") var name: String
@@ -26,8 +32,8 @@ struct Watch: Verb {
     }
 
     func run(_ session: Session) throws(CommandFailure) {
-        // One connection says that something happened, the other one asks what.
-        let (news, client) = (try session.connect(), try session.connect())
+        // One connection says that something happened. Others ask what: the daemon closes one that says nothing for long.
+        let news = try session.connect()
         let comparison = Comparison(
             of: name, by: Comparison.Key(asked: key, configured: nil), options, session, isSequence: true)
         var watched = Watched(
@@ -38,7 +44,7 @@ struct Watch: Verb {
             try news.monitor([name], endingWithReaderOf: session.context.outputDescriptor) { event in
                 guard event.map(Watch.mayChangeCopy) ?? true else { return true }
                 do throws(CommandFailure) {
-                    return try watched.look(client, isFirst: event == nil)
+                    return try watched.look(try session.connect(), isFirst: event == nil)
                 } catch {
                     failure = error
                     return false

@@ -6,7 +6,7 @@ enum HistoryView {
     static func columns(withItems: Bool) -> [Table.Column] {
         [.init("GENERATION", .right), .init("CONTENT"), .init("COMMITTED"), .init("SIZE", .right)]
             + (withItems ? [.init("ITEMS")] : [])
-            + [.init("DIGEST"), .init("TOOK", .right), .init("CAUSES", shrinksTo: 8)]
+            + [.init("DIGEST", shrinksTo: 8), .init("TOOK", .right), .init("CAUSES", shrinksTo: 8)]
     }
 
     /// What the interface says, and what became of the items.

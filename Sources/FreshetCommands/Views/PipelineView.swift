@@ -54,7 +54,7 @@ struct PipelineView {
             for branch in branches.failing { lines.append(String(repeating: " ", count: 11) + self.text(of: branch)) }
         }
         if let more = pipeline.more { add("More", Self.places(more)) }
-        for debt in pipeline.hooks ?? [] { add("Hook", text(of: debt), debt.since == nil ? .busy : .bad) }
+        for debt in pipeline.hooks ?? [] { add("Hook", Self.text(of: debt, times), debt.since == nil ? .busy : .bad) }
         if let failure = pipeline.failure, pipeline.branches == nil || pipeline.state == .failed {
             add("Error", failure.message, .bad)
             add("Since", "\(times.both(failure.since)), \(Count.text(failure.attempts, "attempt"))")
@@ -80,7 +80,7 @@ struct PipelineView {
     }
 
     /// Such as `/usr/lib/notify kiosk: exited with status 1, 3 attempts for generation 7, first 5min ago, next in 12s`.
-    private func text(of debt: HookDebt) -> String {
+    static func text(of debt: HookDebt, _ times: Times) -> String {
         var text = debt.hook
         guard let since = debt.since else {
             return text + (debt.running ? " runs" : " waits for its turn") + " for generation \(debt.generation)"
@@ -186,9 +186,15 @@ struct PipelineView {
     // MARK: Row
 
     static let columns: [Table.Column] = [
-        .init("NAME", shrinksTo: 12), .init("STATE"), .init("COPY", .right), .init("SIZE", .right), .init("CHECKED"),
-        .init("NEXT"), .init("CAUSES", shrinksTo: 8),
+        .init("NAME", shrinksTo: 12), .init("STATE", shrinksTo: 15), .init("COPY", .right, shrinksTo: 8),
+        .init("SIZE", .right), .init("CHECKED"), .init("NEXT"), .init("CAUSES", shrinksTo: 8),
     ]
+
+    static func table(_ pipelines: [PipelineStatus], _ session: Session) -> Table {
+        let (times, palette) = (session.times, session.palette)
+        return Table(
+            columns: columns, rows: pipelines.map { PipelineView(pipeline: $0, times: times, palette: palette).row })
+    }
 
     /// The cells of `list`.
     var row: [Table.Cell] {

@@ -69,6 +69,7 @@ public final class VarlinkClient {
     ///   - method: its name with that of the interface.
     ///   - parameters: what the method takes.
     ///   - timeout: for each reply; nil: as long as it takes.
+    ///   - end: when the stream ends at the latest, as if `each` had returned false.
     ///   - output: a descriptor that the replies go to. When its reader goes away (a pipe whose other end is closed),
     ///     the stream ends at once, as if `each` had returned false, and not only with the next reply.
     ///   - interval: how often `meanwhile` is called while there is no reply; nil: never.
@@ -76,14 +77,24 @@ public final class VarlinkClient {
     ///     connection is closed, which is how a client ends a stream.
     public func callMore(
         _ method: String, _ parameters: VarlinkParameters = .none, timeout: Duration? = nil,
-        endingWithReaderOf output: Int32? = nil, every interval: Duration? = nil, meanwhile: @escaping () -> Void = {},
+        until end: ContinuousClock.Instant? = nil, endingWithReaderOf output: Int32? = nil,
+        every interval: Duration? = nil, meanwhile: @escaping () -> Void = {},
         each: (VarlinkParameters) throws(VarlinkClientError) -> Bool
     ) throws(VarlinkClientError) {
         var deadline = timeout.map { ContinuousClock.Instant.now + $0 }
         try send(VarlinkCallMessage(method: method, parameters: parameters, more: true), by: deadline)
         while true {
             let pause = interval.map { Pause(length: $0, body: meanwhile) }
-            guard let reply = try receive(by: deadline, endingWithReaderOf: output, pause) else {
+            let next: VarlinkReplyMessage?
+            do throws(VarlinkClientError) {
+                let last = [deadline, end].compactMap { $0 }.min()
+                next = try receive(by: last, endingWithReaderOf: output, pause)
+            } catch .timedOut where end.map({ $0 <= .now }) ?? false {
+                return
+            } catch {
+                throw error
+            }
+            guard let reply = next else {
                 close()
                 return
             }
@@ -115,6 +126,42 @@ public final class VarlinkClient {
     public func close() {
         isUsable = false
         shutdown(socket.rawValue, Int32(SHUT_RDWR))
+    }
+
+    // MARK: Replies one by one
+
+    /// For poll(2) beside other things: readable when ``takeReply()`` may have something.
+    public var rawDescriptor: Int32 { socket.rawValue }
+
+    /// Calls a method that may answer several times, whose replies are taken as they come.
+    public func begin(_ method: String, _ parameters: VarlinkParameters = .none) throws(VarlinkClientError) {
+        try send(VarlinkCallMessage(method: method, parameters: parameters, more: true), by: nil)
+    }
+
+    /// The next reply to what was begun, if it is there; nil: not yet. Never waits.
+    public func takeReply() throws(VarlinkClientError) -> VarlinkParameters? {
+        guard isUsable else { throw .closed }
+        while true {
+            let message: [UInt8]?
+            do {
+                message = try framer.next()
+            } catch {
+                throw fail(.violation(error.description))
+            }
+            if let message { return try parse(message).parameters }
+            let count = recv(socket.rawValue, &buffer, buffer.count, Int32(MSG_DONTWAIT))
+            if count > 0 {
+                framer.append(buffer[..<count])
+                continue
+            }
+            guard count < 0 else { throw fail(.closed) }
+            switch errno {
+            case EAGAIN: return nil
+            case EINTR: continue
+            case ECONNRESET: throw fail(.closed)
+            case let reason: throw fail(.system(SystemCallError("recv", errno: reason)))
+            }
+        }
     }
 
     // MARK: Messages

@@ -11,11 +11,13 @@ package let strangerRights = ControlRights(
     daemonUser: 4_000_000_000, isSystemDaemon: true, changingGroup: nil, superuser: 4_000_000_001)
 
 /// Serves a scripted daemon on a real socket, runs `body` on a thread that may block, and stops.
+///
+/// - Parameter silence: how long a connection may say nothing.
 package func withControlServer(
-    _ service: ScriptedService, rights: ControlRights = ownRights,
+    _ service: ScriptedService, rights: ControlRights = ownRights, silence: Duration = .seconds(30),
     _ body: @escaping @Sendable (_ path: String) throws -> Void
 ) async throws {
-    try await withServer(of: try ControlDispatcher(service, rights: rights).interfaces(), body)
+    try await withServer(of: try ControlDispatcher(service, rights: rights).interfaces(), silence: silence, body)
 }
 
 /// Serves a daemon of another version, or another program: an interface whose methods answer with these JSON texts.
@@ -37,7 +39,8 @@ package func withForeignServer(
 }
 
 private func withServer(
-    of interfaces: [VarlinkInterface], _ body: @escaping @Sendable (_ path: String) throws -> Void
+    of interfaces: [VarlinkInterface], silence: Duration = .seconds(30),
+    _ body: @escaping @Sendable (_ path: String) throws -> Void
 ) async throws {
     var template = Array("/tmp/freshet-control-XXXXXX".utf8CString)
     guard mkdtemp(&template) != nil else { throw SystemCallError("mkdtemp", errno: errno) }
@@ -47,10 +50,12 @@ private func withServer(
     let loop = try EventLoop()
     try loop.runInThread(named: "test-loop")
     defer { loop.stop() }
+    var limits = VarlinkServer.Limits()
+    limits.silence = silence
     let server = try VarlinkServer(
         loop, try VarlinkListener(path: path),
         identity: .init(vendor: "Freshet", product: "freshetd", version: "1.0", url: "https://example.org/"),
-        interfaces: interfaces)
+        interfaces: interfaces, limits: limits)
     try await withThrowingTaskGroup(of: Void.self) { group in
         group.addTask(executorPreference: loop) { try await server.run() }
         let result: Result<Void, any Error> = await WorkerPool(threads: 1).run { Result { try body(path) } }

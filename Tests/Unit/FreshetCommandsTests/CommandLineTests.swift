@@ -1,3 +1,4 @@
+import ArgumentParser
 import FreshetControl
 import Testing
 
@@ -37,6 +38,10 @@ import Testing
             "get a b", "signals x",
             "--no-such-option", "log-level loud", "log-level 8", "log-level info debug",
             "get a --file b --json", "list --socket", "run jwks", "run --dry-run", "run a b --dry-run",
+            "is-fresh", "wait", "wait a --fresh --state loaded", "wait a --timeout soon", "wait a --state gone",
+            "wait a --generation 0", "logs -n -1", "status -n x", "list --limit 0", "list --state", "edit",
+            "edit a --from b", "edit --new --drop-in a", "edit --examples a", "diagnose", "completions",
+            "completions csh",
         ])
     func usage(line: String) {
         let transcript = Transcript()
@@ -65,9 +70,15 @@ import Testing
         let rows = transcript.output.split(separator: "\n").drop { $0 != "SUBCOMMANDS:" }.dropFirst()
         #expect(
             rows.joined(separator: "\n") == """
-                \u{20} status                  Show what pipelines do and offer.
+                \u{20} status                  Show the daemon and all pipelines, or all of one.
                 \u{20} list (default)          List the pipelines, one a line.
                 \u{20} show                    Show properties as NAME=VALUE lines, for scripts.
+                \u{20} is-fresh                Succeed if copies are fresh, for monitoring.
+                \u{20} wait                    Wait until pipelines are fresh, or in a state.
+                \u{20} diagnose                Say where a pipeline is stuck, and what to do.
+                \u{20} logs                    Show the journal of pipelines, or of the daemon.
+                \u{20} cat                     Print the configuration files that count.
+                \u{20} edit                    Edit a pipeline's file, check it, install it, reload.
                 \u{20} refresh                 Run pipelines now.
                 \u{20} load-more               Load a further page.
                 \u{20} set                     Set parameters of a pipeline, or show them.
@@ -90,7 +101,12 @@ import Testing
                 \u{20} check                   Check the configuration, without the daemon.
                 \u{20} run                     Try a pipeline and keep nothing: run NAME --dry-run.
                 \u{20} fsck                    Examine the cache, and repair it.
+                \u{20} graph                   Draw how signals lead to pipelines, files and hooks.
+                \u{20} timeline                Draw what was heard and what ran, over time.
+                \u{20} marbles                 Draw why a pipeline ran: what it heard and gathered.
+                \u{20} top                     Watch pipelines live, on a terminal.
                 \u{20} prune                   Remove what no configured pipeline owns.
+                \u{20} completions             Print the completion script of a shell.
                 \u{20} See 'freshetctl help <subcommand>' for detailed help.
                 """)
         #expect(transcript.output.split(separator: "\n").allSatisfy { $0.count <= 80 })
@@ -102,6 +118,50 @@ import Testing
         _ = freshetctl("--help", transcript)
         for verb in ["status", "list", "refresh", "get", "monitor", "signals", "reload", "log-level", "check"] {
             #expect(transcript.output.contains("  \(verb) "))
+        }
+    }
+
+    @Test("each verb names itself: to make a name of a type costs a start of the program a fifth of its time")
+    func names() {
+        #expect(FreshetctlCommand.configuration.subcommands.allSatisfy { $0.configuration.commandName != nil })
+    }
+
+    @Test("help of each verb has examples of it, and fits a terminal of 80 columns but for its usage")
+    func examples() {
+        for verb in Freshetctl.verbs where verb != "help" {
+            let transcript = Transcript()
+            #expect(freshetctl("help \(verb)", transcript) == .success)
+            let lines = transcript.output.split(separator: "\n")
+            #expect(lines.contains { $0.hasPrefix("  freshetctl ") && $0.contains(verb) }, "\(verb) has no example")
+            let wide = lines.filter { $0.count > 80 && !$0.hasPrefix("USAGE: ") }
+            #expect(wide.isEmpty, "\(wide)")
+        }
+    }
+
+    @Test("cat becomes the freshetd beside it, with directories and names")
+    func cat() {
+        let transcript = Transcript()
+        let context = transcript.context(executable: ["/build/freshetd"], ownPath: "/build/freshetctl")
+        #expect(Freshetctl.run(["cat", "jwks", "--config-dir", "/a", "--json"], context) == .failure)
+        #expect(transcript.executed == ["/build/freshetd", "--cat", "--json", "--config-dir", "/a", "jwks"])
+    }
+
+    @Test("of a user's own daemon the user's configuration is meant, if there is one")
+    func ownConfiguration() {
+        func executed(_ verb: String, existing: Set<String>) -> [String] {
+            let transcript = Transcript()
+            let context = transcript.context(
+                environment: ["XDG_RUNTIME_DIR": "/run/user/1000", "HOME": "/home/a"], existing: existing,
+                executable: ["/usr/sbin/freshetd"])
+            #expect(Freshetctl.run([verb], context) == .failure)
+            return Array(transcript.executed.dropFirst(2))
+        }
+        for verb in ["cat", "check"] {
+            #expect(
+                executed(verb, existing: ["/home/a/.config/freshet"]) == ["--config-dir", "/home/a/.config/freshet"])
+            #expect(executed(verb, existing: []).isEmpty)
+            #expect(
+                executed(verb, existing: ["/home/a/.config/freshet", "/run/freshet/io.freshet.Control"]).isEmpty)
         }
     }
 

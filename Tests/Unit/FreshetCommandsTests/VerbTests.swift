@@ -74,7 +74,7 @@ private func service() -> ScriptedService {
         }
     }
 
-    @Test("status shows the daemon and what each pipeline does, offers and needs")
+    @Test("status shows the daemon, and then a line for each pipeline")
     func status() async throws {
         try await check(
             "status",
@@ -85,6 +85,18 @@ private func service() -> ScriptedService {
                   Network: reachable via eth0
                 Pipelines: 2: 1 loaded, 1 waiting
 
+                NAME   STATE           COPY    SIZE CHECKED     NEXT     CAUSES
+                jwks   loaded             3 1.2 KiB 3min 2s ago in 12min network, timer
+                prices waiting:backoff    -       - -           -        start
+
+                """)
+    }
+
+    @Test("status of several names shows everything about each")
+    func statusOfSeveral() async throws {
+        try await check(
+            "status jwks prices",
+            output: """
                 ● jwks - Keys of the identity provider
                    Source: https://id.example.com/jwks.json
                     State: loaded (fresh)

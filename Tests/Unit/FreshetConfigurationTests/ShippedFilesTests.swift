@@ -33,19 +33,24 @@ struct ShippedFilesTests {
         }
     }
 
-    @Test("The uses have no faults and say what they are for, and there are ten")
+    @Test("The uses have no faults, say what they are for, and each has a page; there are eleven")
     func uses() throws {
         let names = [
-            "blocklists", "calendar", "crl", "feature-flags", "geoip", "jwks-discovery", "kiosk", "registry-tags",
+            "access-lists", "blocklists", "calendar", "crl", "feature-flags", "geoip", "jwks-discovery", "kiosk",
+            "registry-tags",
             "threat-feed", "trust-bundle",
         ]
         var texts = ["pipelines/blocklist.yaml": try text("etc/examples/pipelines/blocklist.yaml")]
         for name in names { texts["pipelines/\(name).yaml"] = try text("etc/examples/uses/\(name).yaml") }
         let configuration = FreshetConfigurationTests.load(texts)
         #expect(configuration.diagnostics.map { $0.text() } == [])
-        #expect(configuration.pipelines.count == 11)
+        #expect(configuration.pipelines.count == 12)
         #expect(configuration.pipelines.allSatisfy { $0.description != nil })
-        #expect(names.allSatisfy { texts["pipelines/\($0).yaml"]?.contains("What usually goes wrong:") == true })
+        for name in names {
+            #expect(texts["pipelines/\(name).yaml"]?.contains("What usually goes wrong:") == true)
+            #expect(try text("docs/how-to/\(name).md").contains("## What usually goes wrong"))
+            #expect(try text("docs/how-to/README.md").contains("](\(name).md)"))
+        }
     }
 
     @Test("The installed default configures nothing")

@@ -1,0 +1,40 @@
+import ArgumentParser
+import FreshetControl
+
+/// The verbs and their arguments, as the parser itself describes them: nothing has to be written down twice.
+struct CommandTree: Decodable {
+    var commandName: String
+    var abstract: String?
+    var shouldDisplay: Bool?
+    var subcommands: [CommandTree]?
+    var arguments: [Argument]?
+
+    struct Argument: Decodable {
+        enum Kind: String, Decodable { case positional, option, flag }
+        struct Name: Decodable {
+            enum Kind: String, Decodable { case long, short, longWithSingleDash }
+            var kind: Kind
+            var name: String
+
+            /// As it is typed.
+            var text: String { (kind == .long ? "--" : "-") + name }
+        }
+        var kind: Kind
+        var shouldDisplay: Bool
+        var isRepeating: Bool
+        var names: [Name]?
+        var valueName: String?
+        var allValues: [String]?
+        var abstract: String?
+
+        func isCalled(_ text: some StringProtocol) -> Bool { names?.contains { $0.text == text } ?? false }
+    }
+
+    /// The command line of `freshetctl`; nil if the parser describes it in a way that is not known.
+    static func ofFreshetctl() -> CommandTree? {
+        struct Tool: Decodable { var command: CommandTree }
+        return ControlJSON.value(of: FreshetctlCommand._dumpHelp(), as: Tool.self)?.command
+    }
+
+    func subcommand(_ name: String) -> CommandTree? { subcommands?.first { $0.commandName == name } }
+}

@@ -1,0 +1,300 @@
+import FreshetControl
+import FreshetRender
+
+/// What may follow on a command line. The shells' scripts are short, and ask here at each Tab: verbs and options come from
+/// the parser, names from the daemon. Whatever goes wrong, nothing is said, and nothing completed.
+enum Completion {
+    /// The first argument by which a script asks. It is none of the verbs, and not for people.
+    static let argument = "__complete"
+
+    /// A word that may come next.
+    struct Candidate: Hashable {
+        var text: String
+        /// For shells that show what it is.
+        var note: String?
+    }
+
+    /// What a shell is told.
+    enum Answer: Hashable {
+        case candidates([Candidate])
+        /// That the shell itself completes names of files, or of directories.
+        case files, directories
+    }
+
+    /// What can be asked of the daemon and of the disk.
+    struct Source {
+        /// The pipelines whose names begin so, and at most how many.
+        var pipelines: (_ prefix: String) -> [PipelineStatus]
+        var pipeline: (_ name: String) -> PipelineStatus?
+        var generations: (_ pipeline: String) -> [PastGeneration]
+        var signals: () -> [SignalStatus]
+        /// Names, and what they are for.
+        var examples: () -> [Candidate]
+    }
+
+    /// How many pipelines are offered at most: more than anybody reads.
+    static let mostPipelines: Int64 = 500
+
+    // MARK: Asked by a script
+
+    /// - Parameter arguments: the shell's name, then `--` and the words without the program's, the last of which is to be
+    ///   completed; or, of bash, the line up to the cursor and the piece of it that bash takes for the last word.
+    static func answer(_ arguments: [String], _ context: CommandContext) -> ExitStatus {
+        guard let tree = CommandTree.ofFreshetctl(), let shell = arguments.first else { return .failure }
+        var words = Array(arguments.dropFirst())
+        var cut = 0
+        if shell == "bash" {
+            guard words.count == 2 else { return .failure }
+            let piece = words[1] == "=" || words[1] == ":" ? "" : words[1]
+            words = Array(split(words[0]).dropFirst())
+            // bash puts what is chosen in the place of its piece alone.
+            cut = max(0, (words.last ?? "").count - piece.count)
+        } else if words.first == "--" {
+            words.removeFirst()
+        }
+        guard let current = words.popLast() else { return .success }
+        let answer = answer(words, current, tree, source(words, context))
+        var text = ""
+        switch answer {
+        case .files: text = ":files\n"
+        case .directories: text = ":directories\n"
+        case .candidates(let candidates):
+            for candidate in candidates where candidate.text.hasPrefix(current) && !candidate.text.contains("\n") {
+                let note = shell == "bash" ? nil : candidate.note
+                text += candidate.text.dropFirst(cut)
+                if let note { text += "\t" + DisplayText.harmless(note) }
+                text += "\n"
+            }
+        }
+        context.output(text)
+        return .success
+    }
+
+    /// The words of a line as a shell divides it; the last one may be empty.
+    static func split(_ line: String) -> [String] {
+        var words: [String] = []
+        var word = ""
+        var isInWord = false
+        var quote: Character?
+        var isEscaped = false
+        for character in line {
+            if isEscaped {
+                word.append(character)
+                isEscaped = false
+            } else if let open = quote {
+                if character == open { quote = nil } else { word.append(character) }
+            } else if character == "\\" {
+                isEscaped = true
+                isInWord = true
+            } else if character == "'" || character == "\"" {
+                quote = character
+                isInWord = true
+            } else if character == " " || character == "\t" {
+                if isInWord { words.append(word) }
+                word = ""
+                isInWord = false
+            } else {
+                word.append(character)
+                isInWord = true
+            }
+        }
+        return words + [word]
+    }
+
+    // MARK: What may follow
+
+    /// - Parameters:
+    ///   - words: those before.
+    ///   - current: as far as it was typed.
+    static func answer(_ words: [String], _ current: String, _ tree: CommandTree, _ source: Source) -> Answer {
+        let place = Place(words, tree)
+        if let option = place.awaited { return values(of: option, place, current, "", source) }
+        guard !place.isAfterOptions, current.hasPrefix("-") else {
+            if place.positionals.isEmpty, let verbs = place.command.subcommands, !verbs.isEmpty {
+                let own = verbs.filter { $0.shouldDisplay ?? true }.map {
+                    Candidate(text: $0.commandName, note: $0.abstract)
+                }
+                // Without a verb of its own, `signals --follow` takes names.
+                guard place.verbs.first == "signals", words.contains("--follow") else { return .candidates(own) }
+            }
+            return values(.positional(place.verbs, place.positionals.count), place, current, "", source)
+        }
+        if let equals = current.firstIndex(of: "="), let option = place.argument(current[..<equals]) {
+            return values(
+                of: option, place, String(current[current.index(after: equals)...]), "\(current[...equals])", source)
+        }
+        return .candidates(
+            place.arguments.filter { $0.shouldDisplay && $0.kind != .positional }
+                .filter { argument in argument.isRepeating || !words.contains(where: argument.isCalled) }
+                .flatMap { argument in
+                    (argument.names ?? []).filter { $0.kind == .long || current == "-" && $0.kind == .short }
+                        .map { Candidate(text: $0.text, note: argument.abstract) }
+                })
+    }
+
+    private static func values(
+        of option: CommandTree.Argument, _ place: Place, _ current: String, _ prefix: String, _ source: Source
+    ) -> Answer {
+        let long = option.names?.first { $0.kind == .long }?.text ?? ""
+        let kind = WordKind.value(of: long, place.verbs)
+        if kind == .nothing, let all = option.allValues {
+            return values(.words(all), place, current, prefix, source)
+        }
+        return values(kind, place, current, prefix, source)
+    }
+
+    /// - Parameter prefix: what stands before the value in the same word.
+    private static func values(
+        _ kind: WordKind, _ place: Place, _ current: String, _ prefix: String, _ source: Source
+    ) -> Answer {
+        let found: [Candidate]
+        let pipeline = place.positionals.first
+        switch kind {
+        case .nothing: found = []
+        case .files: return .files
+        case .directories: return .directories
+        case .words(let words): found = words.map { Candidate(text: $0) }
+        case .verbs:
+            found = (place.root.subcommands ?? []).filter { $0.shouldDisplay ?? true }
+                .map { Candidate(text: $0.commandName, note: $0.abstract) }
+        case .pipelines:
+            found = source.pipelines(current).filter { !place.positionals.contains($0.name) }
+                .map { Candidate(text: $0.name, note: $0.description ?? $0.source) }
+        case .generations:
+            found = (pipeline.map(source.generations) ?? []).filter(\.kept)
+                .map { Candidate(text: "\($0.number)", note: SizeText.bytes($0.size) + ", " + ($0.causes ?? "")) }
+        case .parameters:
+            found = parameters(pipeline, source).filter { !place.positionals.contains($0.name) }
+                .map { Candidate(text: $0.name, note: ParameterView.text($0)) }
+        case .settings: found = settings(parameters(pipeline, source), current)
+        case .branches: found = branches(pipeline.flatMap(source.pipeline), Array(place.positionals.dropFirst()))
+        case .signals: found = signals(source.signals(), place.positionals)
+        case .properties: found = properties(pipeline.flatMap(source.pipeline) ?? source.pipelines("").first)
+        case .examples: found = source.examples()
+        case .states:
+            let before = current.lastIndex(of: ",").map { String(current[...$0]) } ?? ""
+            let used = Set(before.split(separator: ",").map(String.init))
+            found = StateNames.known.map(\.rawValue).filter { !used.contains($0) }.map { Candidate(text: before + $0) }
+        }
+        return .candidates(found.map { Candidate(text: prefix + $0.text, note: $0.note) })
+    }
+
+    private static func parameters(_ pipeline: String?, _ source: Source) -> [ParameterStatus] {
+        pipeline.flatMap(source.pipeline)?.parameters ?? []
+    }
+
+    /// `language=`, and behind that the values that are allowed.
+    private static func settings(_ parameters: [ParameterStatus], _ current: String) -> [Candidate] {
+        guard let equals = current.firstIndex(of: "=") else {
+            return parameters.map { Candidate(text: $0.name + "=", note: ParameterView.text($0)) }
+        }
+        let name = current[..<equals]
+        return (parameters.first { $0.name == name }?.choices ?? []).map { Candidate(text: "\(name)=\($0)") }
+    }
+
+    /// The next key on the way to a place with further pages.
+    private static func branches(_ pipeline: PipelineStatus?, _ path: [String]) -> [Candidate] {
+        var seen: Set<String> = []
+        return (pipeline?.more?.places ?? []).compactMap { place in
+            guard place.path.count > path.count, Array(place.path.prefix(path.count)) == path else { return nil }
+            let key = place.path[path.count]
+            return seen.insert(key).inserted ? Candidate(text: key) : nil
+        }
+    }
+
+    /// The next word of a signal's name.
+    private static func signals(_ signals: [SignalStatus], _ before: [String]) -> [Candidate] {
+        var seen: Set<String> = []
+        return signals.compactMap { signal in
+            let words = signal.name.split(separator: " ").map(String.init)
+            guard words.count > before.count, Array(words.prefix(before.count)) == before else { return nil }
+            let word = words[before.count]
+            return seen.insert(word).inserted ? Candidate(text: word, note: signal.fact) : nil
+        }
+    }
+
+    private static func properties(_ pipeline: PipelineStatus?) -> [Candidate] {
+        guard let pipeline else { return [] }
+        var seen: Set<String> = []
+        return ControlProperty.all(of: pipeline).compactMap { property in
+            let name = property.name.split(separator: ".").first.map(String.init) ?? property.name
+            return seen.insert(name).inserted ? Candidate(text: name) : nil
+        }
+    }
+
+    /// The daemon's, at the socket that the words name, if they do.
+    private static func source(_ words: [String], _ context: CommandContext) -> Source {
+        var socket = SocketPath.find(context)
+        for (index, word) in words.enumerated() {
+            if word == "--socket", index + 1 < words.count { socket = words[index + 1] }
+            if word.hasPrefix("--socket=") { socket = String(word.dropFirst("--socket=".count)) }
+        }
+        // Connected when something is asked: most is known without.
+        func ask<Answer>(_ question: (ControlClient) throws(ControlClient.Failure) -> Answer) -> Answer? {
+            guard let client = try? ControlClient(path: socket) else { return nil }
+            return try? question(client)
+        }
+        return Source(
+            pipelines: { prefix in
+                ask { client throws(ControlClient.Failure) in
+                    try client.pipelines(ControlMessage.List(names: [prefix + "*"], limit: mostPipelines))
+                } ?? []
+            },
+            pipeline: { name in
+                ask { client throws(ControlClient.Failure) in try client.pipelines([name]) }?.first
+            },
+            generations: { name in
+                ask { client throws(ControlClient.Failure) in try client.history(of: name) }?.generations ?? []
+            },
+            signals: { ask { client throws(ControlClient.Failure) in try client.signals() } ?? [] },
+            examples: {
+                EditPlan.examples(in: Edit.exampleDirectories(context)).sorted { $0.key < $1.key }
+                    .map { Candidate(text: $0.key, note: EditPlan.summary(ofExample: $0.value)) }
+            })
+    }
+}
+
+/// Where on the command line somebody is.
+private struct Place {
+    let root: CommandTree
+    private(set) var command: CommandTree
+    private(set) var verbs: [String] = []
+    private(set) var positionals: [String] = []
+    /// The option whose value is next.
+    private(set) var awaited: CommandTree.Argument?
+    /// After `--` nothing is an option.
+    private(set) var isAfterOptions = false
+
+    init(_ words: [String], _ root: CommandTree) {
+        self.root = root
+        command = root
+        for word in words {
+            if awaited != nil {
+                awaited = nil
+            } else if word == "--" {
+                isAfterOptions = true
+            } else if !isAfterOptions, word.hasPrefix("-"), word != "-" {
+                guard let argument = argument(word), argument.kind == .option else { continue }
+                awaited = argument
+            } else if positionals.isEmpty, let verb = command.subcommand(word) {
+                command = verb
+                verbs.append(word)
+            } else {
+                positionals.append(word)
+            }
+        }
+    }
+
+    /// Before a verb there are the options that all have, which are those of the default one.
+    var arguments: [CommandTree.Argument] {
+        guard verbs.isEmpty else { return command.arguments ?? [] }
+        let list = root.subcommand("list")?.arguments ?? []
+        let everywhere = GlobalOptions.withValue.union(GlobalOptions.flags).union(["--help"])
+        return (root.arguments ?? []).filter { !$0.isCalled("--help") }
+            + list.filter { argument in everywhere.contains(where: argument.isCalled) }
+    }
+
+    func argument(_ name: some StringProtocol) -> CommandTree.Argument? {
+        arguments.first { $0.kind != .positional && $0.isCalled(name) }
+    }
+}

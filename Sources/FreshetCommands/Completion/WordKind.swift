@@ -1,0 +1,54 @@
+/// What a place on the command line takes, where the parser does not know: by verb and option.
+enum WordKind: Hashable {
+    case pipelines
+    /// Of the pipeline that is named first.
+    case generations, parameters, settings, branches
+    case signals, properties, examples, verbs
+    case files, directories
+    case words([String])
+    /// States, with commas between them.
+    case states
+    case nothing
+
+    /// A verb's argument without a name.
+    ///
+    /// - Parameters:
+    ///   - verbs: the verb, and its own verb if it has some.
+    ///   - index: how many stand before it.
+    static func positional(_ verbs: [String], _ index: Int) -> WordKind {
+        switch (verbs.first, index) {
+        case (nil, _): .nothing
+        case ("signals", _): .signals
+        case ("load-more", 1...): .branches
+        case ("set", 1...): .settings
+        case ("unset", 1...): .parameters
+        case ("rollback", 1), ("diff", 1), ("diff", 2): .generations
+        case ("log-level", 0): .words(["trace", "debug", "info", "notice", "warning", "error", "critical"])
+        case ("help", 0): .verbs
+        case ("completions", 0): .words(["bash", "zsh", "fish"])
+        case ("help", _), ("completions", _), ("log-level", _): .nothing
+        case (let verb?, 1...) where single.contains(verb): .nothing
+        default: .pipelines
+        }
+    }
+
+    /// The verbs that take one pipeline.
+    private static let single: Set<String> = [
+        "get", "history", "rollback", "diff", "accept", "pin", "unpin", "hold", "release", "watch", "run", "edit",
+        "diagnose", "marbles",
+    ]
+
+    /// The value of an option, by its long name.
+    static func value(of option: String, _ verbs: [String]) -> WordKind {
+        switch option {
+        case "--socket", "--output": .files
+        case "--config-dir", "--cache-dir": .directories
+        case "--generation": .generations
+        case "--property": .properties
+        case "--set": .settings
+        case "--state": .states
+        case "--from" where verbs.first == "edit": .examples
+        default: .nothing
+        }
+    }
+}

@@ -1,0 +1,195 @@
+import Glibc
+
+/// A file that is being edited: what it was, and how another content takes its place.
+struct EditedFile {
+    /// Where it is, links followed.
+    let path: String
+    /// What it held when it was looked at; nil: it was not there.
+    let content: [UInt8]?
+
+    /// - Parameter path: its name, which may be a link to it, or nothing yet.
+    init(_ path: String) throws(EditFailure) {
+        self.path = Self.resolved(path)
+        content = try Self.content(of: self.path)
+    }
+
+    private static func resolved(_ path: String) -> String {
+        guard let resolved = realpath(path, nil) else { return path }
+        defer { free(resolved) }
+        return String(cString: resolved)
+    }
+
+    /// Whether somebody else has changed it since.
+    func isOther() throws(EditFailure) -> Bool { try Self.content(of: path) != content }
+
+    /// Puts a content in its place, which readers see wholly or not at all, and which a power cut leaves whole. Owner,
+    /// group and mode stay, or are those of `model`.
+    ///
+    /// - Parameters:
+    ///   - content: the whole of it.
+    ///   - model: what a file that was not there is to be like; nil, or if that is not there: mode 0644.
+    func replace(with content: [UInt8], like model: String? = nil) throws(EditFailure) {
+        let directory = Self.directory(of: path)
+        try Self.makeDirectories(directory)
+        var status = stat()
+        let isThere = stat(path, &status) == 0 || (model.map { stat($0, &status) == 0 } ?? false)
+        // A name that begins with a full stop is not read as configuration, should it be left behind.
+        var template = Array("\(directory)/.\(path.split(separator: "/").last ?? "").XXXXXX".utf8CString)
+        let descriptor = mkstemp(&template)
+        guard descriptor >= 0 else { throw EditFailure("cannot make a file in '\(directory)'", errno) }
+        let temporary = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        var isDone = false
+        defer {
+            close(descriptor)
+            if !isDone { unlink(temporary) }
+        }
+        // The owner first: changing it takes bits of the mode away.
+        if isThere, status.st_uid != geteuid() || status.st_gid != getegid() {
+            guard fchown(descriptor, status.st_uid, status.st_gid) == 0 else {
+                throw EditFailure("cannot give '\(path)' to its owner", errno)
+            }
+        }
+        guard fchmod(descriptor, isThere ? status.st_mode & 0o7777 : 0o644) == 0 else {
+            throw EditFailure("cannot set the mode of '\(temporary)'", errno)
+        }
+        try Self.write(content, to: descriptor, temporary)
+        guard fsync(descriptor) == 0 else { throw EditFailure("cannot write '\(temporary)'", errno) }
+        guard rename(temporary, path) == 0 else { throw EditFailure("cannot replace '\(path)'", errno) }
+        isDone = true
+        Self.sync(directory)
+    }
+
+    /// A name in a directory of its own that only this user reads: for the editor, who leaves copies beside it.
+    ///
+    /// - Parameter directory: where such things are.
+    static func scratch(_ name: String, _ content: [UInt8], in directory: String) throws(EditFailure) -> String {
+        var template = Array("\(directory)/freshet-edit-XXXXXX".utf8CString)
+        guard mkdtemp(&template) != nil else { throw EditFailure("cannot make a directory in '\(directory)'", errno) }
+        let path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self) + "/" + name
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw EditFailure("cannot make '\(path)'", errno) }
+        defer { close(descriptor) }
+        try write(content, to: descriptor, path)
+        return path
+    }
+
+    /// Removes such a file and its directory, with what an editor has left there.
+    static func removeScratch(_ path: String) {
+        let directory = directory(of: path)
+        for name in names(in: directory) ?? [] { unlink("\(directory)/\(name)") }
+        rmdir(directory)
+    }
+
+    /// What a file holds; nil: there is none.
+    static func content(of path: String) throws(EditFailure) -> [UInt8]? {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+        guard descriptor >= 0 else {
+            if errno == ENOENT { return nil }
+            throw EditFailure("cannot read '\(path)'", errno)
+        }
+        defer { close(descriptor) }
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = read(descriptor, &buffer, buffer.count)
+            if count == 0 { return bytes }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw EditFailure("cannot read '\(path)'", errno) }
+            bytes += buffer[..<count]
+            guard bytes.count <= mostBytes else { throw EditFailure("'\(path)' is too large", EFBIG) }
+        }
+    }
+
+    /// As much as freshetd reads of one file, and more.
+    private static let mostBytes = 16 << 20
+
+    /// The names in a directory; nil: there is none that can be read.
+    static func names(in directory: String) -> [String]? {
+        guard let stream = opendir(directory) else { return nil }
+        defer { closedir(stream) }
+        var names: [String] = []
+        while let entry = readdir(stream) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: Int(NAME_MAX) + 1) { String(cString: $0) }
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+        return names.sorted()
+    }
+
+    static func directory(of path: String) -> String {
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+
+    /// Whether it is the null device, which hides what has its name below.
+    static func isMask(_ path: String) -> Bool {
+        var status = stat()
+        // 1:3 on every Linux (Documentation/admin-guide/devices.txt).
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFCHR && status.st_rdev == 0x103
+    }
+
+    /// Whether this user may make and replace files there, or make the directory.
+    static func mayWrite(in directory: String) -> Bool {
+        if access(directory, F_OK) == 0 { return access(directory, W_OK | X_OK) == 0 }
+        let above = self.directory(of: directory)
+        return above != directory && mayWrite(in: above)
+    }
+
+    private static func makeDirectories(_ directory: String) throws(EditFailure) {
+        guard access(directory, F_OK) != 0 else { return }
+        let above = self.directory(of: directory)
+        if above != directory { try makeDirectories(above) }
+        guard mkdir(directory, 0o755) == 0 || errno == EEXIST else {
+            throw EditFailure("cannot make the directory '\(directory)'", errno)
+        }
+    }
+
+    private static func write(_ content: [UInt8], to descriptor: Int32, _ path: String) throws(EditFailure) {
+        var rest = content[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw EditFailure("cannot write '\(path)'", errno) }
+            rest = rest.dropFirst(count)
+        }
+    }
+
+    /// So that the name outlasts a power cut; a file system that cannot has done what it can.
+    private static func sync(_ directory: String) {
+        let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { return }
+        fsync(descriptor)
+        close(descriptor)
+    }
+}
+
+/// Why an edit could not go on.
+struct EditFailure: Error, Hashable {
+    let message: String
+    let errno: Int32
+
+    init(_ what: String, _ errno: Int32) {
+        self.errno = errno
+        message = "\(what): \(strerror(errno).map { String(cString: $0) } ?? "error \(errno)")"
+    }
+
+    var failure: CommandFailure {
+        CommandFailure(errno == EACCES || errno == EPERM || errno == EROFS ? .notPermitted : .failure, message)
+    }
+}
+
+/// When a file was written last, and which one it is: whether it was saved, if only as it was.
+struct FileStamp: Hashable {
+    private var inode: UInt64 = 0
+    private var seconds = 0
+    private var nanoseconds = 0
+
+    init(_ path: String) {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return }
+        inode = UInt64(status.st_ino)
+        seconds = status.st_mtim.tv_sec
+        nanoseconds = status.st_mtim.tv_nsec
+    }
+}

@@ -1,0 +1,169 @@
+import FreshetControl
+import FreshetRender
+import FreshetVarlink
+
+/// What has happened between two instants, as far as anybody remembers it: the daemon, and for what is older the journal.
+struct RecentHistory: Hashable, Sendable {
+    /// Oldest first. Those before `since` are there as well, where the daemon remembers them: they say how things were.
+    var events: [ControlEvent]
+    var since: Int64
+    var until: Int64
+    /// When nobody looked, since there was no daemon, or what it saw was forgotten.
+    var unseen: [Stretch] = []
+    /// What whoever reads a picture of it has to know.
+    var notes: [String] = []
+
+    /// A length of time, in microseconds since 1970.
+    struct Stretch: Hashable, Sendable {
+        var from: Int64
+        var to: Int64
+    }
+
+    /// The instants that a command asks for.
+    struct Window: Hashable, Sendable {
+        var since: Int64
+        var until: Int64
+    }
+
+    /// Asks the daemon, and the journal for what is older than the daemon's memory.
+    ///
+    /// - Parameters:
+    ///   - names: of pipelines, or patterns; nil: all.
+    ///   - reachesBack: whether the journal is asked at all.
+    static func read(
+        _ names: [String]?, _ window: Window, reachesBack: Bool = true, _ client: ControlClient, _ session: Session
+    ) throws(CommandFailure) -> RecentHistory {
+        let (recent, daemon) = try session.asking { () throws(ControlClient.Failure) in
+            (try client.recentEvents(names), try client.daemon())
+        }
+        var history = RecentHistory(
+            events: recent.events.filter { $0.at <= window.until }, since: window.since, until: window.until)
+        guard recent.completeSince > window.since else { return history }
+        let end = min(recent.completeSince, window.until)
+        let isWhole = recent.completeSince <= daemon.since
+        if reachesBack, let older = JournalHistory.read(names, .init(since: window.since, until: end), session) {
+            history.events = older.events + history.events.filter { $0.at >= recent.completeSince }
+            history.notes = older.notes
+            history.unseen = older.unseen(until: isWhole ? daemon.since : nil)
+        } else {
+            history.unseen = [Stretch(from: window.since, to: end)]
+            let time = session.times.absolute(recent.completeSince)
+            history.notes = [
+                isWhole
+                    ? "The daemon began at \(time); what was before is not known here."
+                    : "The daemon remembers what was since \(time); what was before is not known here."
+            ]
+        }
+        return history
+    }
+}
+
+/// What the journal says of a daemon's past.
+struct JournalHistory: Hashable, Sendable {
+    var events: [ControlEvent] = []
+    var notes: [String] = []
+    /// When the daemon began and stopped, oldest first.
+    private var turns: [Turn] = []
+    private var since: Int64
+
+    private struct Turn: Hashable, Sendable {
+        var at: Int64
+        var isBeginning: Bool
+    }
+
+    /// More lines than that are not read: the newest are.
+    static let mostLines = 50_000
+
+    init(since: Int64) { self.since = since }
+
+    /// Nil: there is no journal in which this daemon's lines could be.
+    static func read(
+        _ names: [String]?, _ window: RecentHistory.Window, _ session: Session
+    ) -> JournalHistory? {
+        guard let isPersonal = session.isPersonalDaemon, let journalctl = session.context.program("journalctl") else {
+            return nil
+        }
+        let arguments =
+            [
+                "--quiet", "--no-pager", "--output=json", "--lines=\(mostLines)",
+                "--output-fields=" + JournalLine.fields.joined(separator: ","),
+                "--since=@\(window.since / 1_000_000)", "--until=@\(window.until / 1_000_000 + 1)",
+            ] + Journal.matches([], isPersonal: isPersonal)
+            + JournalLine.Message.allCases.map { "MESSAGE_ID=\($0.rawValue)" }
+        guard case .ended(let status, let output, let talk) = session.context.child(journalctl, arguments, .collected)
+        else { return nil }
+        var history = JournalHistory(lines: output, window, names)
+        if status != 0 {
+            let reason = talk.split(separator: "\n").first.map { ": \(DisplayText.harmless(String($0)))" } ?? ""
+            history.notes.append("The journal could not be read\(reason)")
+        } else if output.isEmpty, talk.contains("not seeing messages") || talk.contains("ermission") {
+            history.notes.append("You may not read the journal; be root, or in the group systemd-journal or adm.")
+        }
+        return history
+    }
+
+    /// - Parameter lines: as `journalctl --output=json` prints them.
+    init(lines: String, _ window: RecentHistory.Window, _ names: [String]?) {
+        self.init(since: window.since)
+        var count = 0
+        var isDetailed = false
+        var ended: Set<RunName> = []
+        for text in lines.split(separator: "\n") {
+            count += 1
+            guard let line = JournalLine(json: text), line.at >= window.since, line.at < window.until else { continue }
+            switch line.message {
+            case .ready: turns.append(Turn(at: line.at, isBeginning: true))
+            case .stopped: turns.append(Turn(at: line.at, isBeginning: false))
+            case .fired, .unchanged, .waiting, .runStarted: isDetailed = true
+            default: break
+            }
+            for event in line.events {
+                if let names, let pipeline = event.pipeline, !NamePattern.fits(pipeline, any: names) { continue }
+                // A run that did not succeed in all its branches has two lines.
+                if event.kind == .runEnded, let run = event.run, let pipeline = event.pipeline,
+                    !ended.insert(RunName(pipeline: pipeline, number: run.number, started: run.started / 60_000_000))
+                        .inserted
+                {
+                    continue
+                }
+                events.append(event)
+            }
+        }
+        events = Self.withoutRepetitions(events)
+        if !isDetailed {
+            notes.append(
+                "From the journal, where at the level info there are neither waits, nor checks that found nothing new, "
+                    + "nor each firing.")
+        }
+        if count >= Self.mostLines { notes.append("Of the journal the last \(Self.mostLines) lines were read.") }
+    }
+
+    private struct RunName: Hashable {
+        var pipeline: String
+        var number: Int64
+        /// In minutes: a daemon that lost its index counts anew.
+        var started: Int64
+    }
+
+    /// At the level debug an occurrence has a line of its own beside that of its fact.
+    private static func withoutRepetitions(_ events: [ControlEvent]) -> [ControlEvent] {
+        let numbered = events.filter { $0.kind == .signal && $0.number != nil }
+        return events.filter { event in
+            guard event.kind == .signal, event.number == nil else { return true }
+            return !numbered.contains { $0.signal == event.signal && abs($0.at - event.at) < 2_000_000 }
+        }
+    }
+
+    /// - Parameter end: when the daemon that runs began, if all that it saw since is known from itself.
+    func unseen(until end: Int64?) -> [RecentHistory.Stretch] {
+        var stretches: [RecentHistory.Stretch] = []
+        // Before the first line nothing is known, but if that is the daemon's first, there was none.
+        var gone: Int64? = turns.first?.isBeginning == true || turns.isEmpty && events.isEmpty ? since : nil
+        for turn in turns {
+            if turn.isBeginning, let from = gone { stretches.append(.init(from: from, to: turn.at)) }
+            gone = turn.isBeginning ? nil : turn.at
+        }
+        if let from = gone, let end, end > from { stretches.append(.init(from: from, to: end)) }
+        return stretches
+    }
+}

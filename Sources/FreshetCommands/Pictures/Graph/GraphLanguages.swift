@@ -1,0 +1,121 @@
+import FreshetRender
+
+/// The graph in the languages of others: DOT, for Graphviz, and Mermaid, which pages of documentation draw by themselves.
+struct GraphLanguages {
+    let graph: PipelineGraph
+
+    var dot: String {
+        var lines = [
+            "digraph freshet {", "  rankdir=LR;", "  node [fontname=\"sans-serif\", fontsize=11, shape=box];",
+            "  edge [color=\"#57606a\"];",
+        ]
+        for (index, wire) in graph.wires.enumerated() where wire.origin == nil {
+            lines.append("  s\(index) [label=\(Self.quoted(wire.name)), shape=oval];")
+        }
+        for (index, row) in graph.rows.enumerated() {
+            let terms = row.terms.isEmpty ? "" : row.terms.joined(separator: "\n")
+            lines.append("  g\(index) [label=\(Self.quoted(terms)), shape=diamond, fontsize=9];")
+            lines.append(
+                "  p\(index) [label=\(Self.quoted("\(row.name)\n\(row.state)")), style=\"rounded,filled\", "
+                    + "fillcolor=\"\(Self.colour(row.style))\"];")
+            lines.append("  g\(index) -> p\(index);")
+            for (number, file) in row.files.enumerated() {
+                lines.append("  f\(index)_\(number) [label=\(Self.quoted(file)), shape=note];")
+                lines.append("  p\(index) -> f\(index)_\(number);")
+            }
+            for (number, hook) in row.hooks.enumerated() {
+                lines.append("  h\(index)_\(number) [label=\(Self.quoted(hook)), shape=cds];")
+                lines.append("  \(row.files.isEmpty ? "p\(index)" : "f\(index)_0") -> h\(index)_\(number);")
+            }
+            for wire in row.listens.sorted() { lines.append("  \(origin(wire)) -> g\(index);") }
+        }
+        return (lines + ["}"]).joined(separator: "\n") + "\n"
+    }
+
+    var mermaid: String {
+        var lines = ["flowchart LR"]
+        for (index, wire) in graph.wires.enumerated() where wire.origin == nil {
+            lines.append("  s\(index)([\(Self.words(wire.name))])")
+        }
+        for (index, row) in graph.rows.enumerated() {
+            let terms = row.terms.isEmpty ? " " : row.terms.joined(separator: "\n")
+            lines.append("  g\(index){{\(Self.words(terms))}}")
+            lines.append("  p\(index)(\(Self.words("\(row.name)\n\(row.state)"))):::\(Self.styleName(row.style))")
+            lines.append("  g\(index) --> p\(index)")
+            for (number, file) in row.files.enumerated() {
+                lines.append("  p\(index) --> f\(index)_\(number)[\(Self.words(file))]")
+            }
+            for (number, hook) in row.hooks.enumerated() {
+                let from = row.files.isEmpty ? "p\(index)" : "f\(index)_0"
+                lines.append("  \(from) --> h\(index)_\(number)[[\(Self.words(hook))]]")
+            }
+            for wire in row.listens.sorted() { lines.append("  \(origin(wire)) --> g\(index)") }
+        }
+        for style in ["good", "busy", "bad", "plain"] {
+            lines.append("  classDef \(style) fill:\(Self.colour(Self.style(style))),color:#1f2328")
+        }
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    /// The node from which a wire comes.
+    private func origin(_ wire: Int) -> String {
+        guard let row = graph.wires[wire].origin else { return "s\(wire)" }
+        return graph.rows[row].files.isEmpty ? "p\(row)" : "f\(row)_0"
+    }
+
+    private static func colour(_ style: Palette.Style) -> String {
+        switch style {
+        case .good: "#c8ebd1"
+        case .busy: "#f6e3b1"
+        case .bad: "#f7cfcb"
+        case .plain, .faint, .heading: "#e4e8ec"
+        }
+    }
+
+    private static func styleName(_ style: Palette.Style) -> String {
+        switch style {
+        case .good: "good"
+        case .busy: "busy"
+        case .bad: "bad"
+        case .plain, .faint, .heading: "plain"
+        }
+    }
+
+    private static func style(_ name: String) -> Palette.Style {
+        switch name {
+        case "good": .good
+        case "busy": .busy
+        case "bad": .bad
+        default: .plain
+        }
+    }
+
+    /// A string of DOT: a line feed is `\n` there.
+    static func quoted(_ text: String) -> String {
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+            DisplayText.harmless(String(line)).reduce(into: "") { result, character in
+                if character == "\"" || character == "\\" { result.append("\\") }
+                result.append(character)
+            }
+        }
+        return "\"\(lines.joined(separator: "\\n"))\""
+    }
+
+    /// A string of Mermaid, whose special characters are entities as in HTML.
+    static func words(_ text: String) -> String {
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+            DisplayText.harmless(String(line)).reduce(into: "") { result, character in
+                switch character {
+                case "\"": result += "#quot;"
+                case "#": result += "#35;"
+                case "<": result += "#lt;"
+                case ">": result += "#gt;"
+                case "&": result += "#amp;"
+                case "`": result += "#96;"
+                default: result.append(character)
+                }
+            }
+        }
+        return "\"\(lines.joined(separator: "<br/>"))\""
+    }
+}

@@ -1,0 +1,172 @@
+import FreshetRender
+
+/// The graph as SVG, drawn as the wiring that it is: a line down for each source of signals, a dot where a pipeline
+/// listens. So however many there are, no line runs below another one.
+struct GraphSVG {
+    let graph: PipelineGraph
+
+    private static let wireDistance = 26.0
+    private static let boxWidth = 230.0
+    private static let fileWidth = 250.0
+    private static let gap = 40.0
+    private static let lineHeight = 15.0
+
+    /// Where the parts of a row are.
+    private struct Place {
+        var top: Double
+        var height: Double
+        /// Of the line that runs through it.
+        var y: Double { top + 22 }
+    }
+
+    var text: String {
+        let left = 24.0
+        let wiresEnd = left + Double(graph.wires.count) * Self.wireDistance
+        let box = wiresEnd + 52
+        let files = box + Self.boxWidth + Self.gap
+        let hasHooks = graph.rows.contains { !$0.hooks.isEmpty }
+        let hooks = files + Self.fileWidth + Self.gap
+        let labels = graph.wires.filter { $0.origin == nil }.map { SVGWriter.width(of: Self.label($0)) }
+        // Labels lean: they need room above and to the right.
+        let top = 20 + (labels.max() ?? 0) * 0.66
+        let lean =
+            graph.wires.enumerated().filter { $1.origin == nil }
+            .map { left + Double($0) * Self.wireDistance + SVGWriter.width(of: Self.label($1)) * 0.78 }.max() ?? 0
+        let places = self.places(from: top + 12)
+        let width = max(lean, hasHooks ? hooks + Self.fileWidth : files + Self.fileWidth) + 20
+        let bottom = (places.last.map { $0.top + $0.height } ?? top) + 34
+        var svg = SVGWriter(
+            width: width, height: bottom,
+            title: "From signals to files: \(graph.rows.map(\.name).joined(separator: ", "))")
+
+        func x(_ wire: Int) -> Double { left + Double(wire) * Self.wireDistance }
+        // Lines first: boxes lie on them.
+        for (index, wire) in graph.wires.enumerated() {
+            let last = graph.rows.indices.last { graph.rows[$0].listens.contains(index) }
+            guard let last else { continue }
+            if let origin = wire.origin {
+                drawReturn(places[origin], x(index), to: places[last].y, box, &svg)
+            } else {
+                svg.line(x(index), top, x(index), places[last].y, .plain)
+                svg.words(Self.label(wire), x(index) + 3, top - 6, .ink, turned: -40, hint: wire.name)
+            }
+        }
+        for (row, place) in zip(graph.rows, places) {
+            draw(row, place, x, box: box, files: files, hooks: hooks, &svg)
+        }
+        svg.words(
+            "A dot: it listens. The diamond: what it hears is gathered into one signal, and each time that fires it runs.",
+            12, bottom - 12, .faint, size: 11)
+        return svg.text
+    }
+
+    private static func label(_ wire: PipelineGraph.Wire) -> String { SVGWriter.cut(wire.name, to: 230) }
+
+    private func places(from top: Double) -> [Place] {
+        var next = top
+        return graph.rows.map { row in
+            let lines = 2 + terms(row).count
+            let outlets = max(row.files.count, row.hooks.count)
+            let height =
+                max(Double(lines) * Self.lineHeight + 26, Double(outlets) * 30 + 14) + (row.tells == nil ? 0 : 8)
+            defer { next += height }
+            return Place(top: next, height: height)
+        }
+    }
+
+    /// As many terms in a line as fit into the box.
+    private func terms(_ row: PipelineGraph.Row) -> [String] {
+        var lines: [String] = []
+        for term in row.terms {
+            if let last = lines.last, SVGWriter.width(of: last + ", " + term, size: 10) < Self.boxWidth - 16 {
+                lines[lines.count - 1] = last + ", " + term
+            } else {
+                lines.append(term)
+            }
+        }
+        return lines
+    }
+
+    private func boxHeight(_ row: PipelineGraph.Row) -> Double {
+        Double(2 + terms(row).count) * Self.lineHeight + 10
+    }
+
+    /// From a pipeline back to the wire that tells others of its new copies.
+    private func drawReturn(_ place: Place, _ x: Double, to end: Double, _ box: Double, _ svg: inout SVGWriter) {
+        let y = place.top + place.height - 5
+        func n(_ value: Double) -> String { SVGWriter.number(value) }
+        svg.path(
+            "M\(n(box + 14)) \(n(place.y))V\(n(y - 6))Q\(n(box + 14)) \(n(y)) \(n(box + 8)) \(n(y))H\(n(x + 6))"
+                + "Q\(n(x)) \(n(y)) \(n(x)) \(n(y + 6))V\(n(end))", .good, width: 1.6)
+    }
+
+    private func draw(
+        _ row: PipelineGraph.Row, _ place: Place, _ x: (Int) -> Double, box: Double, files: Double, hooks: Double,
+        _ svg: inout SVGWriter
+    ) {
+        let y = place.y
+        let role = StateStyle.role(row.style)
+        func n(_ value: Double) -> String { SVGWriter.number(value) }
+        if let first = row.listens.min() { svg.line(x(first), y, box, y) } else { svg.line(box - 40, y, box, y) }
+        for wire in row.listens.sorted() {
+            svg.circle(x(wire), y, radius: 4.5, graph.wires[wire].origin == nil ? .ink : .good)
+        }
+        let gather = box - 30
+        svg.shape(
+            "M\(n(gather - 9)) \(n(y))L\(n(gather)) \(n(y - 9))L\(n(gather + 9)) \(n(y))L\(n(gather)) \(n(y + 9))Z",
+            .busy, hint: "gathered into one signal")
+        Self.arrow(box, y, &svg)
+
+        let height = boxHeight(row)
+        let boxTop = y - 18
+        // Paper below what is pale, so that no line shines through.
+        svg.paper(box, boxTop, Self.boxWidth, height, radius: 5)
+        svg.box(box, boxTop, Self.boxWidth, height, role, radius: 5, isPale: true, hint: row.description)
+        svg.words(
+            SVGWriter.cut(row.name, to: Self.boxWidth - 16, size: 13), box + 9, boxTop + 18, .ink, size: 13,
+            isBold: true)
+        svg.words(
+            SVGWriter.cut(row.state, to: Self.boxWidth - 16), box + 9, boxTop + 34, role == .plain ? .faint : .ink,
+            size: 12)
+        for (index, line) in terms(row).enumerated() {
+            svg.words(line, box + 9, boxTop + 49 + Double(index) * Self.lineHeight, .faint, size: 10)
+        }
+        outlets(row.files, files, from: box + Self.boxWidth, y, role, &svg)
+        outlets(
+            row.hooks, row.files.isEmpty ? files : hooks,
+            from: row.files.isEmpty ? box + Self.boxWidth : files + Self.fileWidth, y, .plain, &svg)
+    }
+
+    private func outlets(
+        _ texts: [String], _ x: Double, from start: Double, _ y: Double, _ role: SVGWriter.Role, _ svg: inout SVGWriter
+    ) {
+        for (index, text) in texts.enumerated() {
+            let line = y + Double(index) * 30
+            if index == 0 {
+                svg.line(start, y, x, y)
+            } else {
+                let corner = start + (x - start) / 2
+                svg.path(
+                    "M\(SVGWriter.number(corner)) \(SVGWriter.number(y))V\(SVGWriter.number(line))H\(SVGWriter.number(x))"
+                )
+            }
+            Self.arrow(x, line, &svg)
+            svg.paper(x, line - 12, Self.fileWidth, 24, radius: 3)
+            svg.box(x, line - 12, Self.fileWidth, 24, role, radius: 3, isPale: true, hint: text)
+            svg.words(Self.end(of: text, pixels: Self.fileWidth - 14), x + 8, line + 4, .ink, size: 11)
+        }
+    }
+
+    /// A path's end tells it from others; of anything else the beginning does.
+    private static func end(of text: String, pixels: Double) -> String {
+        guard SVGWriter.width(of: text, size: 11) > pixels, text.hasPrefix("/"), !text.contains(" "),
+            let name = text.split(separator: "/").last
+        else { return SVGWriter.cut(text, to: pixels, size: 11) }
+        return SVGWriter.cut("…/" + name, to: pixels, size: 11)
+    }
+
+    private static func arrow(_ x: Double, _ y: Double, _ svg: inout SVGWriter) {
+        func n(_ value: Double) -> String { SVGWriter.number(value) }
+        svg.shape("M\(n(x)) \(n(y))L\(n(x - 8)) \(n(y - 4))L\(n(x - 8)) \(n(y + 4))Z", .arrow)
+    }
+}

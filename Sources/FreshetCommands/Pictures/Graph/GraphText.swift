@@ -1,0 +1,149 @@
+import FreshetRender
+
+/// The graph on a terminal: a column for each wire, and a row for each pipeline, connected where it listens.
+struct GraphText {
+    let graph: PipelineGraph
+    let palette: Palette
+    var legend = true
+
+    func lines(columns: Int) -> [String] {
+        let glyphs = Glyphs(palette.charset)
+        let wireColumns = graph.wires.count * 2
+        let text = wireColumns + 4
+        let room = max(24, columns - text)
+        // Names and states may take half of it, and more if nothing is lost by it.
+        let widest = graph.rows.map { DisplayText.width(of: glyphs.text(head($0))) }.max() ?? 0
+        let left = max(12, min(widest, room / 2))
+        let out = text + left + 1
+        var canvas = TextCanvas(columns: columns)
+        // Where each wire begins and ends: between them it is drawn.
+        var first = [Int](repeating: .max, count: graph.wires.count)
+        var last = [Int](repeating: -1, count: graph.wires.count)
+        var starts: [Int] = []
+
+        var row = 0
+        for (index, wire) in graph.wires.enumerated() where wire.origin == nil {
+            canvas.put(glyphs.text(wire.name), row: row, column: index * 2)
+            first[index] = row + 1
+            row += 1
+        }
+        for line in graph.rows {
+            starts.append(row)
+            for wire in line.listens { last[wire] = max(last[wire], row) }
+            let height = max(
+                2, 1 + terms(line, left).count, outlets(line).count, line.tells == nil ? 0 : 2)
+            if let tells = line.tells { first[tells] = row + 1 }
+            row += height
+        }
+        for index in graph.wires.indices where last[index] >= first[index] {
+            for row in first[index]...last[index] { canvas.put(glyphs.vertical, row: row, column: index * 2, .faint) }
+        }
+        for (line, row) in zip(graph.rows, starts) {
+            drawWire(line, row, &canvas, glyphs)
+            drawName(line, row, column: text, width: left, out: out, &canvas, glyphs)
+            drawOutlets(line, row, column: out, &canvas, glyphs)
+        }
+        var lines = canvas.lines(palette)
+        if legend {
+            lines.append("")
+            lines.append(
+                "\(glyphs.dot) listens   \(glyphs.gather) gathers them into one signal   "
+                    + "\(glyphs.arrow) runs, and what follows")
+        }
+        return lines
+    }
+
+    private func head(_ row: PipelineGraph.Row) -> String { "\(row.name)  \(row.state)" }
+
+    private func drawWire(_ line: PipelineGraph.Row, _ row: Int, _ canvas: inout TextCanvas, _ glyphs: Glyphs) {
+        let end = graph.wires.count * 2
+        if let begin = line.listens.min() {
+            for column in (begin * 2)..<end {
+                // A wire that passes is not broken: it is another one.
+                let isCrossing = column % 2 == 0 && !canvas.isBlank(row: row, column: column)
+                if !isCrossing { canvas.put(glyphs.horizontal, row: row, column: column) }
+            }
+            for wire in line.listens { canvas.put(glyphs.dot, row: row, column: wire * 2) }
+        }
+        canvas.put(glyphs.gather, row: row, column: end)
+        canvas.put(glyphs.horizontal, row: row, column: end + 1)
+        canvas.put(glyphs.arrow, row: row, column: end + 2)
+        if let tells = line.tells {
+            canvas.put(glyphs.downRight, row: row + 1, column: tells * 2)
+            for column in (tells * 2 + 1)..<(end + 2) where canvas.isBlank(row: row + 1, column: column) {
+                canvas.put(glyphs.horizontal, row: row + 1, column: column)
+            }
+            canvas.put(glyphs.upLeft, row: row + 1, column: end + 2)
+        }
+    }
+
+    private func drawName(
+        _ line: PipelineGraph.Row, _ row: Int, column: Int, width: Int, out: Int, _ canvas: inout TextCanvas,
+        _ glyphs: Glyphs
+    ) {
+        let state = glyphs.text(line.state)
+        let room = width - DisplayText.width(of: state) - 2
+        let name = glyphs.text(line.name, columns: max(6, room))
+        let place = column + DisplayText.width(of: name) + 2
+        canvas.put(name, row: row, column: column, line.style)
+        canvas.put(
+            glyphs.text(line.state, columns: max(0, column + width - place)), row: row, column: place, line.style)
+        for (index, term) in terms(line, width).enumerated() {
+            canvas.put(term, row: row + 1 + index, column: column, .faint)
+        }
+        guard !line.files.isEmpty || !line.hooks.isEmpty else { return }
+        let end = place + min(DisplayText.width(of: state), max(0, column + width - place))
+        canvas.fill(glyphs.horizontal, row: row, from: end + 1, to: out, .faint)
+    }
+
+    /// What is gathered how, in as many lines as it takes.
+    private func terms(_ row: PipelineGraph.Row, _ width: Int) -> [String] {
+        var lines: [String] = []
+        for term in row.terms {
+            if let last = lines.last, last.count + 2 + term.count <= width {
+                lines[lines.count - 1] = last + ", " + term
+            } else {
+                lines.append(DisplayText.truncated(term, to: width, ellipsis: palette.charset.ellipsis))
+            }
+        }
+        return lines
+    }
+
+    private struct Outlet {
+        var text: String
+        /// It comes after the files.
+        var isHook: Bool
+    }
+
+    private func outlets(_ row: PipelineGraph.Row) -> [Outlet] {
+        row.files.map { Outlet(text: $0, isHook: false) } + row.hooks.map { Outlet(text: $0, isHook: true) }
+    }
+
+    private func drawOutlets(
+        _ line: PipelineGraph.Row, _ row: Int, column: Int, _ canvas: inout TextCanvas, _ glyphs: Glyphs
+    ) {
+        let all = outlets(line)
+        for (index, outlet) in all.enumerated() {
+            let indent = outlet.isHook && !line.files.isEmpty ? 2 : 0
+            let start = column + indent
+            let isLast = index == all.count - 1 || !outlet.isHook && all[index + 1].isHook
+            if index == 0 {
+                canvas.put(glyphs.horizontal, row: row, column: start)
+            } else {
+                canvas.put(isLast ? glyphs.upRight : glyphs.verticalRight, row: row + index, column: start)
+            }
+            canvas.put(glyphs.arrow, row: row + index, column: start + 1)
+            let room = canvas.columns - start - 3
+            let text = outlet.isHook ? outlet.text : Self.path(outlet.text, columns: room)
+            canvas.put(
+                glyphs.text(text, columns: room), row: row + index, column: start + 3,
+                outlet.isHook ? .plain : line.style == .good ? .good : .plain)
+        }
+    }
+
+    /// A path, or how it ends: that is what tells it from others.
+    private static func path(_ path: String, columns: Int) -> String {
+        guard DisplayText.width(of: path) > columns, let name = path.split(separator: "/").last else { return path }
+        return String(name)
+    }
+}

@@ -1,0 +1,124 @@
+import FreshetControl
+import FreshetRender
+
+/// How signals lead to pipelines, and pipelines to files, hooks and further pipelines: what `graph` draws.
+struct PipelineGraph: Hashable, Sendable {
+    /// What pipelines listen to: a source of signals, or a pipeline's new copies.
+    struct Wire: Hashable, Sendable {
+        var name: String
+        /// The row of the pipeline whose new copies it tells of; nil: a source of signals.
+        var origin: Int?
+    }
+
+    struct Row: Hashable, Sendable {
+        var name: String
+        var description: String?
+        /// In words, such as `loaded (stale)`.
+        var state: String
+        var style: Palette.Style
+        /// What is done with the signals that were gathered, such as `quiet 2s`.
+        var terms: [String]
+        /// Indices of wires.
+        var listens: Set<Int>
+        var files: [String]
+        var hooks: [String]
+        /// The wire that tells others of its new copies.
+        var tells: Int?
+    }
+
+    /// Sources of signals first, in the order of who listens; then pipelines, in the order of their rows.
+    var wires: [Wire] = []
+    /// Each after those that it comes after.
+    var rows: [Row] = []
+
+    /// - Parameters:
+    ///   - descriptions: of the pipelines that are drawn.
+    ///   - statuses: of these; of those without one nothing is known.
+    init(_ descriptions: [PipelineDescription], _ statuses: [PipelineStatus]) {
+        let statuses = Dictionary(statuses.map { ($0.name, $0) }) { first, _ in first }
+        let ordered = Self.inOrder(descriptions)
+        let places = Dictionary(ordered.enumerated().map { ($1.name, $0) }) { first, _ in first }
+        // A pipeline that is not drawn is a source like any other.
+        func upstream(_ name: String) -> Int? { Self.pipeline(of: name).flatMap { places[$0] } }
+        var indices: [String: Int] = [:]
+        for name in Self.sources(ordered) where upstream(name) == nil {
+            indices[name] = wires.count
+            wires.append(Wire(name: name))
+        }
+        for (row, description) in ordered.enumerated()
+        where ordered.contains(where: { Self.comesAfter($0, description.name) }) {
+            indices["pipeline " + description.name] = wires.count
+            wires.append(Wire(name: "pipeline " + description.name, origin: row))
+        }
+        for description in ordered {
+            let heard = description.signals + description.inputs.map { "pipeline " + $0 }
+            let status = statuses[description.name]
+            rows.append(
+                Row(
+                    name: description.name, description: description.description,
+                    state: description.faulty == true ? "faulty" : status.map(Self.state) ?? "unknown",
+                    style: description.faulty == true ? .bad : status.map(StateStyle.style) ?? .plain,
+                    terms: Self.terms(description), listens: Set(heard.compactMap { indices[$0] }),
+                    files: description.files, hooks: description.hooks,
+                    tells: indices["pipeline " + description.name].flatMap { wires[$0].origin == nil ? nil : $0 }))
+        }
+    }
+
+    /// The pipeline in a source's name, such as `pipeline catalogue`.
+    private static func pipeline(of source: String) -> String? {
+        source.hasPrefix("pipeline ") ? String(source.dropFirst("pipeline ".count)) : nil
+    }
+
+    private static func comesAfter(_ description: PipelineDescription, _ name: String) -> Bool {
+        description.inputs.contains(name) || description.signals.contains("pipeline " + name)
+    }
+
+    private static let usual = ["start", "network", "resume", "foreground", "reload", "timer", "operator"]
+
+    /// The usual ones in their order, then the others.
+    private static func sources(_ descriptions: [PipelineDescription]) -> [String] {
+        let all = Set(descriptions.flatMap { $0.signals + $0.inputs.map { "pipeline " + $0 } })
+        func place(_ name: String) -> Int {
+            usual.firstIndex { name == $0 || name.hasPrefix($0 + " ") } ?? usual.count
+        }
+        return all.sorted { (place($0), $0) < (place($1), $1) }
+    }
+
+    /// By name, but each after those that it reads or runs after. A circle, which no configuration has, is broken.
+    private static func inOrder(_ descriptions: [PipelineDescription]) -> [PipelineDescription] {
+        let byName = Dictionary(descriptions.map { ($0.name, $0) }) { first, _ in first }
+        var result: [PipelineDescription] = []
+        var visited: Set<String> = []
+        func visit(_ description: PipelineDescription) {
+            guard visited.insert(description.name).inserted else { return }
+            for name in (description.inputs + description.signals.compactMap(pipeline(of:))).sorted() {
+                if let upstream = byName[name] { visit(upstream) }
+            }
+            result.append(description)
+        }
+        for description in descriptions.sorted(by: { $0.name < $1.name }) { visit(description) }
+        return result
+    }
+
+    private static func state(_ status: PipelineStatus) -> String {
+        var text = status.state.rawValue
+        if let reason = status.waitingFor, status.state == .waiting { text += " for \(PipelineView.waiting(reason))" }
+        if let freshness = status.freshness, freshness != .fresh { text += " (\(freshness.rawValue))" }
+        if status.withdrawn != nil { text += " (withdrawn)" }
+        return text
+    }
+
+    private static func terms(_ description: PipelineDescription) -> [String] {
+        var terms: [String] = []
+        func add(_ name: String, _ span: Int64?) {
+            if let span, span > 0 { terms.append("\(name) \(TimeText.setting(span))") }
+        }
+        add("every", description.everyUSec)
+        add("quiet", description.quietUSec)
+        add("at-most", description.atMostUSec)
+        add("fresh-for", description.freshForUSec)
+        add("min-interval", description.minIntervalUSec)
+        if description.whenRunning == "restart" { terms.append("when-running restart") }
+        return terms
+    }
+}

@@ -1,0 +1,267 @@
+import FreshetControl
+import FreshetRender
+
+/// What a pipeline heard, what of it was gathered, and what ran: why fourteen signals made two runs.
+struct MarbleDiagram: Hashable, Sendable {
+    /// What came of a signal.
+    enum Fate: Hashable, Sendable {
+        /// The run at this place of the episode was for it.
+        case run(Int)
+        /// The copy had been checked so short a time before, by the run of this number.
+        case fresh(run: Int64, after: Int64)
+        /// The run of this number, which was under way, succeeded after it.
+        case answered(run: Int64)
+        /// Its run is still to come.
+        case pending
+        case unknown
+    }
+
+    /// A signal that was heard, or several of one source with one fate that would not be told apart.
+    struct Marble: Hashable, Sendable {
+        /// As the notation has it: a letter.
+        var label: String
+        var source: String
+        var at: Int64
+        /// Of several, that of the last.
+        var until: Int64
+        var count: Int64
+        var detail: String?
+        var fate: Fate
+    }
+
+    struct Run: Hashable, Sendable {
+        var number: Int64
+        var started: Int64
+        /// Nil: it is under way.
+        var ended: Int64?
+        var outcome: RunOutcome?
+        var generation: Int64?
+        var failure: String?
+        /// What it waited for since the first of its signals, and how long.
+        var waits: [Wait]
+    }
+
+    struct Wait: Hashable, Sendable {
+        var reason: WaitingReason
+        var microseconds: Int64
+    }
+
+    /// Signals and runs that belong together: before and after them was calm.
+    struct Episode: Hashable, Sendable {
+        var from: Int64
+        var to: Int64
+        /// In the order in which they were heard.
+        var marbles: [Marble]
+        var runs: [Run]
+
+        /// How many signals were heard.
+        var heard: Int64 { marbles.reduce(0) { $0 + $1.count } }
+    }
+
+    var name: String
+    /// How it gathers, such as `quiet 2s`.
+    var terms: [String]
+    var freshForUSec: Int64?
+    /// Oldest first.
+    var episodes: [Episode]
+    var notes: [String]
+
+    /// As many names as the notation has letters: `x` is a failure there.
+    static let labels = "abcdefghijklmnopqrstuvwyzABCDEFGHIJKLMNOPQRSTUVWYZ".map(String.init)
+
+    /// - Parameters:
+    ///   - history: of this pipeline.
+    ///   - most: how many episodes are kept, the last ones.
+    ///   - status: nil: nothing is known of the present.
+    init(_ description: PipelineDescription, _ history: RecentHistory, status: PipelineStatus?, most: Int) {
+        name = description.name
+        freshForUSec = description.freshForUSec
+        terms = [
+            ("quiet", description.quietUSec), ("at-most", description.atMostUSec),
+            ("fresh-for", description.freshForUSec),
+        ].compactMap { name, span in span.flatMap { $0 > 0 ? "\(name) \(TimeText.setting($0))" : nil } }
+        notes = history.notes
+        let lane = Timeline(history, [description], isChosen: true).pipelines.first { $0.name == description.name }
+        let parts = lane?.parts ?? []
+        var runs = parts.compactMap { part in part.run.map { Run($0, part) } }
+        var heard = Self.heard(description, history)
+        Self.assign(&heard, parts)
+        Self.explain(&heard, runs, description, status)
+        for index in runs.indices {
+            let first = heard.filter { $0.run == index }.map(\.at).min() ?? runs[index].started
+            runs[index].waits = Self.waits(parts, from: first, to: runs[index].started)
+        }
+        // What comes this soon belongs together.
+        let gap = max(5_000_000, 2 * (description.quietUSec ?? 0))
+        episodes = Array(Self.episodes(heard, runs, gap: gap, until: history.until).suffix(most))
+    }
+
+    // MARK: What was heard
+
+    /// A signal on its way to a marble.
+    private struct Heard {
+        var signal: String
+        var source: String
+        var at: Int64
+        var number: Int64?
+        var count: Int64 = 1
+        var detail: String?
+        /// The run that was for it, by its place among all runs.
+        var run: Int?
+        var fate = Fate.unknown
+    }
+
+    private static func heard(_ description: PipelineDescription, _ history: RecentHistory) -> [Heard] {
+        let sources = Set(description.signals)
+        return history.events.compactMap { event in
+            guard event.kind == .signal, event.at >= history.since, let signal = event.signal else { return nil }
+            let source = event.source ?? signal
+            guard event.pipeline == description.name || event.pipeline == nil && sources.contains(source) else {
+                return nil
+            }
+            return Heard(signal: signal, source: source, at: event.at, number: event.number, detail: event.detail)
+        }
+    }
+
+    /// How far an occurrence's instant and that of its event may lie apart: they are read from two clocks.
+    private static let tolerance: Int64 = 100_000
+
+    /// Gives each signal to the run that names it among its causes. A cause of which no event is known becomes one.
+    private static func assign(_ heard: inout [Heard], _ parts: [Timeline.Part]) {
+        for (index, run) in parts.compactMap(\.run).enumerated() {
+            for cause in run.causes {
+                let candidates = heard.indices.filter { place in
+                    heard[place].run == nil && heard[place].signal == cause.signal
+                        && heard[place].at >= cause.first - tolerance && heard[place].at <= cause.last + tolerance
+                }
+                // What the run knew last is certain; the others are those that came nearest before it.
+                let chosen = candidates.sorted {
+                    abs(heard[$0].at - cause.last) < abs(heard[$1].at - cause.last)
+                }.prefix(Int(clamping: cause.count))
+                for place in chosen { heard[place].run = index }
+                if chosen.isEmpty {
+                    heard.append(
+                        Heard(
+                            signal: cause.signal, source: cause.signal, at: min(cause.last, run.started),
+                            count: max(1, cause.count), detail: cause.detail, run: index))
+                }
+            }
+        }
+        heard.sort { $0.at < $1.at }
+    }
+
+    private static let environment: Set<String> = ["start", "network", "resume", "foreground", "timer"]
+
+    /// Says of those without a run why they have none.
+    private static func explain(
+        _ heard: inout [Heard], _ runs: [Run], _ description: PipelineDescription, _ status: PipelineStatus?
+    ) {
+        for index in heard.indices where heard[index].run == nil {
+            let at = heard[index].at
+            let successes = runs.filter { $0.outcome == .changed || $0.outcome == .unchanged }
+            let before = successes.last { ($0.ended ?? .max) <= at }
+            if let during = successes.first(where: { $0.started <= at && at <= ($0.ended ?? .max) }) {
+                heard[index].fate = .answered(run: during.number)
+            } else if environment.contains(heard[index].signal), let before, let ended = before.ended,
+                let span = description.freshForUSec, at - ended < span
+            {
+                heard[index].fate = .fresh(run: before.number, after: at - ended)
+            } else if let later = successes.first(where: { $0.started >= at }),
+                environment.contains(heard[index].signal)
+            {
+                heard[index].fate = .answered(run: later.number)
+            } else if status?.state == .waiting || status?.state == .held || status?.state == .loading {
+                heard[index].fate = .pending
+            }
+        }
+    }
+
+    private static func waits(_ parts: [Timeline.Part], from: Int64, to: Int64) -> [Wait] {
+        var waits: [Wait] = []
+        for part in parts {
+            guard case .waiting(let reason) = part.kind, part.to > from, part.from < to else { continue }
+            let length = min(part.to, to) - max(part.from, from)
+            // A storm that goes on is one wait, however often its end was put off.
+            if let place = waits.firstIndex(where: { $0.reason == reason }) {
+                waits[place].microseconds += length
+            } else {
+                waits.append(Wait(reason: reason, microseconds: length))
+            }
+        }
+        // What took no time worth telling was no wait.
+        return waits.filter { $0.microseconds >= 10_000 }
+    }
+
+    // MARK: Episodes
+
+    private static func episodes(_ heard: [Heard], _ runs: [Run], gap: Int64, until: Int64) -> [Episode] {
+        struct Stretch {
+            var from: Int64
+            var to: Int64
+        }
+        var stretches = runs.enumerated().map { index, run in
+            let first = heard.filter { $0.run == index }.map(\.at).min() ?? run.started
+            return Stretch(from: min(first, run.started), to: run.ended ?? until)
+        }
+        stretches += heard.filter { $0.run == nil }.map { Stretch(from: $0.at, to: $0.at) }
+        stretches.sort { ($0.from, $0.to) < ($1.from, $1.to) }
+        var merged: [Stretch] = []
+        for stretch in stretches {
+            if let last = merged.last, stretch.from - last.to <= gap {
+                merged[merged.count - 1].to = max(last.to, stretch.to)
+            } else {
+                merged.append(stretch)
+            }
+        }
+        return merged.map { stretch in
+            let own = runs.indices.filter { runs[$0].started >= stretch.from && runs[$0].started <= stretch.to }
+            let places = Dictionary(uniqueKeysWithValues: own.enumerated().map { ($1, $0) })
+            var here = heard.filter { $0.at >= stretch.from && $0.at <= stretch.to }
+            for index in here.indices {
+                if let run = here[index].run, let place = places[run] { here[index].fate = .run(place) }
+            }
+            return Episode(
+                from: stretch.from, to: stretch.to, marbles: marbles(here), runs: own.map { runs[$0] })
+        }
+    }
+
+    private static func marbles(_ heard: [Heard]) -> [Marble] {
+        var marbles: [Marble] = heard.map {
+            Marble(
+                label: "", source: $0.source, at: $0.at, until: $0.at, count: $0.count, detail: $0.detail,
+                fate: $0.fate)
+        }
+        if marbles.count > labels.count {
+            // More than there are letters: those of one source for one run are one, at the time of the first.
+            var together: [Marble] = []
+            for marble in marbles {
+                if let place = together.lastIndex(where: { $0.source == marble.source && isSame($0.fate, marble.fate) })
+                {
+                    together[place].count += marble.count
+                    together[place].until = max(together[place].until, marble.until)
+                } else {
+                    together.append(marble)
+                }
+            }
+            marbles = together
+        }
+        for index in marbles.indices {
+            marbles[index].label = index < labels.count ? labels[index] : "\(index + 1)"
+        }
+        return marbles
+    }
+
+    private static func isSame(_ one: Fate, _ other: Fate) -> Bool {
+        if case .fresh(let first, _) = one, case .fresh(let second, _) = other { return first == second }
+        return one == other
+    }
+}
+
+extension MarbleDiagram.Run {
+    fileprivate init(_ run: RunStatus, _ part: Timeline.Part) {
+        let isOver: Bool = if case .run(nil) = part.kind { false } else { true }
+        self.init(
+            number: run.number, started: part.from, ended: isOver ? part.to : nil, outcome: run.outcome,
+            generation: run.generation, failure: run.failure, waits: [])
+    }
+}

@@ -1,0 +1,176 @@
+import FreshetControl
+import FreshetRender
+
+/// A screen of `top`, as lines.
+struct TopView {
+    let model: TopModel
+    let times: Times
+    let palette: Palette
+
+    /// Lines that are not rows of the list: the head, the titles and the last line.
+    static let otherLines = 6
+
+    /// - Parameter widths: of the columns so far: they only grow, so that nothing jumps while one looks.
+    func lines(columns: Int, rows: Int, widths: inout [Int]) -> [String] {
+        let glyphs = Glyphs(palette.charset)
+        let body: [String]
+        switch model.page {
+        case .list: body = list(columns, glyphs, &widths)
+        case .help: body = Self.help
+        case .details: body = details(columns, glyphs)
+        }
+        var lines = Array((head(columns, glyphs) + body).prefix(max(1, rows - 1)))
+        while lines.count < rows - 1 { lines.append("") }
+        if rows > 1 { lines.append(foot(columns, glyphs)) }
+        return lines
+    }
+
+    // MARK: Parts
+
+    private func head(_ columns: Int, _ glyphs: Glyphs) -> [String] {
+        let time = String(times.timeOfDay(times.now).prefix(8))
+        guard let daemon = model.daemon else {
+            return [line("freshetd does not answer", right: time, .bad, columns, glyphs), "", "", ""]
+        }
+        let up = TimeText.duration(max(0, times.now - daemon.since))
+        let counts = daemon.pipelines
+        let states = [
+            (counts.failed, "failed"), (counts.loading, "loading"), (counts.waiting, "waiting"),
+            (counts.held, "held"), (counts.idle, "idle"), (counts.loaded, "loaded"),
+        ].filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
+        let signal = model.signal.map { event in
+            let number = event.number.map { " #\($0)" } ?? ""
+            let pipeline = event.pipeline.map { " for \($0)" } ?? ""
+            return "\(times.relative(event.at)): \(event.source ?? event.signal ?? "")\(number)\(pipeline)"
+                + (event.detail.map { ": \($0)" } ?? "")
+        }
+        return [
+            line("freshetd \(daemon.version), up \(up)", right: time, .plain, columns, glyphs),
+            line("  Network: \(daemon.network)", .plain, columns, glyphs, daemon.networkReachable ? .plain : .bad),
+            line(
+                "Pipelines: \(counts.total)" + (states.isEmpty ? "" : ": " + states.joined(separator: ", ")), .plain,
+                columns, glyphs, counts.failed > 0 ? .bad : .plain),
+            line("   Signal: \(signal ?? "none since this began")", .plain, columns, glyphs),
+        ]
+    }
+
+    private func line(
+        _ text: String, right: String = "", _ style: Palette.Style, _ columns: Int, _ glyphs: Glyphs,
+        _ whole: Palette.Style = .plain
+    ) -> String {
+        let room = columns - (right.isEmpty ? 0 : right.count + 1)
+        let shown = glyphs.text(text, columns: max(0, room))
+        let padding = String(repeating: " ", count: max(1, columns - DisplayText.width(of: shown) - right.count))
+        return palette.paint(shown, whole == .plain ? style : whole) + (right.isEmpty ? "" : padding + right)
+    }
+
+    private static let columns: [Table.Column] = [
+        .init("NAME", shrinksTo: 12), .init("STATE", shrinksTo: 10), .init("COPY", .right), .init("SIZE", .right),
+        .init("CHECKED", shrinksTo: 7), .init("NEXT", shrinksTo: 6), .init("LAST RUN", shrinksTo: 8),
+    ]
+
+    private func list(_ columns: Int, _ glyphs: Glyphs, _ widths: inout [Int]) -> [String] {
+        let visible = model.visible
+        let titles = Self.columns
+        var cells = visible.map(row)
+        widths = titles.indices.map { column in
+            let now =
+                ([titles[column].title] + cells.map { $0[column].text }).map { DisplayText.width(of: glyphs.text($0)) }
+                .max() ?? 0
+            return max(now, column < widths.count ? widths[column] : 0)
+        }
+        // The last column is as wide as what is left.
+        for row in cells.indices {
+            for column in titles.indices.dropLast() {
+                let text = cells[row][column].text
+                let padding = String(repeating: " ", count: max(0, widths[column] - DisplayText.width(of: text)))
+                cells[row][column].text = titles[column].alignment == .right ? padding + text : text + padding
+            }
+        }
+        let table = Table(columns: titles, rows: cells)
+        let plain = table.lines(
+            width: columns, legend: true, palette: Palette(isColourful: false, charset: palette.charset))
+        var lines = table.lines(width: columns, legend: true, palette: palette)
+        for (index, pipeline) in visible.enumerated() where pipeline.name == model.chosen && index + 1 < lines.count {
+            let text = DisplayText.truncated(plain[index + 1], to: columns)
+            let padding = String(repeating: " ", count: max(0, columns - DisplayText.width(of: text)))
+            // Reversed, which is no colour.
+            lines[index + 1] = "\u{1B}[7m\(text)\(padding)\u{1B}[0m"
+        }
+        if visible.isEmpty {
+            lines.append(model.filter.isEmpty ? "no pipelines" : glyphs.text("none has '\(model.filter)' in its name"))
+        }
+        return lines
+    }
+
+    private func row(_ pipeline: PipelineStatus) -> [Table.Cell] {
+        var state = pipeline.state.rawValue
+        if let reason = pipeline.waitingFor, pipeline.state == .waiting { state += ":\(reason.rawValue)" }
+        if pipeline.state == .loading, let fraction = ProgressView.fraction(pipeline) {
+            state += " \(Int(max(0, min(1, fraction)) * 100)) %"
+        }
+        if let freshness = pipeline.freshness, freshness != .fresh { state += " (\(freshness.rawValue))" }
+        let run = pipeline.lastRun.map { run in
+            let outcome = run.outcome?.rawValue ?? "under way"
+            let duration = run.durationUSec.map { " \(TimeText.duration($0))" } ?? ""
+            let causes = pipeline.lastCauses.map(\.signal).joined(separator: ", ")
+            return outcome + duration + (causes.isEmpty ? "" : ", \(causes)")
+        }
+        return [
+            Table.Cell(pipeline.name), Table.Cell(state, StateStyle.style(of: pipeline)),
+            Table.Cell(pipeline.generation.map { "\($0.number)" } ?? "-"),
+            Table.Cell(pipeline.generation.map { SizeText.bytes($0.size) } ?? "-"),
+            Table.Cell(pipeline.lastCheck.map { Self.short($0, times) } ?? "-"),
+            Table.Cell(pipeline.nextRun.map { Self.short($0.at, times) } ?? "-"), Table.Cell(run ?? "-"),
+        ]
+    }
+
+    /// A distance in one unit: what changes each second is to stay narrow.
+    private static func short(_ instant: Int64, _ times: Times) -> String {
+        let seconds = abs(instant - times.now) / 1_000_000
+        switch seconds {
+        case ..<100: return "\(seconds)s"
+        case ..<6_000: return "\(seconds / 60)min"
+        case ..<172_800: return "\(seconds / 3_600)h"
+        default: return "\(seconds / 86_400)d"
+        }
+    }
+
+    private func details(_ columns: Int, _ glyphs: Glyphs) -> [String] {
+        guard let pipeline = model.chosenPipeline else { return ["", "it is gone"] }
+        return [""]
+            + PipelineView(
+                pipeline: pipeline, times: times, palette: Palette(isColourful: false, charset: palette.charset),
+                hasBars: true
+            )
+            .lines.map { glyphs.text($0, columns: columns) }
+    }
+
+    private static let help = [
+        "",
+        "  q        quit                          s   sort by the next column",
+        "  /        filter by name; Esc: all      S   the other way round",
+        "  r        refresh the chosen pipeline   Enter  all about it",
+        "  arrows, PgUp, PgDn, Home, End          choose",
+        "  Ctrl-L   draw anew                     Ctrl-Z  stop; 'fg' goes on",
+        "",
+        "  CHECKED is how long ago a check succeeded, NEXT when the next run is planned,",
+        "  LAST RUN what came of it, how long it took and what it was for.",
+    ]
+
+    private func foot(_ columns: Int, _ glyphs: Glyphs) -> String {
+        if model.isTyping {
+            return glyphs.text("filter: \(model.filter)_   Enter keeps it, Esc shows all", columns: columns)
+        }
+        if let message = model.message { return glyphs.text(message, columns: columns) }
+        if model.page != .list { return palette.paint(glyphs.text("Esc: back to the list", columns: columns), .faint) }
+        let filter = model.filter.isEmpty ? "" : " with '\(model.filter)'"
+        let shown = model.rows.isEmpty ? 0 : model.offset + 1
+        let place =
+            "\(shown)-\(min(model.rows.count, model.offset + model.room)) of \(model.rows.count)\(filter)"
+            + " by \(model.order.rawValue)\(model.isReversed ? ", reversed" : "")"
+        return palette.paint(
+            glyphs.text("\(place)   q quit  s sort  / filter  r refresh  Enter details  ? help", columns: columns),
+            .faint)
+    }
+}

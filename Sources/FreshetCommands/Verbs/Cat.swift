@@ -1,0 +1,50 @@
+import ArgumentParser
+
+struct Cat: Verb {
+    static let configuration = CommandConfiguration(
+        commandName: "cat",
+        abstract: "Print the configuration files that count.",
+        discussion: """
+            Each below its name, a pipeline's file first and then what is laid over it (NAME.yaml.d): of all the daemon reads, \
+            or of the pipelines that are named. Of files of one name the one in /etc/freshet counts, then that in \
+            /run/freshet, then that in /usr/lib/freshet. They are the files as they are now, and not what was in them at the \
+            last reload. No daemon is needed: freshetctl becomes 'freshetd --cat'.
+
+            Examples:
+              freshetctl cat jwks
+              freshetctl cat 'feed-*'
+            """)
+
+    @Argument(help: "Pipelines, or patterns of their names; all, and the daemon's own files, if none is named.")
+    var names: [String] = []
+    @Option(
+        parsing: .singleValue,
+        help: ArgumentHelp(
+            "A configuration directory, instead of the usual ones; may be given several times.", valueName: "path"))
+    var configDir: [String] = []
+    @OptionGroup var options: GlobalOptions
+
+    func run(_ session: Session) throws(CommandFailure) {
+        let directories = session.configurationDirectories(configDir)
+        throw session.becomeDaemon(
+            ["--cat"] + (options.json ? ["--json"] : []) + directories.flatMap { ["--config-dir", $0] } + names)
+    }
+}
+
+extension Session {
+    /// The directories of a command line, or those of the caller's own daemon, if it is that one which answers; none: the
+    /// system's.
+    func configurationDirectories(_ named: [String]) -> [String] {
+        guard named.isEmpty, isPersonalDaemon == true, context.environment["CONFIGURATION_DIRECTORY"] == nil,
+            let own = Self.personalConfiguration(context.environment), context.exists(own)
+        else { return named }
+        return [own]
+    }
+
+    /// Where a user's own configuration is: the XDG base directories, as the user's unit has it.
+    static func personalConfiguration(_ environment: [String: String]) -> String? {
+        if let home = environment["XDG_CONFIG_HOME"], !home.isEmpty { return home + "/freshet" }
+        guard let home = environment["HOME"], !home.isEmpty else { return nil }
+        return home + "/.config/freshet"
+    }
+}

@@ -1,0 +1,110 @@
+import ArgumentParser
+import FreshetControl
+import FreshetRender
+import Glibc
+
+struct Diagnose: Verb {
+    static let configuration = CommandConfiguration(
+        commandName: "diagnose",
+        abstract: "Say where a pipeline is stuck, and what to do.",
+        discussion: """
+            Walks from the signals that the pipeline hears, by the network, its last run and its checks, to the copy and the \
+            hooks. Each line is one station and what is known of it; the last lines say where the way ends first, and the \
+            command that helps. Exit status: 0 if nothing is stuck, 1 if something is, 69 if the daemon does not run.
+
+            Examples:
+              freshetctl diagnose jwks
+              freshetctl is-fresh --quiet jwks || freshetctl diagnose jwks
+            """)
+
+    @Argument(help: "The pipeline.") var name: String
+    @OptionGroup var options: GlobalOptions
+
+    func run(_ session: Session) throws(CommandFailure) {
+        let client: ControlClient
+        do throws(ControlClient.Failure) {
+            client = try ControlClient(path: session.socketPath)
+        } catch {
+            let failure = session.failure(error)
+            guard failure.status == .notRunning, !options.json else { throw failure }
+            let lines = failure.message.split(separator: "\n", maxSplits: 1).map(String.init)
+            show(.withoutDaemon(lines.first ?? "", remedy: Self.start(session)), session)
+            throw CommandFailure(failure.status)
+        }
+        let name = name
+        let (daemon, pipelines, wirings, signals) = try session.asking { () throws(ControlClient.Failure) in
+            (
+                try client.daemon(), try client.pipelines([name]), try client.descriptions([name]),
+                try client.signals()
+            )
+        }
+        guard pipelines.count == 1, let pipeline = pipelines.first, let wiring = wirings.first else {
+            throw CommandFailure(
+                .failure,
+                DisplayText.harmless("'\(name)' is the name of \(Count.text(pipelines.count, "pipeline")); name one"))
+        }
+        let path = pipeline.generation.map { $0.directory ?? $0.path }
+        let diagnosis = Diagnosis(
+            .init(
+                daemon: daemon, pipeline: pipeline, wiring: wiring, signals: signals,
+                isFileThere: path.map(session.context.exists) ?? false), session.times)
+        if options.json {
+            session.print(json: Report(diagnosis, of: name))
+        } else {
+            show(diagnosis, session)
+        }
+        if diagnosis.stuck != nil { throw CommandFailure(.failure) }
+    }
+
+    private static func start(_ session: Session) -> String {
+        session.isPersonalDaemon == true ? "systemctl --user start freshetd" : "systemctl start freshetd"
+    }
+
+    private func show(_ diagnosis: Diagnosis, _ session: Session) {
+        let palette = session.palette
+        let width = diagnosis.steps.map(\.title.count).max() ?? 0
+        var lines = diagnosis.steps.map { step in
+            let (mark, style): (String, Palette.Style) =
+                switch step.verdict {
+                case .good: ("✓", .good)
+                case .bad: ("✗", .bad)
+                case .neither: ("–", .faint)
+                }
+            let padding = String(repeating: " ", count: width - step.title.count)
+            let text = "\(step.title)\(padding)  \(DisplayText.harmless(step.evidence))"
+            // A line each: what is cut is in `status`.
+            let room = session.context.columns.map { max(20, $0 - 2) } ?? .max
+            return
+                "\(palette.paint(mark, style)) \(DisplayText.truncated(text, to: room, ellipsis: palette.charset.ellipsis))"
+        }
+        let conclusion = diagnosis.conclusion
+        lines += ["", palette.paint(DisplayText.harmless(conclusion.text), diagnosis.stuck == nil ? .good : .bad)]
+        if let command = conclusion.command { lines.append("  " + DisplayText.harmless(command)) }
+        session.print(lines.joined(separator: "\n"))
+    }
+
+    /// With `--json`.
+    private struct Report: Encodable {
+        struct Step: Encodable {
+            /// `good`, `bad` or `neither`.
+            var verdict: String
+            var title: String
+            var evidence: String
+        }
+        var name: String
+        var stuck: Bool
+        var steps: [Step]
+        var conclusion: String
+        var command: String?
+
+        init(_ diagnosis: Diagnosis, of name: String) {
+            self.name = name
+            stuck = diagnosis.stuck != nil
+            steps = diagnosis.steps.map {
+                Step(verdict: "\($0.verdict)", title: $0.title, evidence: $0.evidence)
+            }
+            conclusion = diagnosis.conclusion.text
+            command = diagnosis.conclusion.command
+        }
+    }
+}

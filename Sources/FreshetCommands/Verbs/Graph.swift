@@ -1,0 +1,56 @@
+import ArgumentParser
+import FreshetControl
+import FreshetRender
+
+struct Graph: Verb {
+    static let configuration = CommandConfiguration(
+        commandName: "graph",
+        abstract: "Draw how signals lead to pipelines, files and hooks.",
+        discussion: """
+            Pipelines that read others, or run after them, are drawn after these. The colour of a name is that of its state. \
+            The formats dot (Graphviz), svg and mermaid are for documents. With --json, prints how the pipelines are wired.
+
+            Examples:
+              freshetctl graph
+              freshetctl graph homepage catalogue
+              freshetctl graph --format svg > pipelines.svg
+            """)
+
+    enum Format: String, ExpressibleByArgument, CaseIterable {
+        case text, dot, svg, mermaid
+    }
+
+    @Argument(help: "Pipelines, or patterns; all of them if none is named.") var names: [String] = []
+    @Option(help: "text, dot, svg or mermaid.") var format = Format.text
+    @OptionGroup var options: GlobalOptions
+
+    func run(_ session: Session) throws(CommandFailure) {
+        let client = try session.connect()
+        let names = names.isEmpty ? nil : names
+        let (descriptions, statuses) = try session.asking { () throws(ControlClient.Failure) in
+            (try client.descriptions(names), try client.pipelines(names))
+        }
+        if options.json { return session.print(json: ControlMessage.Descriptions(pipelines: descriptions)) }
+        let graph = PipelineGraph(descriptions, statuses)
+        switch format {
+        case .dot: session.write(GraphLanguages(graph: graph).dot)
+        case .mermaid: session.write(GraphLanguages(graph: graph).mermaid)
+        case .svg: session.write(GraphSVG(graph: graph).text)
+        case .text:
+            guard !graph.rows.isEmpty else { return session.say("There are no pipelines.") }
+            let picture = GraphText(graph: graph, palette: session.palette, legend: !options.noLegend)
+            session.show(picture.lines(columns: session.pictureColumns))
+        }
+    }
+}
+
+extension Session {
+    /// The columns of a picture: the terminal's; elsewhere those of a page.
+    var pictureColumns: Int { max(40, context.columns ?? 80) }
+
+    /// Prints a picture.
+    func show(_ lines: [String]) { context.output(lines.map { $0 + "\n" }.joined()) }
+
+    /// Prints a document, which is UTF-8 whatever the terminal has.
+    func write(_ document: String) { _ = context.outputBytes(Array(document.utf8)[...]) }
+}

@@ -1,0 +1,43 @@
+import ArgumentParser
+import FreshetControl
+
+struct IsFresh: Verb {
+    static let configuration = CommandConfiguration(
+        commandName: "is-fresh",
+        abstract: "Succeed if copies are fresh, for monitoring.",
+        discussion: """
+            Prints a word for each pipeline: fresh, stale (its next check is overdue, or the source has other content), \
+            expired (past its max-age), withdrawn (past it, and taken from readers), none (no copy yet). Exit status: 0 if all \
+            are fresh, 1 if one is not, or does not exist, 69 if the daemon does not run. --quiet prints nothing.
+
+            Examples:
+              freshetctl is-fresh jwks
+              freshetctl is-fresh --quiet jwks flags || page-somebody
+              freshetctl is-fresh '*'
+            """)
+
+    @Argument(help: "Pipelines, or patterns of their names.") var names: [String]
+    @OptionGroup var options: GlobalOptions
+
+    func run(_ session: Session) throws(CommandFailure) {
+        let client = try session.connect()
+        let names = names
+        let pipelines = try session.asking { () throws(ControlClient.Failure) in try client.pipelines(names) }
+        if options.json {
+            session.print(json: ControlMessage.Pipelines(pipelines: pipelines))
+        } else if !options.quiet {
+            for pipeline in pipelines { session.print(Self.word(pipeline)) }
+        }
+        guard !pipelines.isEmpty, pipelines.allSatisfy({ Self.word($0) == Freshness.fresh.rawValue }) else {
+            throw CommandFailure(.failure)
+        }
+    }
+
+    /// How old the copy is, in a word.
+    static func word(_ pipeline: PipelineStatus) -> String {
+        if pipeline.withdrawn != nil { return "withdrawn" }
+        guard pipeline.generation != nil else { return "none" }
+        // A copy of which nobody knows when it was checked is not known to be fresh.
+        return (pipeline.freshness ?? .stale).rawValue
+    }
+}

@@ -1,0 +1,142 @@
+import ArgumentParser
+import FreshetControl
+import FreshetRender
+
+struct Wait: Verb {
+    static let configuration = CommandConfiguration(
+        commandName: "wait",
+        abstract: "Wait until pipelines are fresh, or in a state.",
+        discussion: """
+            Until all are fresh, unless --state or --generation says what else to wait for. Nothing is asked for: it is \
+            'refresh' that starts a run. Exit status: 0 it is so, 1 there is no such pipeline, 69 the daemon ended, 75 it was \
+            not so within --timeout.
+
+            Examples:
+              freshetctl wait jwks --timeout 30s
+              freshetctl wait 'feed-*' --state loaded,failed
+              freshetctl wait flags --generation 8 && restart-what-reads-it
+            """)
+
+    @Argument(help: "Pipelines, or patterns of their names.") var names: [String]
+    @Flag(help: "Until the copies are fresh; the default.") var fresh = false
+    @Option(
+        help: ArgumentHelp(
+            "Until they are in this state, or in one of these, with commas between them.", valueName: "states"))
+    var state: StateNames?
+    @Option(help: ArgumentHelp("Until they offer this generation, or a later one.", valueName: "number"))
+    var generation: Int64?
+    @Option(help: ArgumentHelp("How long at most, such as 30s or 5min.", valueName: "time"))
+    var timeout: TimeSpan?
+    @OptionGroup var options: GlobalOptions
+
+    func validate() throws {
+        let goals = [fresh, state != nil, generation != nil].count { $0 }
+        if goals > 1 { throw ValidationError("Give one of --fresh, --state and --generation.") }
+        if let generation, generation < 1 { throw ValidationError("--generation wants a number from 1 on.") }
+    }
+
+    func run(_ session: Session) throws(CommandFailure) {
+        let end = timeout?.duration.map { ContinuousClock.now + $0 }
+        let goal = goal
+        // One connection says that something happened. Others ask what: the daemon closes one that says nothing for long.
+        let news = try session.connect()
+        let path = session.socketPath
+        func look() -> Result<[PipelineStatus], ControlClient.Failure> {
+            Result { () throws(ControlClient.Failure) in try ControlClient(path: path).pipelines(names) }
+        }
+        let progress = ProgressLine(names, in: session, goal: "waits until \(goal.words)") { try? session.connect() }
+        defer { progress.clear() }
+        var looked: Result<[PipelineStatus], ControlClient.Failure> = .success([])
+        var told: Set<String> = []
+        try session.asking { () throws(ControlClient.Failure) in
+            try news.monitor(
+                // A pattern may be of pipelines that a reload brings.
+                names.contains(where: Self.isPattern) ? nil : names, until: end, every: progress.interval,
+                meanwhile: { progress.draw() }
+            ) { event in
+                guard event.map(Self.mayMatter) ?? true else { return true }
+                looked = look()
+                guard case .success(let pipelines) = looked else { return false }
+                for pipeline in pipelines where goal.isReached(pipeline) && told.insert(pipeline.name).inserted {
+                    progress.end(pipeline.name)
+                    if !options.json { session.say(Self.text(pipeline)) }
+                }
+                return pipelines.isEmpty || !pipelines.allSatisfy(goal.isReached)
+            }
+        }
+        progress.clear()
+        // How they are when the time is over; perhaps nobody has looked yet.
+        if case .success(let seen) = looked, seen.isEmpty || !seen.allSatisfy(goal.isReached) {
+            looked = look()
+        }
+        let pipelines: [PipelineStatus]
+        switch looked {
+        case .success(let answer): pipelines = answer
+        case .failure(let failure): throw session.failure(failure)
+        }
+        if options.json { session.print(json: ControlMessage.Pipelines(pipelines: pipelines)) }
+        let others = pipelines.filter { !goal.isReached($0) }
+        guard others.isEmpty, !pipelines.isEmpty else { throw tooLate(others, session.times) }
+    }
+
+    private var goal: Goal {
+        if let state { return .state(state.states) }
+        return generation.map(Goal.generation) ?? .fresh
+    }
+
+    /// What is waited for.
+    enum Goal {
+        case fresh
+        case state([PipelineState])
+        case generation(Int64)
+
+        func isReached(_ pipeline: PipelineStatus) -> Bool {
+            switch self {
+            case .fresh: IsFresh.word(pipeline) == Freshness.fresh.rawValue
+            case .state(let states): states.contains(pipeline.state)
+            case .generation(let number): (pipeline.generation?.number ?? 0) >= number
+            }
+        }
+
+        /// As it follows "until": `it is fresh`.
+        var words: String {
+            switch self {
+            case .fresh: "fresh"
+            case .state(let states): states.map(\.rawValue).joined(separator: " or ")
+            case .generation(let number): "generation \(number)"
+            }
+        }
+    }
+
+    private static func mayMatter(_ event: ControlEvent) -> Bool {
+        switch event.kind {
+        case .runStarted, .runEnded, .state, .skipped, .reloaded: true
+        case .signal, .fact, .unknown: false
+        }
+    }
+
+    /// Whether a name has what fnmatch(3) takes for more than itself.
+    static func isPattern(_ name: String) -> Bool { name.contains { "*?[".contains($0) } }
+
+    private static func text(_ pipeline: PipelineStatus) -> String {
+        let copy = pipeline.generation.map { ", generation \($0.number)" } ?? ""
+        return DisplayText.harmless("\(pipeline.name): \(pipeline.state.rawValue), \(IsFresh.word(pipeline))\(copy)")
+    }
+
+    private func tooLate(_ others: [PipelineStatus], _ times: Times) -> CommandFailure {
+        let span = timeout?.microseconds.map { TimeText.duration($0) } ?? ""
+        guard !others.isEmpty else {
+            return CommandFailure(.tryLater, DisplayText.harmless("no pipeline is called so after \(span)"))
+        }
+        // Names of many are no help.
+        let shown = others.prefix(10).map { pipeline in
+            let reason = pipeline.failure.map { ": \($0.message)" } ?? pipeline.waitingDetail.map { ": \($0)" } ?? ""
+            return "\(Self.text(pipeline))\(DisplayText.harmless(reason))"
+        }
+        let rest = others.count - shown.count
+        return CommandFailure(
+            .tryLater,
+            (["not \(goal.words) after \(span):"] + shown + (rest > 0 ? ["and \(rest) more"] : []))
+                .joined(separator: "\n"))
+    }
+}

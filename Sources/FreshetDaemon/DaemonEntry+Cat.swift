@@ -1,0 +1,78 @@
+import FreshetConfiguration
+import FreshetControl
+import FreshetSystemd
+import Glibc
+
+extension DaemonEntry {
+    /// Prints the files of the configuration that count, each below its name, as `systemctl cat` does: of the daemon and
+    /// of all pipelines, or of these pipelines. Needs no daemon, and judges nothing.
+    package static func cat(_ names: [String], _ options: DaemonOptions, json: Bool) -> DaemonExit {
+        let loader = Supervisor.loader(options)
+        let selection = PipelineSelection(names)
+        let (parts, faults) = loader.parts { name in
+            name.map { names.isEmpty || selection.wants($0) } ?? names.isEmpty
+        }
+        var status = DaemonExit.success
+        func complain(_ text: String) {
+            StandardStream.write("freshetd: \(PlainText.escaping(text))\n", to: STDERR_FILENO)
+            status = .failure
+        }
+        if json {
+            StandardStream.write(ControlJSON.text(of: Files(parts)) + "\n", to: STDOUT_FILENO)
+        } else {
+            write(parts)
+        }
+        for part in parts {
+            guard case .unreadable(let fault) = part.content else { continue }
+            complain("\(part.file): \(fault.message)" + (fault.remedy.map { "; \($0)" } ?? ""))
+        }
+        for fault in faults where fault.severity == .error { complain(fault.text()) }
+        let known = Set(parts.compactMap(\.pipeline))
+        for name in names where !known.contains(where: PipelineSelection([name]).wants) {
+            let meant = NameSuggestion.closest(to: name, among: loader.pipelineNames())
+            complain("there is no file of a pipeline '\(name)'" + (meant.map { "; did you mean '\($0)'?" } ?? ""))
+        }
+        return status
+    }
+
+    private static func write(_ parts: [ConfigurationPart]) {
+        var isFirst = true
+        for part in parts {
+            var bytes = Array("\(isFirst ? "" : "\n")# \(part.file)\n".utf8)
+            isFirst = false
+            switch part.content {
+            case .bytes(let content):
+                bytes += content
+                // The next name begins a line.
+                if let last = content.last, last != UInt8(ascii: "\n") { bytes.append(UInt8(ascii: "\n")) }
+            case .masked: bytes += Array("# (masked: it is /dev/null, and hides what has its name below)\n".utf8)
+            case .unreadable(let fault): bytes += Array("# (\(PlainText.escaping(fault.message)))\n".utf8)
+            }
+            guard StandardStream.write(bytes[...], to: STDOUT_FILENO) else { return }
+        }
+    }
+
+    /// With `--json`.
+    private struct Files: Encodable {
+        struct File: Encodable {
+            var file: String
+            var pipeline: String?
+            var text: String?
+            var masked: Bool?
+            var fault: String?
+        }
+        var files: [File]
+
+        init(_ parts: [ConfigurationPart]) {
+            files = parts.map { part in
+                var file = File(file: part.file, pipeline: part.pipeline)
+                switch part.content {
+                case .bytes(let bytes): file.text = String(decoding: bytes, as: UTF8.self)
+                case .masked: file.masked = true
+                case .unreadable(let fault): file.fault = fault.message
+                }
+                return file
+            }
+        }
+    }
+}

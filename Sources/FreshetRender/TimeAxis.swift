@@ -1,0 +1,43 @@
+/// Where a picture over time says what time it is: round instants at a distance that leaves room for their labels.
+package struct TimeAxis: Hashable, Sendable {
+    package struct Tick: Hashable, Sendable {
+        /// Microseconds since 1970.
+        package var at: Int64
+        /// Such as `14:05`, `14:05:30`, `14:05:30.250`, or `Nov 21` at midnight.
+        package var label: String
+    }
+
+    package var ticks: [Tick]
+    /// Between two of them, in microseconds.
+    package var step: Int64
+
+    /// Lengths that people count in, in microseconds.
+    package static let steps: [Int64] =
+        [1, 2, 5, 10, 20, 50, 100, 200, 500].map { $0 * 1_000 }
+        + [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200].map {
+            $0 * 1_000_000
+        }
+        + [1, 2, 7, 14, 28, 56, 182, 364, 1_820, 3_640, 36_400].map { $0 * 86_400_000_000 }
+
+    /// - Parameters:
+    ///   - most: how many labels there is room for.
+    ///   - offset: seconds east of UTC at an instant.
+    package init(from first: Int64, to last: Int64, most: Int, offset: (Int64) -> Int64) {
+        let (difference, overflow) = last.subtractingReportingOverflow(first)
+        let span = overflow ? Int64.max : max(1, difference)
+        let needed = span / Int64(max(1, most))
+        step = Self.steps.first { $0 >= needed } ?? max(needed, Self.steps.last ?? 1)
+        ticks = []
+        // Ticks are round by the clock on the wall: its offset counts.
+        let shift = offset(first) &* 1_000_000
+        let local = first &+ shift
+        let rest = local % step
+        var instant = rest == 0 ? first : first &- rest &+ (local >= 0 ? step : 0)
+        while instant <= last, ticks.count <= max(1, most) {
+            ticks.append(Tick(at: instant, label: TimeText.tick(instant, step: step, offset: offset(instant))))
+            let (next, overflow) = instant.addingReportingOverflow(step)
+            guard !overflow else { break }
+            instant = next
+        }
+    }
+}

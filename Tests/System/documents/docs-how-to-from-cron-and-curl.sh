@@ -1,0 +1,2 @@
+# shellcheck shell=bash
+echo '{"keys": [{"kid": "a"}]}' >/srv/origin/jwks.json

@@ -1,0 +1,2 @@
+# shellcheck shell=bash
+echo '{"flags": []}' >/srv/origin/all

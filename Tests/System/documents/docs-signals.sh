@@ -1,0 +1,2 @@
+# shellcheck shell=bash
+echo '[]' >/srv/origin/news.json

@@ -1,0 +1,3 @@
+# shellcheck shell=bash
+echo '{"keys": [{"kid": "a", "kty": "EC"}]}' >/srv/origin/jwks.json
+printf 'ads.example\ntracker.example\n' >/srv/origin/blocklist.txt

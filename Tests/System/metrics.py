@@ -1,0 +1,121 @@
+#!/usr/bin/python3
+"""Looks at metrics where they are read: metrics.py SOURCES FILE PROMETHEUS, a server that scrapes the file and the daemon."""
+
+import json
+import re
+import sys
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from pathlib import Path
+
+SOURCES, FILE, SERVER = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
+DEADLINE = time.monotonic() + 120
+faults = []
+
+
+def ask(path, **parameters):
+    """The data of an answer; nothing while the server does not answer yet."""
+    query = f"{SERVER}/api/v1/{path}?{urllib.parse.urlencode(parameters)}"
+    try:
+        with urllib.request.urlopen(query, timeout=10) as answer:
+            return json.load(answer)["data"]
+    except urllib.error.HTTPError as error:
+        if error.code == 503:
+            return None
+        sys.exit(f"{parameters}: {error.read().decode()}")
+    except OSError:
+        return None
+
+
+def until(what, find):
+    """What is found, as soon as there is something."""
+    while time.monotonic() < DEADLINE:
+        found = find()
+        if found:
+            return found
+        time.sleep(0.2)
+    faults.append(f"never: {what}")
+    return None
+
+
+def query(expression):
+    return (ask("query", query=expression) or {}).get("result")
+
+
+# --- the manual has each metric, with its kind, and no other
+
+kinds = dict(re.findall(r"^# TYPE (\S+) (\S+)$", FILE.read_text(), re.M))
+manual = dict(re.findall(r"^\| `(freshet_\w+)` \| (\w+) \|", (SOURCES / "docs/metrics.md").read_text(), re.M))
+for name in sorted(set(kinds) ^ set(manual)):
+    faults.append(f"{name}: only {'written' if name in kinds else 'in docs/metrics.md'}")
+for name in set(kinds) & set(manual):
+    if kinds[name] != manual[name].replace("info", "gauge"):
+        faults.append(f"{name}: a {kinds[name]}, and docs/metrics.md says {manual[name]}")
+
+# --- both formats are read
+
+for job in ("node", "openmetrics"):
+    until(f"scraped: {job} ({ask('targets')})", lambda: query(f'up{{job="{job}"}} == 1'))
+until("the file without an error", lambda: query("node_textfile_scrape_error == 0"))
+one = until("the file's metrics", lambda: query('count({__name__=~"freshet_.*", job="node"})'))
+other = until("the daemon's metrics", lambda: query('count({__name__=~"freshet_.*", job="openmetrics"})'))
+if one and other and one[0]["value"][1] != other[0]["value"][1]:
+    faults.append(f"series in the file: {one[0]['value'][1]}; in OpenMetrics: {other[0]['value'][1]}")
+
+# --- the dashboard: well made, and each panel answers
+
+dashboard = json.loads((SOURCES / "etc/grafana/freshet.json").read_text())
+panels = dashboard["panels"]
+if dashboard["schemaVersion"] < 39 or dashboard["id"] is not None:
+    faults.append("the dashboard is not one to be imported")
+if len({panel["id"] for panel in panels}) != len(panels):
+    faults.append("two panels have one id")
+cells = [(x, y) for panel in panels for g in [panel["gridPos"]]
+         for x in range(g["x"], g["x"] + g["w"]) for y in range(g["y"], g["y"] + g["h"])]
+if len(cells) != len(set(cells)) or max(x for x, _ in cells) > 23:
+    faults.append("panels overlap, or stand beside the grid")
+asked = 0
+for panel in panels:
+    for target in panel.get("targets", []):
+        expression = target["expr"].replace("$__rate_interval", "30s")
+        for variable in ("$instance", "$pipeline"):
+            expression = expression.replace(variable, ".+")
+        if "$" in expression:
+            faults.append(f"{panel['title']}: an unknown variable in {expression}")
+        until(f"an answer for '{panel['title']}': {expression}", lambda: query(expression))
+        asked += 1
+
+# --- rules: all are evaluated, and what is wrong here is about to be told
+
+rules = until("the rules", lambda: [
+    rule for group in (ask("rules") or {"groups": []})["groups"] for rule in group["rules"]
+    if all(rule["health"] == "ok" for rule in group["rules"])])
+expected = {
+    ("FreshetPipelineStale", "held"), ("FreshetPipelineExpired", "old"), ("FreshetBranchesFailing", "list"),
+    ("FreshetPipelineHeld", "held"), ("FreshetHooksFailing", None),
+}
+
+
+def alerts():
+    found = {(alert["labels"]["alertname"], alert["labels"].get("pipeline"))
+             for alert in (ask("alerts") or {"alerts": []})["alerts"]}
+    return found if expected <= found else None
+
+
+found = until("the alerts of what is wrong", alerts)
+for name, pipeline in found or []:
+    if pipeline in ("url", "hooked") or name == "FreshetMetricsStale":
+        faults.append(f"an alert of what is well: {name} {pipeline}")
+names = {rule["name"] for rule in rules or []}
+listed = set(re.findall(r"^\| `(Freshet\w+)` \| (?:warning|critical|info) \|",
+                        (SOURCES / "docs/metrics.md").read_text(), re.M))
+if names != listed:
+    faults.append(f"alerts in the rules or in docs/metrics.md alone: {names ^ listed}")
+
+for fault in faults:
+    print(fault)
+if faults:
+    sys.exit(f"FAILED: {len(faults)} faults")
+print(f"# {len(kinds)} metrics, {asked} queries of the dashboard, {len(names)} alerts")

@@ -1,0 +1,305 @@
+#!/usr/bin/python3
+"""Holds the JSON Schemas of the configuration against what the daemon takes: schema.py SOURCES PROGRAMS WORK."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import yaml
+
+SOURCES, PROGRAMS, WORK = (Path(argument) for argument in sys.argv[1:4])
+
+
+class Loader(yaml.CSafeLoader):
+    """YAML 1.2's core schema, as editors read it, by the parser that Freshet has: `on` is a name, `0640` a number."""
+
+
+Loader.yaml_implicit_resolvers = {}
+for tag, pattern, first in [
+    ("null", r"^(?:null|Null|NULL|~|)$", ["n", "N", "~", ""]),
+    ("bool", r"^(?:true|True|TRUE|false|False|FALSE)$", list("tTfF")),
+    ("int", r"^[-+]?[0-9]+$", list("-+0123456789")),
+    ("float", r"^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$", list("-+.0123456789")),
+]:
+    Loader.add_implicit_resolver(f"tag:yaml.org,2002:{tag}", re.compile(pattern), first)
+
+
+def integer(loader, node):
+    return int(loader.construct_scalar(node))
+
+
+def mapping(loader, node):
+    """Names are text, as in JSON."""
+    return {str(key.value): loader.construct_object(value, deep=True) for key, value in node.value}
+
+
+Loader.add_constructor("tag:yaml.org,2002:int", integer)
+Loader.add_constructor("tag:yaml.org,2002:map", mapping)
+
+faults = []
+validators = {}
+for kind in ("pipeline", "freshet"):
+    schema = json.loads((SOURCES / f"etc/schema/{kind}.schema.json").read_text())
+    jsonschema.Draft7Validator.check_schema(schema)
+    validators[kind] = jsonschema.Draft7Validator(schema)
+
+
+def complaints(kind, document):
+    return [f"{'.'.join(map(str, error.absolute_path))}: {error.message[:200]}"
+            for error in validators[kind].iter_errors(document)]
+
+
+def expect(condition, message):
+    if not condition:
+        faults.append(message)
+
+
+# --- every file that is shipped, and every block of the documents
+
+def kind_of(document):
+    keys = set(document) if isinstance(document, dict) else {None}
+    if keys and keys <= set(validators["freshet"].schema["properties"]):
+        # Both have a key of this name, with others below it.
+        own = validators["freshet"].schema["properties"]["cache"]["properties"]
+        if set(document.get("cache", {})) <= set(own):
+            return "freshet"
+    if keys and keys <= set(validators["pipeline"].schema["properties"]):
+        return "pipeline"
+    return None
+
+
+files = blocks = 0
+for path in sorted((SOURCES / "etc").rglob("*.yaml")):
+    document = yaml.load(path.read_text(), Loader) or {}
+    kind = "freshet" if path.name == "freshet.yaml" else "pipeline"
+    for complaint in complaints(kind, document):
+        expect(False, f"{path.relative_to(SOURCES)}: {complaint}")
+    line = f"# yaml-language-server: $schema=/usr/share/freshet/schema/{kind}.schema.json\n"
+    expect(path.read_text().startswith(line), f"{path.relative_to(SOURCES)} does not begin with the line for editors")
+    files += 1
+for path in sorted([SOURCES / "README.md", *(SOURCES / "docs").rglob("*.md")]):
+    for block in re.findall(r"^ *```ya?ml\n(.*?)^ *```", path.read_text(), re.M | re.S):
+        document = yaml.load(block, Loader)
+        kind = kind_of(document)
+        if kind is None:
+            continue
+        # A drop-in takes keys away, and a part of a file has the other part elsewhere.
+        document = {key: {k: v for k, v in value.items() if v is not None} if isinstance(value, dict) else value
+                    for key, value in document.items()}
+        if kind == "pipeline":
+            document.setdefault("cache", {}).setdefault("file", "x")
+            if not {"source", "sources"} & set(document):
+                document["source"] = {"url": "https://a.example/b"}
+        for complaint in complaints(kind, document):
+            expect(False, f"{path.relative_to(SOURCES)}: {complaint}\n{block}")
+        blocks += 1
+expect(files >= 16, f"only {files} files")
+expect(blocks >= 50, f"only {blocks} blocks of the documents")
+
+
+# --- single lines, which the daemon and the schema judge alike
+
+URL = "source: {url: https://a.example/b}"
+CACHE = "cache: {file: a}"
+OTHER = "source: {file: /a}"
+
+
+def whole(lines):
+    """A pipeline of these lines, completed by what they leave out."""
+    text = "\n".join(lines) if isinstance(lines, list) else lines
+    if not re.search("^sources?:", text, re.M):
+        text += "\n" + URL
+    if not re.search("^cache:", text, re.M):
+        text += "\n" + CACHE
+    return text + "\n"
+
+
+GOOD = [
+    "format: 1", "description: 2024", "description: Keys of the provider",
+    "refresh: {every: 15min}", "refresh: {every: 20}", "refresh: {every: 1.5}", "refresh: {every: '1h 30s'}",
+    "refresh: {every: 1h30s}", "refresh: {every: infinity}", "refresh: {quiet: 0, at-most: 500ms}",
+    "refresh: {every: 1 M}", "refresh: {every: '1 30'}", "refresh: {on: []}", "refresh: {on: start}",
+    "refresh: {on: [network, resume, foreground]}", "refresh: {files: /a}", "refresh: {files: [/a, /b/c]}",
+    "refresh: {needs-network: false}", "refresh: {needs-network: 2001:db8::1}",
+    "refresh: {needs-network: 192.0.2.1}", "refresh: {needs-network: {probe: http://a/204, status: 204}}",
+    "refresh: {dbus: {sender: org.example.A}}", "refresh: {dbus: [{interface: org.example.A, member: B}]}",
+    "refresh: {budget: 20/day}", "refresh: {retry: {from: 5s}, when-running: restart, honour-origin: true}",
+    "check: {type: application/json, min-bytes: 0, max-bytes: 1500}", "check: {max-bytes: 1.5 GiB}",
+    "check: {max-bytes: 5 B, min-bytes: 1}", "check: {type: [text/csv, text/plain]}", "check: {shrink: 0%}",
+    "check: {format: pem, min-items: 2}", "check: {made-at: .a, made-within: 2d}",
+    "check: {sha256: https://a.example/sums}", "check: {sha256: {url: https://a.example/sums, name: a/b}}",
+    "check: {minisign: RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3}",
+    "check: {minisign: {key-file: /etc/key.pub}}", "check: {exec: [/bin/true, 1, true], timeout: 1min}",
+    "cache: {file: a, mode: '0640', keep: 9, group: 33, max-age: 1d, withdraw: true}", "cache: {file: 2024}",
+    "cache: {file: a, mode: '400'}", "cache: {file: a, files: {b.json: .b}}", "cache: {file: a, key: .}",
+    "cache: {file: a, key: .meta.name, format: json}", "cache: {file: a, max-age: infinity}",
+    "on-change: {exec: [/usr/bin/true]}", "on-change: [{reload-unit: nginx.service, timeout: 5s}]",
+    "parameters: {a: {default: ''}}", "parameters: {a: {default: 20, pattern: '[0-9]+', quiet: 1s}}",
+    "parameters: {a_b-c: {default: en, choices: [en, de]}}",
+    OTHER, "source: {exec: [/bin/uname, -r]}", "source: {url: 'HTTPS://[2001:db8::1]:8443/a?b=c'}",
+    "source: {url: https://a.example}", "source: {url: https://a.example/b, transform: .a}",
+    "source: {url: https://a.example/b, credential: token}",
+    "source: {url: https://a.example/b, credential: {name: token, as: basic}}",
+    "source: {url: https://a.example/b, credential: {name: token, header: X-Key}}",
+    "source: {url: https://a.example/b, headers: {Accept: '*/*', X-Key: {credential: key}, X-Number: 5}}",
+    "source: {url: https://a.example/b, method: POST, body: a, content-type: text/plain; charset=utf-8}",
+    "source: {url: https://a.example/b, method: POST}",
+    "source: {url: http://docker/a, unix-socket: /run/docker.sock}",
+    "source: {url: https://a.example/b, client-certificate: c, client-key: k, certificate-authority: /etc/ca}",
+    "source: {url: https://a.example/b, pages: {next: link}}",
+    "source: {url: https://a.example/b, pages: {next: {url: .next}, load: 2, max: 5, same-origin: false}}",
+    "source: {url: https://a.example/b, pages: {next: {cursor: .c, parameter: c, more: .more}}}",
+    "source: {url: https://a.example/b, pages: {next: {last-key: .id, parameter: a, size: 5, size-parameter: n}}}",
+    "source: {url: https://a.example/b, pages: {next: {offset: o, size: 5, total: .n, past-end: 404}}}",
+    "source: {url: https://a.example/b, pages: {next: {page: p, first: 0}}}",
+    "source: {url: https://a.example/b, pages: "
+    "{next: link, key: .id, load: all, sync-token: {token: .t, parameter: t, deleted: .gone}}}",
+    "source: {url: https://a.example/b, each: {as: t, url: 'https://a.example/{t.id}', on-error: null}}",
+    "source: {url: https://a.example/b, each: {as: t, url: '{t.url}', on-error: 'null'}}",
+    "source: {url: https://a.example/b, each: {as: t, exec: [/bin/echo, '{t}'], publish: progressive}}",
+    ["source: {url: https://a.example/b, transform: .a, each: {as: t, file: /a}}", "transform: ."],
+    ["sources: {a: {url: https://a.example/b}, b: {file: /b}}", "combine: .a + .b", "transform: .x"],
+]
+
+# What both refuse.
+BAD = [
+    "refresh: {evry: 1min}", "every: 1min", "splay: 1min", "format: 2", "description: ''\nsource: ~",
+    "refresh: {every: soon}", "refresh: {every: -1}", "refresh: {every: 5 parsecs}", "refresh: {every: 1min!}",
+    "refresh: {quiet: infinity}", "refresh: {on: [reboot]}", "refresh: {on: operator}", "refresh: {files: a}",
+    "refresh: {files: [/a/]}", "refresh: {needs-network: maybe}", "refresh: {needs-network: {status: 204}}",
+    "refresh: {dbus: {member: A}}", "refresh: {dbus: {interface: org.a.B, path: /a, path-namespace: /}}",
+    "refresh: {budget: 20/week}", "refresh: {budget: 20}", "refresh: {honour-origin: yes}",
+    "refresh: {when-running: stop}", "refresh: {after: a b}", "refresh: {retry: 5s}", "refresh: [every]",
+    "check: {type: json}", "check: {type: []}", "check: {max-bytes: 5 MB}", "check: {max-bytes: 1.5}",
+    "check: {shrink: 50}", "check: {shrink: 100%}", "check: {min-items: 0}", "check: {format: yaml}",
+    "check: {format: pem, jq: .}", "check: {format: gzip, min-items: 2}", "check: {made-within: 2d}",
+    "check: {timeout: 2s}", "check: {sha256: {name: a}}", "check: {minisign: secret}",
+    "check: {minisign: {url: https://a.example/b}}", "check: {exec: /bin/true}", "check: {exec: []}",
+    "check: {jq: ' '}", "check: {jq: }",
+    "cache: {mode: '0640'}", "cache: {file: a/b}", "cache: {file: .a}", "cache: {file: a, mode: 0640}",
+    "cache: {file: a, mode: '0240'}", "cache: {file: a, mode: '4755'}", "cache: {file: a, keep: 0}",
+    "cache: {file: a, keep: many}", "cache: {file: a, withdraw: true}", "cache: {file: a, files: {}}",
+    "cache: {file: a, files: {b: .b}, key: .id}", "cache: {file: a, files: {b: .b}, format: text}",
+    "cache: {file: a, key: id}", "cache: {file: a, files: [b]}", "cache: a",
+    "on-change: []", "on-change: {exec: [true]}", "on-change: {timeout: 5s}", "on-change: {reload-unit: nginx}",
+    "on-change: {exec: [/a], reload-unit: a.service}",
+    "parameters: {a: {}}", "parameters: {1a: {default: x}}", "parameters: {a: x}",
+    "parameters: {a: {default: x, choices: [x], pattern: x}}", "parameters: {a: {default: x, choices: []}}",
+    "source: {}", "source: {url: https://a.example/b, file: /a}", "source: {file: a}", "source: {file: /a/}",
+    "source: {url: a.example}", "source: {url: ftp://a.example/b}", "source: {url: 'https://u:p@a.example/b'}",
+    "source: {url: 'https://a.example/b#c'}", "source: {url: 'https://a.example/b c'}", "source: {url: https://}",
+    "source: {url: 'https://{a}.example/b'}",
+    "source: {exec: /bin/uname -r}", "source: {exec: [uname]}", "source: {pipeline: ../a}",
+    "source: {file: /a, headers: {Accept: a}}", "source: {exec: [/a], credential: a}",
+    "source: {file: /a, pages: {next: link}}",
+    "source: {url: https://a.example/b, headers: {'X Y': a}}",
+    "source: {url: https://a.example/b, headers: {X: {credentials: a}}}",
+    "source: {url: https://a.example/b, credential: {as: basic}}",
+    "source: {url: https://a.example/b, credential: {name: a, as: header}}",
+    "source: {url: https://a.example/b, credential: {name: a, as: basic, header: X}}",
+    "source: {url: https://a.example/b, method: PUT}", "source: {url: https://a.example/b, body: a}",
+    "source: {url: https://a.example/b, content-type: text/plain}",
+    "source: {url: https://a.example/b, method: POST, body: a, content-type: text}",
+    "source: {url: https://a.example/b, client-key: k}", "source: {url: https://a.example/b, format: text, pages: {next: link}}",
+    "source: {url: https://a.example/b, pages: {}}", "source: {url: https://a.example/b, pages: {next: {}}}",
+    "source: {url: https://a.example/b, pages: {next: after}}",
+    "source: {url: https://a.example/b, pages: {next: {cursor: .c}}}",
+    "source: {url: https://a.example/b, pages: {next: {cursor: .c, offset: o, parameter: c}}}",
+    "source: {url: https://a.example/b, pages: {next: {url: .n, parameter: c}}}",
+    "source: {url: https://a.example/b, pages: {next: {page: p, more: .m}}}",
+    "source: {url: https://a.example/b, pages: {next: {cursor: .c, parameter: c, size: 5}}}",
+    "source: {url: https://a.example/b, pages: {next: {offset: o, first: 1}}}",
+    "source: {url: https://a.example/b, pages: {next: {last-key: .i, parameter: a, total: .n}}}",
+    "source: {url: https://a.example/b, pages: {next: {last-key: .i, parameter: a, past-end: 404}}}",
+    "source: {url: https://a.example/b, pages: {next: {offset: o, size-parameter: n}}}",
+    "source: {url: https://a.example/b, pages: {next: {page: p, past-end: 200}}}",
+    "source: {url: https://a.example/b, pages: {next: {page: '?p='}}}",
+    "source: {url: https://a.example/b, pages: {next: link, load: some}}",
+    "source: {url: https://a.example/b, pages: {next: link, sync-token: {token: .t, parameter: t}}}",
+    "source: {url: https://a.example/b, pages: {next: link, key: .i, load: 2, sync-token: {token: .t, parameter: t}}}",
+    "source: {url: https://a.example/b, pages: {next: link, key: .i, sync-token: {token: .t}}}",
+    "source: {url: https://a.example/b, each: {url: https://a.example/c}}",
+    "source: {url: https://a.example/b, each: {as: 1, url: https://a.example/c}}",
+    "source: {url: https://a.example/b, each: {as: t, url: https://a.example/c, on-error: stop}}",
+    "source: {url: https://a.example/b, each: {as: t, url: https://a.example/c, concurrency: 65}}",
+    "source: {url: https://a.example/b, each: {as: t}}",
+    "source: {url: https://a.example/b, each: {as: t, url: https://a.example/c, publish: progressive, "
+    "each: {as: u, url: https://a.example/d}}}",
+    ["source: {url: https://a.example/b, transform: .a}", "transform: ."],
+    ["sources: {a: {file: /a}}"], ["sources: {}", "combine: ."], ["combine: .a"],
+    ["sources: {a: {file: /a}}", "combine: .", URL], ["sources: {1: {file: /a}}", "combine: ."],
+]
+
+# What is for the daemon alone, since it takes more than one value, or what is not in the file.
+BEYOND = [
+    "refresh: {quiet: 1min, at-most: 1s}", "refresh: {every: 10ms}", "refresh: {every: 1min, fresh-for: 2min}",
+    "refresh: {after: nobody}", "check: {min-bytes: 2M, max-bytes: 1M}", "check: {jq: '.['}",
+    "parameters: {a: {default: x, choices: [y]}}", "parameters: {a: {default: x, pattern: '['}}",
+    "source: {url: http://a.example/b, credential: token}", "source: {url: 'https://a.example/{nobody}'}",
+    "source: {url: https://a.example:99999/}", "refresh: {needs-network: 300.1.1.1}",
+]
+
+# Only the schema minds, which the manual says.
+STRICTER = ["cache: {file: a, keep: '5'}", "cache: {file: a, files: {b: .b}, keep: '5'}"]
+
+DAEMON_GOOD = [
+    "", "splay: 5min", "splay: 0", "concurrency: 16\norigin-concurrency: 4", "network-target: 192.0.2.1",
+    "network-probe: http://probe.example/204", "cache: {max-total: 4G, min-free: 10%}", "cache: {max-total: infinity}",
+    "cache: {min-free: 512M}", "format: 1",
+]
+DAEMON_BAD = [
+    "every: 5min", "splay: soon", "concurrency: 0", "concurrency: 5000", "network-target: router",
+    "network-probe: probe.example", "cache: {max-total: much}", "cache: {min-free: 100%}", "cache: {file: a}",
+    "cache: 4G", "network-probe: 'http://u@probe.example/'",
+]
+
+
+def refused(directory):
+    """The files below a directory in which the daemon finds errors."""
+    answer = subprocess.run(
+        [PROGRAMS / "freshetd", "--check", "--config-dir", directory], capture_output=True, text=True, check=False)
+    found = set(re.findall(r"^(\S+?):\d+:\d+: error:", answer.stdout + answer.stderr, re.M))
+    return {Path(path).name if path.startswith("/") else path.rsplit("/", 1)[-1] for path in found}
+
+
+def check_pipelines():
+    directory = WORK / "pipelines-of-cases"
+    (directory / "pipelines").mkdir(parents=True)
+    cases = {}
+    for group, verdicts in [
+        (GOOD, (True, True)), (BAD, (False, False)), (BEYOND, (False, True)), (STRICTER, (True, False))
+    ]:
+        for lines in group:
+            name = f"c{len(cases):03}"
+            # Each has its own copy.
+            text = whole(lines).replace("file: a}", f"file: {name}}}").replace("file: a,", f"file: {name},")
+            cases[name] = (text, verdicts)
+            (directory / "pipelines" / f"{name}.yaml").write_text(text)
+    found = refused(directory)
+    for name, (text, (daemon, schema)) in cases.items():
+        expect((f"{name}.yaml" not in found) == daemon, f"the daemon {'refuses' if daemon else 'takes'}:\n{text}")
+        said = complaints("pipeline", yaml.load(text, Loader))
+        expect((said == []) == schema, f"the schema {'refuses' if schema else 'takes'}:\n{text}{said}")
+    return len(cases)
+
+
+def check_daemon():
+    for index, (text, good) in enumerate([(t, True) for t in DAEMON_GOOD] + [(t, False) for t in DAEMON_BAD]):
+        directory = WORK / f"daemon{index}"
+        directory.mkdir()
+        (directory / "freshet.yaml").write_text(text + "\n")
+        expect(("freshet.yaml" not in refused(directory)) == good, f"the daemon {'refuses' if good else 'takes'}: {text}")
+        said = complaints("freshet", yaml.load(text, Loader) or {})
+        expect((said == []) == good, f"the schema {'refuses' if good else 'takes'}: {text} {said}")
+
+
+count = check_pipelines()
+check_daemon()
+for fault in faults:
+    print(fault)
+if faults:
+    sys.exit(f"FAILED: {len(faults)} faults")
+print(f"# {files} files, {blocks} blocks of the documents, {count} pipelines line by line")

@@ -1,0 +1,48 @@
+import Testing
+
+@testable import FreshetCommands
+
+/// With real programs.
+@Suite(.timeLimit(.minutes(1))) struct ChildProcessTests {
+    @Test("what a program writes on both streams is collected, more than a pipe takes too")
+    func collected() {
+        let script = "i=0; while [ $i -lt 20000 ]; do echo 0123456789; i=$((i+1)); done; echo no >&2; exit 3"
+        guard case .ended(let status, let output, let talk) = ChildProcess.run("/bin/sh", ["-c", script], .collected)
+        else {
+            Issue.record("it did not run")
+            return
+        }
+        #expect(status == 3 && output.utf8.count == 220_000 && talk == "no\n")
+    }
+
+    @Test("a program that a signal ends has the status that a shell gives it")
+    func killed() {
+        #expect(ChildProcess.run("/bin/sh", ["-c", "kill -TERM $$"], .collected) == .ended(status: 143))
+        #expect(ChildProcess.run("/bin/sh", ["-c", "exit 7"], .shared) == .ended(status: 7))
+    }
+
+    @Test("what cannot be run says why")
+    func missing() {
+        #expect(ChildProcess.run("/nonexistent/editor", [], .shared) == .failed("No such file or directory"))
+        #expect(ChildProcess.run("/etc/passwd", [], .collected) == .failed("Permission denied"))
+    }
+
+    @Test("it reads nothing, and no signal is blocked in it")
+    func streams() {
+        #expect(ChildProcess.run("/bin/cat", [], .collected) == .ended(status: 0))
+        #expect(
+            ChildProcess.run("/bin/grep", ["SigBlk", "/proc/self/status"], .collected)
+                == .ended(status: 0, output: "SigBlk:\t0000000000000000\n"))
+    }
+
+    @Test("a program is found as a shell finds it")
+    func path() {
+        let transcript = Transcript()
+        let context = transcript.context(
+            environment: ["PATH": "/a:/b"], executable: ["/b/vi", "/usr/bin/nano", "/opt/code"])
+        #expect(context.program("vi") == "/b/vi")
+        #expect(context.program("nano") == nil)
+        #expect(context.program("/opt/code") == "/opt/code")
+        #expect(context.program("/opt/other") == nil)
+    }
+}

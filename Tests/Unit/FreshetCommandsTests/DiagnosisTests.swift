@@ -1,0 +1,205 @@
+import FreshetControl
+import Testing
+
+@testable import FreshetCommands
+
+/// Where the way from the signals to the copy ends, as a table.
+@Suite struct DiagnosisTests {
+    private typealias Change = @Sendable (inout Diagnosis.Facts) -> Void
+
+    private static let now = Transcript.now
+
+    private static func facts(_ change: Change = { _ in }) -> Diagnosis.Facts {
+        let generation = GenerationStatus(
+            number: 3, size: 1_229, digest: "ab", committedAt: now - 60_000_000, path: "/current/jwks.json")
+        var facts = Diagnosis.Facts(
+            daemon: DaemonStatus(
+                version: "1.0", pid: 42, since: now - 3_600_000_000, network: "reachable via eth0",
+                networkReachable: true, pipelines: PipelineCounts([.loaded])),
+            pipeline: PipelineStatus(
+                name: "jwks", source: "https://id.example.com/jwks.json", state: .loaded, freshness: .fresh,
+                generation: generation, lastCheck: now - 60_000_000,
+                lastRun: RunStatus(number: 7, started: now - 60_000_000, durationUSec: 85_000, outcome: .unchanged),
+                nextRun: NextRun(at: now + 840_000_000, reason: "timer"), needsNetwork: true, path: "via eth0"),
+            wiring: PipelineDescription(
+                name: "jwks", source: "https://id.example.com/jwks.json",
+                signals: ["start", "network", "operator", "timer"], files: ["/current/jwks.json"],
+                hooks: ["/bin/notify"],
+                everyUSec: 900_000_000),
+            signals: [
+                SignalStatus(name: "start", fact: "", fired: 1, lastFired: now - 3_600_000_000),
+                SignalStatus(name: "network", fact: "reachable via eth0"),
+            ], isFileThere: true)
+        change(&facts)
+        return facts
+    }
+
+    private static func diagnosis(_ change: Change = { _ in }) -> Diagnosis {
+        Diagnosis(facts(change), Times(now: now, timeZone: { _ in (0, "UTC") }))
+    }
+
+    @Test("where nothing is stuck each station is good, or does not apply")
+    func sound() {
+        let diagnosis = Self.diagnosis()
+        #expect(diagnosis.stuck == nil)
+        #expect(diagnosis.steps.allSatisfy { $0.verdict != .bad })
+        #expect(diagnosis.conclusion.text == "Nothing is stuck: the copy is fresh; the next run is in 14min.")
+        #expect(
+            diagnosis.steps.map { "\($0.title): \($0.evidence)" } == [
+                "daemon: freshetd 1.0 answers, since 1h ago",
+                "configuration: in force: https://id.example.com/jwks.json",
+                "held: no", "signal: start: fired 1 time, last 1h ago",
+                "signal: network: has not fired; reachable via eth0",
+                "timer: every 15min, next in 14min (timer)", "network: via eth0",
+                "run: 7: unchanged in 85 ms, begun 1min ago", "waits: for nothing", "checks: nothing is refused",
+                "copy: generation 3, 1.2 KiB, fresh, checked 1min ago, /current/jwks.json", "hooks: 1 hook, all told",
+            ])
+    }
+
+    private static let failure = FailureStatus(message: "the origin answered 503", since: now - 60_000_000, attempts: 4)
+
+    private static let stuck: [(name: String, change: Change, step: String, command: String)] = [
+        (
+            "faulty",
+            {
+                $0.wiring.faulty = true
+                $0.pipeline.failure = FailureStatus(message: "jwks.yaml:2:1: unknown key", since: now, attempts: 1)
+            }, "configuration", "freshetctl edit jwks"
+        ),
+        ("held", { $0.pipeline.heldSince = now - 1_000_000 }, "held", "freshetctl release jwks"),
+        (
+            "offline",
+            {
+                $0.pipeline.state = .waiting
+                $0.pipeline.waitingFor = .network
+                $0.pipeline.path = "wan0 is down"
+                $0.pipeline.failure = failure
+            }, "network", "freshetctl signals --follow network"
+        ),
+        (
+            "failing",
+            {
+                $0.pipeline.state = .waiting
+                $0.pipeline.waitingFor = .backoff
+                $0.pipeline.failure = failure
+            }, "run", "freshetctl logs jwks -n 20"
+        ),
+        (
+            "refused",
+            {
+                $0.pipeline.failure = failure
+                $0.pipeline.candidate = CandidateStatus(digest: "cd", size: 2, refusedAt: now, reason: "too short")
+            }, "run", "freshetctl diff jwks --candidate"
+        ),
+        (
+            "budget",
+            {
+                $0.pipeline.waitingFor = .budget
+                $0.pipeline.budget = BudgetStatus(limit: 10, periodUSec: 3_600_000_000, used: 10)
+            }, "waits", "freshetctl refresh jwks --force --wait"
+        ),
+        ("patience", { $0.pipeline.waitingFor = .backoff }, "waits", "freshetctl refresh jwks --wait"),
+        (
+            "withdrawn",
+            {
+                $0.pipeline.withdrawn = WithdrawnCopy(number: 3, size: 1, digest: "ab", committedAt: 1, since: now)
+                $0.pipeline.generation = nil
+            }, "copy", "freshetctl refresh jwks --wait"
+        ),
+        ("gone", { $0.isFileThere = false }, "copy", "freshetctl refresh jwks --wait"),
+        (
+            "pinned",
+            {
+                $0.pipeline.generation?.behind = true
+                $0.pipeline.generation?.pinnedSince = now
+            }, "copy", "freshetctl unpin jwks"
+        ),
+        ("rolled back", { $0.pipeline.generation?.behind = true }, "copy", "freshetctl history jwks"),
+        ("expired", { $0.pipeline.freshness = .expired }, "copy", "freshetctl refresh jwks --wait"),
+        ("overdue", { $0.pipeline.freshness = .stale }, "copy", "freshetctl refresh jwks --wait"),
+        (
+            "no copy",
+            {
+                $0.pipeline.generation = nil
+                $0.pipeline.freshness = nil
+                $0.pipeline.state = .idle
+            }, "copy", "freshetctl refresh jwks --wait"
+        ),
+        (
+            "hook",
+            {
+                $0.pipeline.hooks = [
+                    HookDebt(
+                        hook: "/bin/notify", generation: 3, running: false, attempts: 2, since: now, error: "status 1")
+                ]
+            }, "hooks", "freshetctl logs jwks -n 20"
+        ),
+    ]
+
+    @Test("where it is stuck is said, and what helps", arguments: stuck.indices)
+    func stuckAt(index: Int) throws {
+        let (name, change, step, command) = Self.stuck[index]
+        let diagnosis = Self.diagnosis(change)
+        let conclusion = try #require(diagnosis.stuck, "\(name)")
+        #expect(conclusion.command == command, "\(name)")
+        #expect(diagnosis.steps.first { $0.verdict == .bad }?.title == step, "\(name)")
+        #expect(!conclusion.text.isEmpty && conclusion.text.hasSuffix(".") || conclusion.text.contains(": "), "\(name)")
+    }
+
+    @Test("a configuration with faults is the end of the way")
+    func faulty() {
+        #expect(Self.diagnosis(Self.stuck[0].change).steps.map(\.title) == ["daemon", "configuration"])
+    }
+
+    @Test("what is only waited for is not stuck")
+    func waiting() {
+        for reason in [WaitingReason.quiet, .slot, .sleep] {
+            let diagnosis = Self.diagnosis {
+                $0.pipeline.state = .waiting
+                $0.pipeline.waitingFor = reason
+            }
+            #expect(diagnosis.stuck == nil && diagnosis.conclusion.text.hasPrefix("Nothing is stuck: it waits for "))
+        }
+        let loading = Self.diagnosis {
+            $0.pipeline.state = .loading
+            $0.pipeline.generation = nil
+            $0.pipeline.freshness = nil
+        }
+        #expect(loading.stuck == nil && loading.conclusion.text == "Nothing is stuck: a run is under way.")
+    }
+
+    @Test("signals that this machine lacks are shown, and are the end if nothing else starts a run")
+    func unavailable() throws {
+        let change: Change = { facts in
+            facts.signals = facts.signals.map { signal in
+                var signal = signal
+                signal.unavailable = "no netlink"
+                return signal
+            }
+        }
+        let timed = Self.diagnosis(change)
+        #expect(timed.stuck == nil)
+        #expect(timed.steps.contains { $0.verdict == .bad && $0.evidence == "network: unavailable: no netlink" })
+        let silent = Self.diagnosis { facts in
+            change(&facts)
+            facts.wiring.everyUSec = nil
+        }
+        #expect(silent.stuck?.text == "Nothing that it listens to can fire on this machine: start, network.")
+    }
+
+    @Test("more signals than anybody reads are counted")
+    func many() {
+        let diagnosis = Self.diagnosis { facts in
+            facts.wiring.signals = (1...20).map { "file /etc/\($0)" }
+            facts.signals = facts.wiring.signals.map { SignalStatus(name: $0, fact: "") }
+        }
+        #expect(diagnosis.steps.count { $0.title == "signal" } == 9)
+        #expect(diagnosis.steps.contains { $0.evidence == "and 12 more" })
+    }
+
+    @Test("without a daemon there is one station, and how to start it")
+    func noDaemon() {
+        let diagnosis = Diagnosis.withoutDaemon("nobody answers", remedy: "systemctl start freshetd")
+        #expect(diagnosis.steps.count == 1 && diagnosis.stuck?.command == "systemctl start freshetd")
+    }
+}

@@ -1,0 +1,345 @@
+import ControlTestSupport
+import FreshetControl
+import Glibc
+import Synchronization
+import Testing
+
+@testable import FreshetCommands
+
+/// `edit` in directories of its own, with an editor and a freshetd of the test; the real ones have Tests/System/580.
+@Suite(.serialized, .timeLimit(.minutes(1))) final class EditTests {
+    /// Stands for the system: DIR/etc, DIR/run and DIR/usr.
+    private let directory: String
+
+    init() throws {
+        var template = Array("/tmp/freshet-edit-tests-XXXXXX".utf8CString)
+        try #require(mkdtemp(&template) != nil)
+        directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        for name in ["etc", "etc/pipelines", "run", "usr", "usr/pipelines", "tmp"] {
+            mkdir("\(directory)/\(name)", 0o755)
+        }
+    }
+
+    deinit { _ = ChildProcess.run("/bin/rm", ["-rf", directory], .collected) }
+
+    private func write(_ name: String, _ text: String, mode: mode_t = 0o644) throws {
+        let descriptor = open("\(directory)/\(name)", O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+        try #require(descriptor >= 0)
+        _ = Glibc.write(descriptor, text, text.utf8.count)
+        fchmod(descriptor, mode)
+        close(descriptor)
+    }
+
+    private func read(_ name: String) -> String? {
+        (try? EditedFile.content(of: "\(directory)/\(name)")).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// What happens to whoever edits.
+    private struct World {
+        /// What each turn of the editor makes of the text; nil: it saves nothing. The editor fails if there are no more.
+        var turns: [@Sendable (String) -> String?]
+        /// What freshetd finds in a text; nil: as it is on disk.
+        var faults: @Sendable (String?) -> [ConfigurationDiagnostic] = { _ in [] }
+        var answers: [String] = []
+        var hasTerminal = true
+    }
+
+    private final class Memory: Sendable {
+        let turns = Mutex(0)
+        let answers = Mutex(0)
+        let checks = Mutex([[String]]())
+    }
+
+    private func edit(
+        _ arguments: [String], _ world: World, service: ScriptedService? = nil
+    ) async throws -> (status: CommandStatus, talk: String, memory: Memory) {
+        let transcript = Transcript()
+        let memory = Memory()
+        let directory = directory
+        let run = { @Sendable (socket: String) -> CommandStatus in
+            var context = transcript.context(
+                environment: [
+                    "FRESHET_SOCKET": socket, "EDITOR": "/bin/ed -s", "TMPDIR": "\(directory)/tmp",
+                ], executable: ["/bin/ed", "/usr/sbin/freshetd"])
+            if world.hasTerminal {
+                context.talkColumns = 80
+                context.answer = {
+                    let turn = memory.answers.withLock { count in
+                        count += 1
+                        return count - 1
+                    }
+                    return turn < world.answers.count ? world.answers[turn] : nil
+                }
+            }
+            context.child = { path, arguments, streams in
+                if path == "/bin/ed" {
+                    #expect(streams == .shared && arguments.first == "-s")
+                    let turn = memory.turns.withLock { count in
+                        count += 1
+                        return count - 1
+                    }
+                    guard turn < world.turns.count, let copy = arguments.last else { return .ended(status: 1) }
+                    let text = String(decoding: (try? EditedFile.content(of: copy)) ?? [], as: UTF8.self)
+                    if let text = world.turns[turn](text) {
+                        let descriptor = open(copy, O_WRONLY | O_TRUNC)
+                        _ = Glibc.write(descriptor, text, text.utf8.count)
+                        close(descriptor)
+                    }
+                    return .ended(status: 0)
+                }
+                #expect(path == "/usr/sbin/freshetd" && streams == .collected)
+                memory.checks.withLock { $0.append(arguments) }
+                let copy = arguments.first { $0.hasPrefix("--instead=") }?.split(separator: "=").last.map(String.init)
+                let text = copy.flatMap { try? EditedFile.content(of: $0) }
+                    .map { String(decoding: $0, as: UTF8.self) }
+                let found = world.faults(text)
+                return .ended(
+                    status: found.isEmpty ? 0 : 78,
+                    output: ControlJSON.text(of: ControlMessage.Diagnostics(diagnostics: found)) + "\n")
+            }
+            let directories = ["etc", "run", "usr"].flatMap { ["--config-dir", "\(directory)/\($0)"] }
+            return Freshetctl.run(["edit"] + directories + arguments, context)
+        }
+        let result = Mutex(CommandStatus.success)
+        if let service {
+            try await withControlServer(service) { path in
+                let status = run(path)
+                result.withLock { $0 = status }
+            }
+        } else {
+            let status = run("/nonexistent/s")
+            result.withLock { $0 = status }
+        }
+        let talk = transcript.talk.split(separator: directory, omittingEmptySubsequences: false).joined(
+            separator: "DIR")
+        return (result.withLock { $0 }, talk, memory)
+    }
+
+    private func fault(_ file: String = "etc/pipelines/jwks.yaml") -> ConfigurationDiagnostic {
+        ConfigurationDiagnostic(
+            file: "\(directory)/\(file)", line: 1, column: 1, message: "unknown key 'evry'", excerpt: "evry: 1h",
+            caret: 0)
+    }
+
+    @Test("what was saved is checked with all the rest, installed with the file's mode, and reloaded")
+    func changed() async throws {
+        try write("etc/pipelines/jwks.yaml", "every: 1h\n", mode: 0o640)
+        let service = ScriptedService()
+        service.change { $0.reload = .success(ReloadSummary(changed: ["jwks"], unchanged: 2)) }
+        let result = try await edit(["jwks"], World(turns: [{ $0 + "# more\n" }]), service: service)
+        #expect(result.status == .success)
+        #expect(result.talk == "changed: DIR/etc/pipelines/jwks.yaml\nchanged jwks; 2 pipelines unchanged\n")
+        #expect(read("etc/pipelines/jwks.yaml") == "every: 1h\n# more\n")
+        var status = stat()
+        #expect(stat("\(directory)/etc/pipelines/jwks.yaml", &status) == 0 && status.st_mode & 0o7777 == 0o640)
+        #expect(EditedFile.names(in: "\(directory)/etc/pipelines") == ["jwks.yaml"])
+        // The copy and what the editor may have left beside it are gone.
+        #expect(EditedFile.names(in: "\(directory)/tmp") == [])
+        let check = try #require(result.memory.checks.withLock { $0.first })
+        #expect(check.prefix(2) == ["--check", "--json"])
+        #expect(check[2].hasPrefix("--instead=\(directory)/etc/pipelines/jwks.yaml=\(directory)/tmp/freshet-edit-"))
+        #expect(check[2].hasSuffix("/jwks.yaml") && check.suffix(1) == ["\(directory)/usr"])
+    }
+
+    @Test("a text that was not changed changes nothing", arguments: [true, false])
+    func unchanged(saves: Bool) async throws {
+        try write("etc/pipelines/jwks.yaml", "every: 1h\n")
+        let result = try await edit(["jwks"], World(turns: [{ saves ? $0 : nil }]))
+        #expect(result.status == .success && result.talk == "Nothing was changed.\n")
+        #expect(result.memory.checks.withLock { $0.isEmpty })
+        #expect(EditedFile.names(in: "\(directory)/tmp") == [])
+    }
+
+    @Test("a fault is shown, and the same text edited again until there is none")
+    func repaired() async throws {
+        try write("etc/pipelines/jwks.yaml", "every: 1h\n")
+        let fault = fault()
+        let world = World(
+            turns: [{ _ in "evry: 1h\n" }, { $0 == "evry: 1h\n" ? "every: 2h\n" : nil }],
+            faults: { $0?.hasPrefix("evry") == true ? [fault] : [] }, answers: [""])
+        let result = try await edit(["jwks"], world, service: ScriptedService())
+        #expect(result.status == .success && read("etc/pipelines/jwks.yaml") == "every: 2h\n")
+        #expect(
+            result.talk.hasPrefix(
+                """
+                DIR/etc/pipelines/jwks.yaml:1:1: error: unknown key 'evry'
+                    1 | evry: 1h
+                      | ^
+                What now? [E]dit again, [g]ive up: changed: DIR/etc/pipelines/jwks.yaml
+
+                """), "\(result.talk)")
+    }
+
+    @Test("who gives up finds the text where it is said to be, and the file as it was", arguments: ["g", nil])
+    func givenUp(answer: String?) async throws {
+        try write("etc/pipelines/jwks.yaml", "every: 1h\n")
+        let fault = fault()
+        let result = try await edit(
+            ["jwks"],
+            World(turns: [{ _ in "evry: 1h\n" }], faults: { _ in [fault] }, answers: [answer].compactMap { $0 }))
+        #expect(result.status == .configuration && read("etc/pipelines/jwks.yaml") == "every: 1h\n")
+        let kept = try #require(EditedFile.names(in: "\(directory)/tmp")?.first)
+        #expect(read("tmp/\(kept)/jwks.yaml") == "evry: 1h\n")
+        #expect(result.talk.hasSuffix("Nothing was installed; your text is in DIR/tmp/\(kept)/jwks.yaml\n"))
+    }
+
+    @Test("faults of other files that were there before are told, and keep nothing from being installed")
+    func inherited() async throws {
+        try write("etc/pipelines/jwks.yaml", "every: 1h\n")
+        let old = fault("etc/pipelines/other.yaml")
+        let service = ScriptedService()
+        service.change { $0.reload = .failure(.configurationRefused([old])) }
+        let result = try await edit(
+            ["jwks"], World(turns: [{ _ in "every: 2h\n" }], faults: { _ in [old] }), service: service)
+        #expect(result.status == .configuration && read("etc/pipelines/jwks.yaml") == "every: 2h\n")
+        #expect(result.talk.contains("other.yaml:1:1: error") && result.talk.contains("the daemon does not read it"))
+    }
+
+    @Test("a fault that the edit brings to another file is one of the edit")
+    func caused() async throws {
+        try write("etc/pipelines/jwks.yaml", "every: 1h\n")
+        let other = fault("etc/pipelines/other.yaml")
+        let result = try await edit(
+            ["jwks"], World(turns: [{ _ in "every: 2h\n" }], faults: { $0 == nil ? [] : [other] }, answers: ["g"]))
+        #expect(result.status == .configuration && read("etc/pipelines/jwks.yaml") == "every: 1h\n")
+    }
+
+    @Test("a file that somebody else changed meanwhile is not lost unless that is said", arguments: ["o", "g"])
+    func concurrent(answer: String) async throws {
+        try write("etc/pipelines/jwks.yaml", "every: 1h\n")
+        let path = "\(directory)/etc/pipelines/jwks.yaml"
+        let world = World(
+            turns: [
+                { _ in
+                    let descriptor = open(path, O_WRONLY | O_TRUNC)
+                    _ = Glibc.write(descriptor, "theirs\n", 7)
+                    close(descriptor)
+                    return "every: 2h\n"
+                }
+            ], answers: [answer])
+        let result = try await edit(["jwks"], world, service: ScriptedService())
+        #expect(result.talk.contains("was changed by somebody else meanwhile."))
+        #expect(result.status == (answer == "o" ? .success : .failure))
+        #expect(read("etc/pipelines/jwks.yaml") == (answer == "o" ? "every: 2h\n" : "theirs\n"))
+    }
+
+    @Test("a file below gets a copy above, and stays")
+    func copied() async throws {
+        try write("usr/pipelines/jwks.yaml", "every: 1h\n", mode: 0o604)
+        let result = try await edit(["jwks"], World(turns: [{ $0 + "# mine\n" }]), service: ScriptedService())
+        #expect(result.status == .success && result.talk.hasPrefix("made: DIR/etc/pipelines/jwks.yaml\n"))
+        #expect(read("usr/pipelines/jwks.yaml") == "every: 1h\n")
+        #expect(read("etc/pipelines/jwks.yaml") == "every: 1h\n# mine\n")
+    }
+
+    @Test("a link above is followed, and stays one")
+    func link() async throws {
+        try write("tmp/elsewhere.yaml", "every: 1h\n")
+        symlink("\(directory)/tmp/elsewhere.yaml", "\(directory)/etc/pipelines/jwks.yaml")
+        let result = try await edit(["jwks"], World(turns: [{ $0 + "# mine\n" }]), service: ScriptedService())
+        #expect(result.status == .success && read("tmp/elsewhere.yaml") == "every: 1h\n# mine\n")
+        var status = stat()
+        #expect(lstat("\(directory)/etc/pipelines/jwks.yaml", &status) == 0 && status.st_mode & S_IFMT == S_IFLNK)
+    }
+
+    @Test("a drop-in is made beside, with the file in its comments, and not if it says nothing")
+    func dropIn() async throws {
+        try write("usr/pipelines/jwks.yaml", "every: 1h\n")
+        let empty = try await edit(["--drop-in", "jwks"], World(turns: [{ $0 + "# hm\n" }]))
+        #expect(empty.talk == "Nothing was changed.\n")
+        let world = World(turns: [
+            { text in
+                #expect(text.contains("# every: 1h\n"))
+                return "every: 2h\n"
+            }
+        ])
+        let result = try await edit(["jwks", "--drop-in"], world, service: ScriptedService())
+        #expect(result.talk.hasPrefix("made: DIR/etc/pipelines/jwks.yaml.d/override.yaml\n"))
+        #expect(read("etc/pipelines/jwks.yaml.d/override.yaml") == "every: 2h\n")
+    }
+
+    @Test("--new begins with a template, and makes nothing if it is left as it is")
+    func new() async throws {
+        let left = try await edit(["--new", "rates"], World(turns: [{ $0 }]))
+        #expect(left.status == .success && left.talk == "Nothing was changed.\n")
+        let world = World(turns: [
+            { text in
+                #expect(text.contains("file: rates.json"))
+                return text + "# mine\n"
+            }
+        ])
+        let result = try await edit(["--new", "rates"], world, service: ScriptedService())
+        #expect(result.talk.hasPrefix("made: DIR/etc/pipelines/rates.yaml\n"))
+        let again = try await edit(["--new", "rates"], World(turns: []))
+        #expect(again.status == .failure && again.talk.contains("there is a pipeline 'rates' already"))
+    }
+
+    @Test("what cannot be edited says why, and what can")
+    func refused() async throws {
+        try write("etc/pipelines/jwks.yaml", "every: 1h\n")
+        symlink("/dev/null", "\(directory)/etc/pipelines/masked.yaml")
+        let cases: [([String], String)] = [
+            (
+                ["jkws"],
+                "there is no file of a pipeline 'jkws'; did you mean 'jwks'?\nTo make one: freshetctl edit --new jkws"
+            ),
+            (["../x"], "'../x' is not a pipeline's name"), (["masked"], "'masked' is masked"),
+            (["--new", "n", "--from", "no"], "there is no example 'no'"),
+        ]
+        for (arguments, message) in cases {
+            let result = try await edit(arguments, World(turns: []))
+            #expect(result.status == .failure && result.talk.contains(message), "\(result.talk)")
+        }
+        let failed = try await edit(["jwks"], World(turns: []))
+        #expect(failed.status == .failure && failed.talk.contains("the editor '/bin/ed' ended with status 1"))
+    }
+
+    @Test("without a terminal nothing is edited")
+    func noTerminal() async throws {
+        try write("etc/pipelines/jwks.yaml", "every: 1h\n")
+        let result = try await edit(["jwks"], World(turns: [], hasTerminal: false))
+        #expect(result.status == .failure && result.talk.contains("there is no terminal to edit at"))
+    }
+
+    @Test("without a daemon the file is installed, and the status says that nobody has read it")
+    func noDaemon() async throws {
+        try write("etc/pipelines/jwks.yaml", "every: 1h\n")
+        let result = try await edit(["jwks"], World(turns: [{ _ in "every: 2h\n" }]))
+        #expect(result.status == .notRunning && read("etc/pipelines/jwks.yaml") == "every: 2h\n")
+        #expect(result.talk.contains("freshetd does not run, and reads it when it starts"))
+    }
+
+    @Test("the editor is the environment's, with its arguments, or one that there is")
+    func editors() throws {
+        func editor(_ environment: [String: String], _ programs: Set<String>) throws(CommandFailure) -> Editor {
+            try Editor.find(
+                Transcript().context(environment: environment.merging(["PATH": "/bin"]) { $1 }, executable: programs))
+        }
+        let all: Set = ["/bin/vi", "/bin/nano", "/bin/code", "/bin/emacs"]
+        #expect(
+            try editor(["SYSTEMD_EDITOR": "code -w", "EDITOR": "vi"], all)
+                == Editor(path: "/bin/code", arguments: ["-w"]))
+        #expect(try editor(["EDITOR": "", "VISUAL": "emacs"], all).path == "/bin/emacs")
+        #expect(try editor([:], all).path == "/bin/nano")
+        #expect(try editor([:], ["/bin/vi"]).path == "/bin/vi")
+        #expect(throws: CommandFailure.self) { try editor([:], []) }
+        #expect(throws: CommandFailure.self) { try editor(["EDITOR": "code"], ["/bin/vi"]) }
+    }
+
+    @Test("a file is called as freshetd calls it, however its directory was written")
+    func paths() {
+        #expect(EditPlan.path("/etc//", "a") == "/etc/a" && EditPlan.path("./etc/", "a") == "./etc/a")
+        #expect(EditPlan.path(".", "a") == "a" && EditPlan.path("/", "a") == "/a")
+    }
+
+    @Test("an example says what it is for, and is offered by its name")
+    func examples() throws {
+        let uses = #filePath.split(separator: "/").dropLast(4).map { "/" + $0 }.joined() + "/etc/examples/uses"
+        let examples = EditPlan.examples(in: [uses])
+        let path = try #require(examples["jwks-discovery"])
+        #expect(
+            EditPlan.summary(ofExample: path)
+                == "The keys of an OpenID provider, found by discovery: the first document says where the second one is."
+        )
+    }
+}

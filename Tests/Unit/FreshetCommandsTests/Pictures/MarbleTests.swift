@@ -1,0 +1,112 @@
+import FreshetControl
+import Testing
+
+@testable import FreshetCommands
+
+@Suite struct MarbleTests {
+    private let second = Scenario.second
+
+    private func diagram(
+        _ events: [ControlEvent], status: PipelineStatus? = nil, since: Int64 = 0, most: Int = 9
+    ) -> MarbleDiagram {
+        MarbleDiagram(
+            Scenario.description("a"), RecentHistory(events: events, since: since, until: 3_600 * second),
+            status: status, most: most)
+    }
+
+    private func run(
+        _ number: Int64, at: Int64, took: Int64 = 100_000, _ outcome: RunOutcome, _ causes: [CauseStatus]
+    ) -> ControlEvent {
+        .runEnded(
+            RunStatus(number: number, started: at, causes: causes, durationUSec: took, outcome: outcome), of: "a",
+            at: at + took)
+    }
+
+    private func story(_ diagram: MarbleDiagram) -> [String] {
+        let story = MarbleStory(diagram: diagram, times: Scenario.times)
+        return diagram.episodes.flatMap { episode in
+            episode.runs.indices.map { story.run($0, episode) } + story.withoutRun(episode)
+        }
+    }
+
+    @Test("fourteen signals made two runs: the first at once, the others as one when it was calm")
+    func storm() {
+        let begin = 100 * second
+        var events: [ControlEvent] = (0..<14).map {
+            .signal("network", number: Int64($0 + 1), at: begin + Int64($0) * 100_000)
+        }
+        let last = begin + 1_300_000
+        events += [
+            run(
+                1, at: begin + 1_000, .unchanged, [CauseStatus(signal: "network", number: 1, first: begin, last: begin)]
+            ),
+            .state(.waiting, of: "a", waitingFor: .quiet, at: begin + 110_000),
+            run(
+                2, at: last + 2 * second, .unchanged,
+                [CauseStatus(signal: "network", number: 14, count: 13, first: begin + 100_000, last: last)]),
+        ]
+        let diagram = diagram(events.sorted { $0.at < $1.at })
+        #expect(diagram.episodes.count == 1)
+        #expect(MarbleStory(diagram: diagram, times: Scenario.times).headline == "a: 14 signals made 2 runs")
+        #expect(
+            story(diagram) == [
+                "run 1: for a; at once; unchanged in 100 ms",
+                "run 2: for b to n, 13 signals as one; waited 3.1 s for calm; unchanged in 100 ms",
+            ])
+    }
+
+    @Test("a signal without a run says why: fresh, answered, still to come, or unknown")
+    func fates() {
+        let begin = 100 * second
+        let cause = CauseStatus(signal: "start", number: 1, first: begin, last: begin)
+        let success = run(1, at: begin, took: second, .unchanged, [cause])
+        let start = ControlEvent.signal("start", number: 1, at: begin)
+        func fate(_ event: ControlEvent, status: PipelineStatus? = nil) -> MarbleDiagram.Fate? {
+            let all = [start, success, event].sorted { $0.at < $1.at }
+            return diagram(all, status: status).episodes.flatMap(\.marbles).first { $0.source == event.signal }?.fate
+        }
+        #expect(fate(.signal("network", number: 1, at: begin + 30 * second)) == .fresh(run: 1, after: 29 * second))
+        #expect(fate(.signal("network", number: 1, at: begin + 500_000)) == .answered(run: 1))
+        #expect(fate(.signal("network", number: 1, at: begin + 90 * second)) == .unknown)
+        // A demand is not answered by a copy that is fresh.
+        #expect(fate(.signal("reload", number: 1, at: begin + 30 * second)) == .unknown)
+        let waiting = Scenario.status("a", .waiting)
+        #expect(fate(.signal("reload", number: 1, at: begin + 30 * second), status: waiting) == .pending)
+    }
+
+    @Test("signals of others, and of sources that the pipeline does not listen to, are not there")
+    func others() {
+        let diagram = diagram([
+            .signal("foreground", number: 1, at: second), .signal("timer", number: 1, pipeline: "b", at: second),
+            .signal("operator", number: 1, pipeline: "a", at: 2 * second),
+        ])
+        #expect(diagram.episodes.flatMap(\.marbles).map(\.source) == ["operator"])
+    }
+
+    @Test("a cause of which no event is known is a marble all the same")
+    func unknownCause() {
+        let cause = CauseStatus(signal: "parameter", count: 3, first: second, last: 2 * second, detail: "language")
+        let episode = diagram([run(4, at: 3 * second, .changed, [cause])]).episodes.first
+        #expect(episode?.heard == 3 && episode?.marbles.first?.detail == "language")
+        #expect(episode?.marbles.first?.fate == .run(0))
+    }
+
+    @Test("what is apart is an episode of its own, and the last ones are kept")
+    func episodes() {
+        let events: [ControlEvent] = (1...5).map { .signal("network", number: Int64($0), at: Int64($0) * 100 * second) }
+        let all = diagram(events)
+        #expect(all.episodes.count == 5)
+        #expect(diagram(events, most: 2).episodes == Array(all.episodes.suffix(2)))
+    }
+
+    @Test("more signals than letters: those of one source for one run are one marble, and none is lost")
+    func many() {
+        let begin = 100 * second
+        let events: [ControlEvent] = (0..<300).map {
+            .signal($0 % 3 == 0 ? "resume" : "network", number: Int64($0 + 1), at: begin + Int64($0) * 1_000)
+        }
+        let episode = diagram(events).episodes.first
+        #expect(episode?.heard == 300 && episode?.marbles.map(\.label) == ["a", "b"])
+        #expect(episode?.marbles.map(\.count) == [100, 200])
+    }
+}

@@ -1,0 +1,125 @@
+import FreshetControl
+import FreshetRender
+import FreshetTestKit
+import Glibc
+import Testing
+
+@testable import FreshetCommands
+
+/// Pictures of the scenario, compared with what is recorded in `Golden`. `FRESHET_RECORD=1` records anew; look at the
+/// difference, and at the SVGs with an image viewer.
+@Suite struct PictureTests {
+    private static let directory = #filePath.split(separator: "/").dropLast().map { "/" + $0 }.joined() + "/Golden"
+
+    private static let graph = PipelineGraph(Scenario.descriptions, Scenario.statuses)
+    private static let timeline = Timeline(Scenario.history, Scenario.descriptions, isChosen: false)
+    private static let diagram = MarbleDiagram(
+        Scenario.descriptions[2], Scenario.history, status: Scenario.statuses[1], most: 3)
+
+    /// A palette and a width, by name.
+    private static let readers: [(name: String, columns: Int, palette: Palette)] = [
+        ("80", 80, Palette(isColourful: false)), ("200-colours", 200, Palette(isColourful: true)),
+        ("C", 80, Palette(isColourful: false, charset: .ascii)),
+    ]
+
+    private static func compare(_ text: String, _ name: String) throws {
+        let shown = text.map { $0 == "\u{1B}" ? "\\e" : String($0) }.joined()
+        let path = "\(directory)/\(name)"
+        if getenv("FRESHET_RECORD") != nil {
+            try EditedFile(path).replace(with: Array(shown.utf8))
+        } else {
+            let recorded = try EditedFile.content(of: path).map { String(decoding: $0, as: UTF8.self) }
+            #expect(shown == recorded, "\(name)")
+        }
+    }
+
+    @Test("pictures on a terminal are what is recorded, and as wide as it at most", arguments: readers.indices)
+    func texts(index: Int) throws {
+        let (name, columns, palette) = Self.readers[index]
+        let pictures = [
+            "graph": GraphText(graph: Self.graph, palette: palette).lines(columns: columns),
+            "timeline": TimelineText(timeline: Self.timeline, times: Scenario.times, palette: palette)
+                .lines(columns: columns),
+            "marbles": MarblesText(diagram: Self.diagram, times: Scenario.times, palette: palette)
+                .lines(columns: columns),
+        ]
+        for (picture, lines) in pictures {
+            try Self.compare(lines.map { $0 + "\n" }.joined(), "\(picture).\(name).txt")
+            if !palette.isColourful {
+                let wide = lines.filter { DisplayText.width(of: $0) > columns }
+                #expect(wide.isEmpty, "\(picture): \(wide)")
+            }
+            if palette.charset == .ascii {
+                #expect(lines.allSatisfy { $0.utf8.allSatisfy { $0 < 0x80 } }, "\(picture)")
+            }
+        }
+    }
+
+    @Test("documents are what is recorded")
+    func documents() throws {
+        try Self.compare(GraphSVG(graph: Self.graph).text, "graph.svg")
+        try Self.compare(GraphLanguages(graph: Self.graph).dot, "graph.dot")
+        try Self.compare(GraphLanguages(graph: Self.graph).mermaid, "graph.mermaid")
+        try Self.compare(TimelineSVG(timeline: Self.timeline, times: Scenario.times).text, "timeline.svg")
+        try Self.compare(MarblesSVG(diagram: Self.diagram, times: Scenario.times).text, "marbles.svg")
+    }
+
+    @Test("a screen of top is what is recorded", arguments: readers.indices)
+    func top(index: Int) throws {
+        let (name, columns, palette) = Self.readers[index]
+        var model = TopModel()
+        model.room = 10
+        model.replace(with: Scenario.statuses)
+        model.daemon = DaemonStatus(
+            version: "1.0", pid: 42, since: Scenario.now - 200 * Scenario.minute,
+            network: "reachable via enp3s0 from 192.0.2.7", networkReachable: true,
+            pipelines: PipelineCounts(Scenario.statuses.map(\.state)))
+        _ = model.note(
+            .signal(
+                "network", number: 4, detail: "reachable via 192.0.2.1 on enp3s0", at: Scenario.now - Scenario.minute))
+        var widths: [Int] = []
+        let lines = TopView(model: model, times: Scenario.times, palette: palette)
+            .lines(columns: columns, rows: 16, widths: &widths)
+        #expect(lines.count == 16)
+        if !palette.isColourful {
+            // The chosen row is reversed, which takes no columns.
+            let shown = lines.map { $0.replacing("\u{1B}[7m", with: "").replacing("\u{1B}[0m", with: "") }
+            #expect(shown.allSatisfy { DisplayText.width(of: $0) <= columns }, "\(shown)")
+        }
+        try Self.compare(lines.map { $0 + "\n" }.joined(), "top.\(name).txt")
+    }
+
+    @Test("lanes are marble diagrams, in which each event is in its frame")
+    func notation() throws {
+        for episode in Self.diagram.episodes {
+            for most in [30, 60, 180] {
+                let frames = MarbleFrames.fitting(episode, most: most) { $0.lines(episode).first?.count ?? 0 }
+                for (lane, text) in zip(frames.lanes, frames.lines(episode)) {
+                    #expect(text.count <= most)
+                    let read = try Marbles(text)
+                    #expect(read.frames == frames.count, "\(text)")
+                    for (frame, events) in lane.events.enumerated() {
+                        #expect(read.marks.count { $0.frame == frame } == events.count, "\(text) at \(frame)")
+                    }
+                }
+            }
+        }
+    }
+
+    @Test("text of others does nothing to a terminal, and is text in a document")
+    func harmless() {
+        var description = Scenario.description("a\u{1B}[2J<&\"", ["network"])
+        description.hooks = ["echo \"#&</title>`\\\u{7}"]
+        let graph = PipelineGraph([description], [])
+        let documents = [
+            GraphText(graph: graph, palette: Palette(isColourful: false)).lines(columns: 80).joined(),
+            GraphSVG(graph: graph).text, GraphLanguages(graph: graph).dot, GraphLanguages(graph: graph).mermaid,
+        ]
+        for document in documents {
+            #expect(!document.unicodeScalars.contains { $0.value < 0x20 && $0 != "\n" || $0.value == 0x7F })
+        }
+        #expect(documents[1].contains("a\\u{1b}[2J&lt;&amp;&quot;"))
+        #expect(documents[2].contains(##"echo \"#&</title>`\\\\u{7}"##))
+        #expect(documents[3].contains("echo #quot;#35;#amp;#lt;/title#gt;#96;"))
+    }
+}

@@ -1,0 +1,115 @@
+import FreshetControl
+import Testing
+
+@testable import FreshetCommands
+
+@Suite struct TimelineTests {
+    private let minute = Scenario.minute
+
+    private func timeline(
+        _ events: [ControlEvent], _ descriptions: [PipelineDescription] = [Scenario.description("a")],
+        isChosen: Bool = true
+    ) -> Timeline {
+        Timeline(RecentHistory(events: events, since: 0, until: 60 * minute), descriptions, isChosen: isChosen)
+    }
+
+    private func run(_ number: Int64, from: Int64, took: Int64? = nil, _ outcome: RunOutcome? = nil) -> RunStatus {
+        RunStatus(number: number, started: from, durationUSec: took, outcome: outcome)
+    }
+
+    @Test("a run is from its start to its end, and its wait goes before it")
+    func run() {
+        let began = run(1, from: 5 * minute)
+        let ended = run(1, from: 5 * minute, took: minute, .changed)
+        let lane = timeline([
+            .state(.waiting, of: "a", waitingFor: .network, at: 2 * minute),
+            .runStarted(began, of: "a", at: 5 * minute),
+            .runEnded(ended, of: "a", at: 6 * minute),
+        ]).pipelines
+        #expect(
+            lane.first?.parts == [
+                .init(from: 2 * minute, to: 5 * minute, kind: .waiting(.network)),
+                .init(from: 5 * minute, to: 6 * minute, kind: .run(.changed), run: ended),
+            ])
+        #expect(lane.first?.runs == 1)
+    }
+
+    @Test("a run without an end is under way, and one of which only the end is known has its beginning from it")
+    func halves() {
+        let open = run(2, from: 50 * minute)
+        let ended = run(1, from: 5 * minute, took: minute, .failed)
+        let lane = timeline([.runEnded(ended, of: "a", at: 6 * minute), .runStarted(open, of: "a", at: 50 * minute)])
+            .pipelines
+        #expect(
+            lane.first?.parts == [
+                .init(from: 5 * minute, to: 6 * minute, kind: .run(.failed), run: ended),
+                .init(from: 50 * minute, to: 60 * minute, kind: .run(nil), run: open),
+            ])
+    }
+
+    @Test("a pipeline is held until it is not")
+    func held() {
+        let lane = timeline([
+            .state(.held, of: "a", at: 10 * minute), .state(.loaded, of: "a", at: 20 * minute),
+        ]).pipelines
+        #expect(lane.first?.parts == [.init(from: 10 * minute, to: 20 * minute, kind: .held)])
+    }
+
+    @Test("facts are bands: no network until it is back, asleep for as long as the clock says")
+    func bands() {
+        let bands = timeline([
+            .fact("network", "not reachable: no carrier", at: 10 * minute),
+            .fact("network", "not reachable: no route", at: 11 * minute),
+            .fact("network", "reachable via 192.0.2.1", at: 15 * minute),
+            .fact("network", source: "network 192.0.2.9", "not reachable: no route", at: 16 * minute),
+            .fact("resume", "going to sleep", at: 20 * minute),
+            .fact("resume", "awake, after 120.0 s of sleep", at: 23 * minute),
+            .fact("network", "not reachable: no carrier", at: 50 * minute),
+        ])
+        #expect(
+            bands.offline == [
+                .init(from: 10 * minute, to: 15 * minute), .init(from: 50 * minute, to: 60 * minute),
+            ])
+        #expect(bands.asleep == [.init(from: 21 * minute, to: 23 * minute)])
+    }
+
+    @Test("what was so before the beginning is so from the beginning")
+    func before() {
+        let timeline = Timeline(
+            RecentHistory(
+                events: [
+                    .fact("network", "not reachable: no carrier", at: minute),
+                    .state(.waiting, of: "a", waitingFor: .network, at: 2 * minute),
+                ], since: 30 * minute, until: 60 * minute), [Scenario.description("a")], isChosen: true)
+        #expect(timeline.offline == [.init(from: 30 * minute, to: 60 * minute)])
+        #expect(timeline.pipelines.first?.parts.map(\.from) == [30 * minute])
+    }
+
+    @Test("whoever names pipelines sees the signals that these listen to, and each of these")
+    func chosen() {
+        let events: [ControlEvent] = [
+            .signal("network", number: 1, at: minute), .signal("foreground", number: 1, at: minute),
+            .signal("timer", number: 1, pipeline: "a", at: minute),
+            .signal("network", number: 1, source: "network 192.0.2.9", at: minute),
+        ]
+        #expect(timeline(events).sources.map(\.name) == ["network", "timer"])
+        #expect(timeline(events).pipelines.map(\.name) == ["a"])
+        let all = timeline(events, isChosen: false)
+        #expect(all.sources.map(\.name) == ["foreground", "network", "network 192.0.2.9", "timer"])
+        #expect(all.pipelines.isEmpty && all.restingPipelines == 1)
+    }
+
+    @Test("a pipeline that comes after others is drawn after them, and their new copies have a wire of their own")
+    func graph() {
+        let graph = PipelineGraph(Scenario.descriptions, Scenario.statuses)
+        #expect(graph.rows.map(\.name) == ["catalogue", "flags", "homepage", "trust"])
+        let wire = graph.wires.firstIndex { $0.origin == 0 }
+        #expect(wire != nil && graph.rows[0].tells == wire)
+        #expect(
+            graph.rows.filter { row in wire.map(row.listens.contains) ?? false }.map(\.name) == ["homepage", "trust"])
+        // One of which the upstream is not drawn has a wire that comes from elsewhere.
+        let alone = PipelineGraph([Scenario.descriptions[3]], Scenario.statuses)
+        #expect(alone.wires.map(\.name) == ["timer", "operator", "pipeline catalogue"])
+        #expect(alone.wires.allSatisfy { $0.origin == nil })
+    }
+}

@@ -1,0 +1,157 @@
+import FreshetControl
+import Testing
+
+@testable import FreshetCommands
+
+@Suite struct TopTests {
+    // MARK: Keys
+
+    @Test(
+        "what a terminal sends is read as keys, in whatever pieces it comes",
+        arguments: [
+            ("q", [.character("q")]), ("\u{1B}[A\u{1B}OB", [.up, .down]), ("\u{1B}[5~\u{1B}[6~", [.pageUp, .pageDown]),
+            ("\u{1B}[1;5H\u{1B}[F\u{1B}[1~", [.home, .end, .home]), ("\r\u{7F}\u{C}", [.enter, .backspace, .redraw]),
+            ("ä…", [.character("ä"), .character("…")]), ("\u{1B}[200~", []), ("\u{1}", []),
+        ] as [(String, [TopKey])])
+    func keys(text: String, expected: [TopKey]) {
+        var whole = TopKeyReader()
+        let atOnce = whole.read(text.utf8)
+        #expect(atOnce == expected)
+        var pieces = TopKeyReader()
+        let oneByOne = text.utf8.flatMap { pieces.read([$0]) }
+        #expect(oneByOne == expected)
+        #expect(!whole.isIncomplete && !pieces.isIncomplete)
+    }
+
+    @Test("Esc is a key when nothing follows, and before a letter")
+    func escape() {
+        var reader = TopKeyReader()
+        let begun = reader.read([0x1B])
+        #expect(begun.isEmpty && reader.isIncomplete)
+        let flushed = reader.flush()
+        #expect(flushed == [.escape] && !reader.isIncomplete)
+        let both = reader.read([0x1B, 0x71])
+        #expect(both == [.escape, .character("q")])
+    }
+
+    @Test("a sequence without an end is not waited for for ever, and bytes that are no text are passed over")
+    func rubbish() {
+        var reader = TopKeyReader()
+        _ = reader.read([0x1B, 0x5B] + [UInt8](repeating: 0x31, count: 40))
+        let after = reader.read([0x71])
+        #expect(after.last == .character("q"))
+        let others = reader.read([0xFF, 0x71, 0x71, 0x71, 0x71])
+        #expect(others.contains(.character("q")))
+    }
+
+    // MARK: The model
+
+    private func model(_ count: Int = 30, room: Int = 10) -> TopModel {
+        var model = TopModel()
+        model.room = room
+        model.replace(
+            with: (0..<count).map { number in
+                Scenario.status("p\(number < 10 ? "0" : "")\(number)", number == 17 ? .failed : .loaded) {
+                    $0.lastCheck = Scenario.now - Int64(number) * Scenario.minute
+                    $0.generation?.size = Int64(number)
+                }
+            })
+        return model
+    }
+
+    private func press(_ keys: [TopKey], _ model: inout TopModel) -> [TopModel.Action] {
+        keys.map { key in model.press(key) }.filter { action in action != .none }
+    }
+
+    private func note(_ event: ControlEvent, _ model: inout TopModel) -> Bool { model.note(event) }
+
+    @Test("the chosen row is always on the screen")
+    func choosing() {
+        var model = model()
+        #expect(model.chosen == "p00")
+        _ = press([.down, .down, .pageDown], &model)
+        #expect(model.chosen == "p12" && model.offset == 3 && model.visible.count == 10)
+        _ = press([.end], &model)
+        #expect(model.chosen == "p29" && model.offset == 20)
+        _ = press([.home, .up], &model)
+        #expect(model.chosen == "p00" && model.offset == 0)
+        _ = press([.end], &model)
+        model.room = 3
+        #expect(model.visible.map(\.name) == ["p27", "p28", "p29"])
+    }
+
+    @Test("s sorts by the next column, S the other way round; what fails comes first by state")
+    func sorting() {
+        var model = model()
+        _ = press([.character("s")], &model)
+        #expect(model.order == .state && model.rows.first == "p17")
+        _ = press([.character("s")], &model)
+        #expect(model.order == .checked && model.rows.first == "p29")
+        _ = press([.character("S")], &model)
+        #expect(model.rows.first == "p00" && model.isReversed)
+        _ = press([.character("s"), .character("s")], &model)
+        #expect(model.order == .size && model.rows.first == "p29" && !model.isReversed)
+        _ = press([.character("s")], &model)
+        #expect(model.order == .name)
+    }
+
+    @Test("a filter is typed, kept by Enter and dropped by Esc; while it is typed letters are letters")
+    func filtering() {
+        var model = model()
+        #expect(press([.character("/"), .character("1"), .character("q"), .backspace], &model).isEmpty)
+        #expect(model.isTyping && model.rows.count == 12)
+        _ = press([.enter], &model)
+        #expect(!model.isTyping && model.filter == "1" && model.chosen == "p01")
+        _ = press([.escape], &model)
+        #expect(model.rows.count == 30)
+        _ = press([.character("/"), .character("z")], &model)
+        #expect(model.rows.isEmpty && model.chosen == nil)
+        #expect(press([.enter, .character("r")], &model).isEmpty)
+    }
+
+    @Test("r refreshes the chosen one, q quits")
+    func actions() {
+        var model = model()
+        #expect(press([.down, .character("r"), .character("q")], &model) == [.refresh("p01"), .quit])
+        #expect(press([.character("?"), .character("q"), .redraw], &model) == [.redraw])
+        #expect(model.page == .list)
+    }
+
+    @Test("events change rows before the daemon is asked again; those of others change nothing")
+    func events() {
+        var model = model(3)
+        let run = RunStatus(number: 13, started: 1, causes: [CauseStatus(signal: "network", first: 1, last: 1)])
+        #expect(note(.runStarted(run, of: "p01", at: 1), &model))
+        #expect(!note(.runStarted(run, of: "gone", at: 1), &model))
+        #expect(!note(.signal("network", number: 2, at: 1), &model))
+        model.arrangeAfterEvents()
+        #expect(model.visible.map(\.state) == [.loaded, .loading, .loaded] && model.count == 3)
+        #expect(model.visible[1].lastCauses.map(\.signal) == ["network"])
+        #expect(note(.state(.waiting, of: "p01", waitingFor: .network, at: 2), &model))
+        model.arrangeAfterEvents()
+        #expect(model.visible[1].waitingFor == .network)
+    }
+
+    @Test("a row that goes takes the choice to its neighbour")
+    func gone() {
+        var model = model(5)
+        _ = press([.down, .down], &model)
+        model.replace(with: ["p00", "p01", "p04"].map { Scenario.status($0, .loaded) })
+        #expect(model.chosen.map { ["p00", "p01", "p04"].contains($0) } == true)
+    }
+
+    // MARK: The verb
+
+    @Test("without a terminal, or with one that cannot be drawn on, top says what helps")
+    func noTerminal() {
+        let transcript = Transcript()
+        #expect(freshetctl("top", transcript, socket: "/nonexistent/s") == .failure)
+        #expect(transcript.talk.contains("top needs a terminal; 'freshetctl list' prints the pipelines"))
+        let dumb = Transcript()
+        var context = dumb.context(environment: ["TERM": "dumb"], columns: 80)
+        context.answer = { nil }
+        #expect(Freshetctl.run(["top"], context) == .failure)
+        #expect(dumb.talk.contains("$TERM"))
+        #expect(freshetctl("top --json", Transcript()) == .usage)
+    }
+}

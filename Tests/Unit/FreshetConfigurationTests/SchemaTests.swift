@@ -1,0 +1,71 @@
+import FoundationEssentials
+import Testing
+
+@testable import FreshetConfiguration
+
+@Suite("The JSON Schemas of the configuration")
+struct SchemaTests {
+    /// A part of a schema, as far as it says which keys there are.
+    private final class Part: Decodable {
+        var properties: [String: Part]?
+        var definitions: [String: Part]?
+        var anyOf: [Part]?
+        var allOf: [Part]?
+        var reference: String?
+        /// What stands below names that the administrator chooses; nil also if there is no such thing.
+        var named: Part?
+        var isClosed: Bool
+
+        private enum Key: String, CodingKey {
+            case properties, definitions, anyOf, allOf, additionalProperties
+            case reference = "$ref"
+        }
+
+        init(from decoder: any Decoder) throws {
+            let values = try decoder.container(keyedBy: Key.self)
+            properties = try values.decodeIfPresent([String: Part].self, forKey: .properties)
+            definitions = try values.decodeIfPresent([String: Part].self, forKey: .definitions)
+            anyOf = try values.decodeIfPresent([Part].self, forKey: .anyOf)
+            allOf = try values.decodeIfPresent([Part].self, forKey: .allOf)
+            reference = try values.decodeIfPresent(String.self, forKey: .reference)
+            isClosed = (try? values.decode(Bool.self, forKey: .additionalProperties)) == false
+            named = try? values.decode(Part.self, forKey: .additionalProperties)
+        }
+    }
+
+    /// The mapping that a part is, or may be beside a list or a word; nil if it is none.
+    private func mapping(_ part: Part?, in root: Part) -> Part? {
+        guard let part else { return nil }
+        if part.isClosed || part.named != nil { return part }
+        if let name = part.reference?.split(separator: "/").last {
+            return mapping(root.definitions?[String(name)], in: root)
+        }
+        return ((part.anyOf ?? []) + (part.allOf ?? [])).lazy.compactMap { mapping($0, in: root) }.first
+    }
+
+    /// The mapping to which a path of keys leads.
+    private func mapping(at path: String, in root: Part) -> Part? {
+        path.split(separator: ".").reduce(root) { part, key in
+            part.flatMap { mapping($0.named ?? $0.properties?[String(key)], in: root) }
+        }
+    }
+
+    private func schema(_ name: String) throws -> Part {
+        let project = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(4)
+            .joined(separator: "/")
+        let content = try HostFileSystem().content(
+            ofFile: "\(project)/etc/schema/\(name).schema.json", limit: SourceText.maximumSize)
+        guard case .bytes(let bytes) = content else { throw Missing() }
+        return try JSONDecoder().decode(Part.self, from: Data(bytes))
+    }
+
+    private struct Missing: Error {}
+
+    @Test("have each key that is read, and no other", arguments: KeyCatalogue.Section.allCases)
+    func keys(section: KeyCatalogue.Section) throws {
+        let root = try schema(section == .daemon || section == .daemonCache ? "freshet" : "pipeline")
+        let part = try #require(mapping(at: section.path, in: root), "there is no mapping at '\(section.path)'")
+        #expect(part.isClosed, "other keys than these are taken")
+        #expect(Set((part.properties ?? [:]).keys) == Set(section.keys))
+    }
+}

@@ -1,0 +1,94 @@
+import Testing
+
+@testable import FreshetRender
+
+@Suite struct CanvasTests {
+    @Test("what is drawn becomes lines without space at their ends, in runs of one colour")
+    func lines() {
+        var canvas = TextCanvas(columns: 10)
+        canvas.put("ab", row: 0, column: 0, .good)
+        canvas.put("c", row: 0, column: 5, .good)
+        canvas.put("d", row: 2, column: 1)
+        #expect(canvas.lines(Palette(isColourful: false)) == ["ab   c", "", " d"])
+        #expect(canvas.lines(Palette(isColourful: true)) == ["\u{1B}[0;1;32mab   c\u{1B}[0m", "", " d"])
+    }
+
+    @Test("nothing is drawn beyond the edges, and a wide character is there as a whole or not at all")
+    func edges() {
+        var canvas = TextCanvas(columns: 4)
+        canvas.put("a漢漢", row: 0, column: 0)
+        canvas.put("x", row: -1, column: 0)
+        canvas.put("x", row: 0, column: -1)
+        #expect(canvas.lines(Palette(isColourful: false)) == ["a漢"])
+    }
+}
+
+@Suite struct AxisTests {
+    private let minute: Int64 = 60_000_000
+
+    @Test("ticks are round by the clock on the wall, and as many as there is room for")
+    func ticks() {
+        // 00:07 to 01:07 in a zone half an hour east.
+        let axis = TimeAxis(from: 7 * minute, to: 67 * minute, most: 5) { _ in 1_800 }
+        #expect(axis.step == 15 * minute)
+        #expect(axis.ticks.map(\.label) == ["00:45", "01:00", "01:15", "01:30"])
+    }
+
+    @Test("midnight has its date, and less than a minute its seconds")
+    func labels() {
+        let day = 86_400_000_000 as Int64
+        #expect(
+            TimeAxis(from: 0, to: 3 * day, most: 4) { _ in 0 }.ticks.map(\.label) == [
+                "Jan 1", "Jan 2", "Jan 3", "Jan 4",
+            ])
+        #expect(TimeAxis(from: minute, to: minute + 10_000_000, most: 3) { _ in 0 }.ticks.last?.label == "00:01:10")
+        #expect(TimeAxis(from: minute, to: minute + 100_000, most: 3) { _ in 0 }.ticks.first?.label == "00:01:00.000")
+    }
+
+    @Test("any two instants have an axis", arguments: [(0, 0), (.min, .max), (-5, 5), (5, -5)] as [(Int64, Int64)])
+    func extremes(first: Int64, last: Int64) {
+        #expect(TimeAxis(from: first, to: last, most: 8) { _ in 0 }.ticks.count <= 10)
+    }
+}
+
+@Suite struct CalendarTests {
+    @Test("a date and its instant are each other's, for each day of 800 years")
+    func dates() {
+        for day in stride(from: Int64(-146_097), to: 146_097, by: 1) {
+            let instant = day * 86_400_000_000
+            let date = TimeText.date(of: instant)
+            #expect(TimeText.instant(year: date.year, month: date.month, day: date.day, seconds: 0) == instant)
+        }
+    }
+
+    @Test(
+        "days that there are not have no instant",
+        arguments: [(2026, 2, 29), (1900, 2, 29), (2026, 4, 31), (2026, 0, 1)])
+    func none(year: Int64, month: Int64, day: Int64) {
+        #expect(TimeText.instant(year: year, month: month, day: day, seconds: 0) == nil)
+    }
+
+    @Test(
+        "configured durations are exact",
+        arguments: [
+            (2_000_000, "2s"), (90_000_000, "1min 30s"), (500_000, "500ms"), (0, "0s"), (1_500_250, "1s 500ms 250us"),
+            (86_400_000_000, "1 day"), (900_000_000, "15min"),
+        ] as [(Int64, String)])
+    func settings(microseconds: Int64, expected: String) {
+        #expect(TimeText.setting(microseconds) == expected)
+    }
+}
+
+@Suite struct SVGTests {
+    @Test("what has a meaning in XML is escaped, and what it cannot hold is spelled out")
+    func escaped() {
+        #expect(SVGWriter.escaped("a<b>&\"c\"\u{0}\u{FFFF}") == "a&lt;b&gt;&amp;&quot;c&quot;\\u{0}\\u{ffff}")
+    }
+
+    @Test(
+        "numbers have two decimals at most",
+        arguments: [(1, "1"), (1.5, "1.5"), (1.25, "1.25"), (-0.05, "-0.05"), (1e300, "1000000000"), (.nan, "0")])
+    func numbers(value: Double, expected: String) {
+        #expect(SVGWriter.number(value) == expected)
+    }
+}
