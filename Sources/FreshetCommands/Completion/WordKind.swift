@@ -19,6 +19,7 @@ enum WordKind: Hashable {
         switch (verbs.first, index) {
         case (nil, _): .nothing
         case ("signals", _): .signals
+        case ("metrics", _) where verbs.last == "write": .files
         case ("load-more", 1...): .branches
         case ("set", 1...): .settings
         case ("unset", 1...): .parameters
