@@ -35,7 +35,7 @@ enum WordKind: Hashable {
 
     /// The verbs that take one pipeline.
     private static let single: Set<String> = [
-        "get", "history", "rollback", "diff", "accept", "pin", "unpin", "hold", "release", "watch", "run", "edit",
+        "get", "history", "rollback", "diff", "accept", "pin", "unpin", "watch", "run", "edit",
         "diagnose", "marbles",
     ]
 
