@@ -19,6 +19,7 @@ enum WordKind: Hashable {
         switch (verbs.first, index) {
         case (nil, _): .nothing
         case ("signals", _): .signals
+        case ("metrics", _) where verbs.last == "write": .files
         case ("load-more", 1...): .branches
         case ("set", 1...): .settings
         case ("unset", 1...): .parameters
@@ -34,7 +35,7 @@ enum WordKind: Hashable {
 
     /// The verbs that take one pipeline.
     private static let single: Set<String> = [
-        "get", "history", "rollback", "diff", "accept", "pin", "unpin", "hold", "release", "watch", "run", "edit",
+        "get", "history", "rollback", "diff", "accept", "pin", "unpin", "watch", "run", "edit",
         "diagnose", "marbles",
     ]
 
