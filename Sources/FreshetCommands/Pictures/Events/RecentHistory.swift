@@ -93,11 +93,13 @@ struct JournalHistory: Hashable, Sendable {
         guard case .ended(let status, let output, let talk) = session.context.child(journalctl, arguments, .collected)
         else { return nil }
         var history = JournalHistory(lines: output, window, names)
-        if status != 0 {
+        guard output.isEmpty, status != 0 || !talk.isEmpty else { return history }
+        // Of what was not read nothing is said but why.
+        if talk.contains("not seeing messages") || talk.contains("permission") {
+            history.notes = ["You may not read the journal; be root, or in the group systemd-journal or adm."]
+        } else {
             let reason = talk.split(separator: "\n").first.map { ": \(DisplayText.harmless(String($0)))" } ?? ""
-            history.notes.append("The journal could not be read\(reason)")
-        } else if output.isEmpty, talk.contains("not seeing messages") || talk.contains("ermission") {
-            history.notes.append("You may not read the journal; be root, or in the group systemd-journal or adm.")
+            history.notes = ["The journal could not be read\(reason)"]
         }
         return history
     }
