@@ -155,7 +155,9 @@ struct EditPlan: Hashable {
     static func summary(ofExample path: String) -> String {
         guard let content = try? content(path) else { return "" }
         let lines = String(decoding: content, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
-        let comment = lines.prefix { $0.hasPrefix("# ") }.map { $0.dropFirst(2) }.joined(separator: " ")
+        // The first may be for editors, and an empty comment after it.
+        let comment = lines.drop { $0.hasPrefix("# yaml-language-server:") || $0 == "#" }
+            .prefix { $0.hasPrefix("# ") }.map { $0.dropFirst(2) }.joined(separator: " ")
         // The first sentence.
         let words = comment.split(separator: " ")
         let end = words.firstIndex { $0.hasSuffix(".") } ?? words.endIndex - 1

@@ -4,12 +4,13 @@ import FreshetRender
 
 struct Hold: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "hold",
         abstract: "Keep pipelines from running.",
         discussion: """
             Until 'release', whatever fires, and across restarts. A run under way ends by itself, the copy stays as it is, \
             and what is heard meanwhile is acted on when it is released.
 
-            EXAMPLES:
+            Examples:
               freshetctl hold catalogue      # its origin is being moved
               freshetctl release catalogue   # and runs at once if something fired
             """)
@@ -31,8 +32,14 @@ struct Hold: Verb {
 
 struct Release: Verb {
     static let configuration = CommandConfiguration(
+        commandName: "release",
         abstract: "Let held pipelines run again.",
-        discussion: "What was heard while a pipeline was held, or was due, is acted on now.")
+        discussion: """
+            What was heard while a pipeline was held, or was due, is acted on now.
+
+            Examples:
+              freshetctl release catalogue
+            """)
 
     @Argument(help: "Pipelines.") var names: [String]
     @OptionGroup var options: GlobalOptions

@@ -5,6 +5,7 @@ import FreshetEventLoop
 /// `metrics`: prints them, or writes them to a file.
 struct Metrics: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "metrics",
         abstract: "Print metrics for Prometheus, or write them to a file.",
         usage: """
             freshetctl metrics
@@ -13,6 +14,10 @@ struct Metrics: ParsableCommand {
         discussion: """
             The format is OpenMetrics 1.0. 'write' replaces a file as a whole, in Prometheus' own format, for the textfile \
             collector of node_exporter; the unit freshet-metrics.timer does so each minute.
+
+            Examples:
+              freshetctl metrics
+              freshetctl metrics write /var/lib/prometheus/node-exporter/freshet.prom
             """,
         subcommands: [MetricsPrint.self, MetricsWrite.self],
         defaultSubcommand: MetricsPrint.self)

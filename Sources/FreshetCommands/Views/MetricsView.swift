@@ -42,7 +42,7 @@ struct MetricsView {
         text.family("freshet_cache_bytes", .gauge, unit: "bytes", "All content of the cache.") {
             $0.sample("", [], daemon.cacheBytes)
         }
-        text.family("freshet_cache_limit_bytes", .gauge, unit: "bytes", "How large the cache may be (cache.max-total).") {
+        text.family("freshet_cache_limit_bytes", .gauge, unit: "bytes", "How large it may be (cache.max-total).") {
             $0.sample("", [], daemon.cacheLimit)
         }
     }
@@ -51,7 +51,7 @@ struct MetricsView {
         text.family("freshet_signals_fired", .counter, "How often each source of signals fired.") { family in
             for signal in signals { family.sample("_total", [("source", signal.name)], signal.fired) }
         }
-        text.family("freshet_signals_ignored", .counter, "How often something was heard that did not matter.") { family in
+        text.family("freshet_signals_ignored", .counter, "How often what was heard did not matter.") { family in
             for signal in signals { family.sample("_total", [("source", signal.name)], signal.ignored) }
         }
     }
@@ -88,14 +88,24 @@ struct MetricsView {
         }
         set("freshet_pipeline_state", "state", "What a pipeline is doing.") { Optional($0.state) }
         set("freshet_pipeline_freshness", "freshness", "How old its copy is.") { $0.freshness }
-        each("freshet_pipeline_last_check_time_seconds", unit: "seconds", "The last check that succeeded.") { $0.lastCheck }
+        each("freshet_pipeline_last_check_time_seconds", unit: "seconds", "The last check that succeeded.") {
+            $0.lastCheck
+        }
         each("freshet_pipeline_committed_time_seconds", unit: "seconds", "When its copy was committed.") {
             $0.generation?.committedAt
         }
-        each("freshet_pipeline_next_run_time_seconds", unit: "seconds", "When it runs next by itself.") { $0.nextRun?.at }
-        each("freshet_pipeline_expires_time_seconds", unit: "seconds", "When its copy is past its max-age.") { $0.expires }
-        each("freshet_pipeline_failing_since_time_seconds", unit: "seconds", "Since when it fails.") { $0.failure?.since }
-        each("freshet_pipeline_generation", "The number of the generation that readers find.") { $0.generation?.number }
+        each("freshet_pipeline_next_run_time_seconds", unit: "seconds", "When it runs next by itself.") {
+            $0.nextRun?.at
+        }
+        each("freshet_pipeline_expires_time_seconds", unit: "seconds", "When its copy is past its max-age.") {
+            $0.expires
+        }
+        each("freshet_pipeline_failing_since_time_seconds", unit: "seconds", "Since when it fails.") {
+            $0.failure?.since
+        }
+        each("freshet_pipeline_generation", "The number of the generation that readers find.") {
+            $0.generation?.number
+        }
         each("freshet_pipeline_size_bytes", unit: "bytes", "The size of its copy.") { $0.generation?.size }
         each("freshet_pipeline_withdrawn", "Whether its copy is withdrawn.") { $0.withdrawn == nil ? 0 : 1 }
         each("freshet_pipeline_held", "Whether it is held by the operator.") { $0.heldSince == nil ? 0 : 1 }

@@ -94,6 +94,10 @@ import Testing
                 \u{20} release                 Let held pipelines run again.
                 \u{20} watch                   Print a copy, and then each change of it.
                 \u{20} monitor                 Follow signals, runs and states as they happen.
+                \u{20} graph                   Draw how signals lead to pipelines, files and hooks.
+                \u{20} timeline                Draw what was heard and what ran, over time.
+                \u{20} marbles                 Draw why a pipeline ran: what it heard and gathered.
+                \u{20} top                     Watch pipelines live, on a terminal.
                 \u{20} metrics                 Print metrics for Prometheus, or write them to a file.
                 \u{20} signals                 Show, follow or raise the sources of signals.
                 \u{20} reload                  Have the daemon read its configuration again.
@@ -101,10 +105,6 @@ import Testing
                 \u{20} check                   Check the configuration, without the daemon.
                 \u{20} run                     Try a pipeline and keep nothing: run NAME --dry-run.
                 \u{20} fsck                    Examine the cache, and repair it.
-                \u{20} graph                   Draw how signals lead to pipelines, files and hooks.
-                \u{20} timeline                Draw what was heard and what ran, over time.
-                \u{20} marbles                 Draw why a pipeline ran: what it heard and gathered.
-                \u{20} top                     Watch pipelines live, on a terminal.
                 \u{20} prune                   Remove what no configured pipeline owns.
                 \u{20} completions             Print the completion script of a shell.
                 \u{20} See 'freshetctl help <subcommand>' for detailed help.

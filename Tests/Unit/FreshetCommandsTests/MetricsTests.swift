@@ -1,0 +1,59 @@
+import FreshetControl
+import Testing
+
+@testable import FreshetCommands
+
+@Suite struct MetricsTests {
+    private var view: MetricsView {
+        var jwks = PipelineStatus(
+            name: "jwks", source: "https://example.com/jwks", state: .failed, freshness: .stale,
+            generation: GenerationStatus(
+                number: 7, size: 1_229, digest: "ab", committedAt: 1_795_228_763_000_042, path: "/current/jwks.json"),
+            lastCheck: 1_795_228_763_500_000)
+        jwks.failure = FailureStatus(message: "404", since: -1, attempts: 2)
+        return MetricsView(
+            daemon: DaemonStatus(
+                version: "1.0", pid: 1, since: 5_000_000, network: "reachable", networkReachable: true,
+                pipelines: PipelineCounts([.failed, .idle])),
+            signals: [SignalStatus(name: #"file "a\b""#, fact: "exists", fired: 3)],
+            pipelines: [jwks, PipelineStatus(name: "new", source: "s", state: .idle)],
+            counters: [
+                PipelineCounters(
+                    name: "jwks", changed: 2, failed: 1, durationUSec: 1_250_000, requests: 9, receivedBytes: 77)
+            ])
+    }
+
+    @Test("OpenMetrics: each family with its type and unit, and the line that ends them")
+    func openMetrics() {
+        let lines = view.text(.openMetrics).split(separator: "\n").map(String.init)
+        for line in [
+            "# TYPE freshet_build info", #"freshet_build_info{version="1.0"} 1"#,
+            "# UNIT freshet_start_time_seconds seconds",
+            "freshet_start_time_seconds 5.000000", #"freshet_pipelines{state="failed"} 1"#,
+            "# TYPE freshet_signals_fired counter", #"freshet_signals_fired_total{source="file \"a\\b\""} 3"#,
+            #"freshet_pipeline_state{pipeline="jwks",state="failed"} 1"#,
+            #"freshet_pipeline_state{pipeline="jwks",state="loaded"} 0"#,
+            #"freshet_pipeline_committed_time_seconds{pipeline="jwks"} 1795228763.000042"#,
+            #"freshet_pipeline_failing_since_time_seconds{pipeline="jwks"} -0.000001"#,
+            #"freshet_pipeline_runs_total{pipeline="jwks",outcome="changed"} 2"#,
+            #"freshet_pipeline_run_duration_seconds_count{pipeline="jwks"} 3"#,
+            #"freshet_pipeline_run_duration_seconds_sum{pipeline="jwks"} 1.250000"#,
+            #"freshet_pipeline_received_bytes_total{pipeline="jwks"} 77"#,
+        ] { #expect(lines.contains(line), "\(line)") }
+        #expect(lines.last == "# EOF")
+        // What there is not has no sample, and a family without samples no name.
+        #expect(!lines.contains { $0.contains("generation{pipeline=\"new\"}") })
+        #expect(!lines.contains { $0.contains("cache_bytes") || $0.contains("budget") || $0.contains("unknown") })
+    }
+
+    @Test("Prometheus' own format has the names of samples in its types, no units and no last line")
+    func prometheus() {
+        let lines = view.text(.prometheus).split(separator: "\n").map(String.init)
+        #expect(lines.contains("# TYPE freshet_build_info gauge"))
+        #expect(lines.contains("# TYPE freshet_pipeline_runs_total counter"))
+        #expect(lines.contains("# TYPE freshet_pipeline_run_duration_seconds summary"))
+        #expect(!lines.contains { $0.hasPrefix("# UNIT") || $0.hasPrefix("# EOF") })
+        let samples = { (text: String) in text.split(separator: "\n").filter { !$0.hasPrefix("#") } }
+        #expect(samples(view.text(.prometheus)) == samples(view.text(.openMetrics)))
+    }
+}
