@@ -123,6 +123,10 @@ struct PipelineView {
         if let reason = waitingReason {
             text += pipeline.state == .waiting ? " for \(reason)" : ", waits for \(reason)"
         }
+        if let since = pipeline.heldSince {
+            // A run under way ends by itself, and a faulty pipeline is called failed.
+            text += "\(pipeline.state == .held ? "" : ", held") since \(times.both(since))"
+        }
         if let until = pipeline.waitingUntil { text += ", \(times.relative(until))" }
         // Of the network it has a line of its own.
         if let detail = pipeline.waitingDetail, detail != pipeline.path { text += ": \(detail)" }

@@ -32,6 +32,18 @@ struct PipelineViewTests {
         #expect(view(status).lines.contains("  Network: a portal answered"))
     }
 
+    @Test("a held pipeline says since when, and one whose run ends still says so too")
+    func held() {
+        var status = PipelineStatus(name: "a", source: "https://example.com/", state: .held, freshness: .fresh)
+        status.heldSince = now - 5 * Self.minute
+        #expect(
+            view(status).lines.contains("    State: held since Sat 2026-11-21 11:55:00 UTC; 5min ago (fresh)"))
+        status.state = .loading
+        #expect(
+            view(status).lines.contains(
+                "    State: loading, held since Sat 2026-11-21 11:55:00 UTC; 5min ago (fresh)"))
+    }
+
     @Test("until when it is fresh by its origin's word, and when it is past its max-age")
     func expiry() {
         var status = PipelineStatus(

@@ -3,7 +3,7 @@ import Testing
 
 @testable import FreshetSystemSignals
 
-@Suite("Signals of a bus", .timeLimit(.minutes(1)))
+@Suite("Signals of a bus", .timeLimit(.minutes(5)))
 struct BusSignalsTests {
     private static let match = BusMatch(
         valid: "org.example.Printer", path: "/org/example/Printer", interface: "org.example.Printer",

@@ -6,7 +6,7 @@ import Testing
 
 @testable import FreshetSystemSignals
 
-@Suite("Sources in a line", .timeLimit(.minutes(1)))
+@Suite("Sources in a line", .timeLimit(.minutes(5)))
 struct FactsTests {
     @Test("the network: the present fact comes first, from this machine's own kernel")
     func network() async throws {
@@ -158,7 +158,7 @@ struct FactsTests {
     }
 }
 
-@Suite("Sources in a line, and what is missing", .timeLimit(.minutes(1)))
+@Suite("Sources in a line, and what is missing", .timeLimit(.minutes(5)))
 struct MissingFactsTests {
     @Test("without netlink there is one fact, which says so, and the iteration goes on")
     func netlink() async throws {
