@@ -89,10 +89,27 @@ enum ChildProcess {
         posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK))
         var strings = ([path] + arguments).map { strdup($0) }
         strings.append(nil)
-        defer { for string in strings { free(string) } }
+        var variables = actions == nil ? [] : plainEnvironment()
+        defer { for string in strings + variables { free(string) } }
         var child: pid_t = 0
-        let error = posix_spawn(&child, path, actions, &attributes, strings, environ)
+        let error =
+            variables.isEmpty
+            ? posix_spawn(&child, path, actions, &attributes, strings, environ)
+            : posix_spawn(&child, path, actions, &attributes, strings, &variables)
         return error == 0 ? .running(child) : .failed(reason(error))
+    }
+
+    /// The environment for who writes into a pipe: colours are this program's business.
+    private static func plainEnvironment() -> [UnsafeMutablePointer<CChar>?] {
+        let name = "SYSTEMD_COLORS="
+        var variables: [UnsafeMutablePointer<CChar>?] = [strdup(name + "0")]
+        var entry = environ
+        while let variable = entry.pointee {
+            if strncmp(variable, name, name.utf8.count) != 0 { variables.append(strdup(variable)) }
+            entry += 1
+        }
+        variables.append(nil)
+        return variables
     }
 
     /// What comes through two pipes, until both are closed.

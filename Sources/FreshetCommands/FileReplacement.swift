@@ -4,7 +4,14 @@ import Glibc
 /// Replaces a file as a whole: who reads it finds the old text or the new one.
 enum FileReplacement {
     /// Writes beside the file, and renames. The new one has these rights, whatever the umask is.
+    ///
+    /// - Parameter path: a link is followed; what is no file, such as a device, is not replaced.
     static func write(_ text: String, to path: String, mode: mode_t = 0o644) throws(SystemCallError) {
+        let path = resolved(path)
+        var status = stat()
+        if stat(path, &status) == 0, status.st_mode & S_IFMT != S_IFREG {
+            throw SystemCallError("replace", errno: EINVAL, subject: path)
+        }
         var template = Array("\(path).XXXXXX".utf8CString)
         let descriptor = mkstemp(&template)
         guard descriptor >= 0 else { throw SystemCallError("open", errno: errno, subject: path) }
@@ -22,6 +29,12 @@ enum FileReplacement {
             unlink(temporary)
             throw SystemCallError("rename", errno: reason, subject: path)
         }
+    }
+
+    private static func resolved(_ path: String) -> String {
+        guard let resolved = realpath(path, nil) else { return path }
+        defer { free(resolved) }
+        return String(cString: resolved)
     }
 
     private static func write(_ bytes: [UInt8], to descriptor: Int32, _ path: String) throws(SystemCallError) {

@@ -47,7 +47,7 @@ struct EditPlan: Hashable {
         }
         let target = path(top, "pipelines/\(name).yaml")
         let places: [String] = request.directories.map { path($0, "pipelines/\(name).yaml") }
-        let found = places.first { access($0, F_OK) == 0 }
+        let found = places.first(where: EditedFile.isNamed)
         if let found, EditedFile.isMask(found) {
             throw CommandFailure(
                 .failure, "'\(name)' is masked: '\(found)' is a link to /dev/null; remove that first: rm \(found)")
@@ -78,16 +78,26 @@ struct EditPlan: Hashable {
                 target: target, text: text, source: found == target ? nil : found, isNew: found != target)
         }
         let dropIn = path(top, "pipelines/\(name).yaml.d/\(dropInName)")
+        if EditedFile.isMask(dropIn) {
+            throw CommandFailure(.failure, "'\(dropIn)' is a link to /dev/null; remove that first: rm \(dropIn)")
+        }
         if let text = try content(dropIn) { return EditPlan(target: dropIn, text: text, source: found, isNew: false) }
+        guard !EditedFile.isNamed(dropIn) else {
+            throw CommandFailure(.failure, "'\(dropIn)' is a link to nothing")
+        }
         return EditPlan(target: dropIn, text: Array(overlay(text, of: found).utf8), source: found, isNew: true)
     }
 
     /// Whether a text says nothing: comments and space alone.
     static func isEmpty(_ text: [UInt8]) -> Bool {
         text.split(separator: UInt8(ascii: "\n")).allSatisfy { line in
-            let first = line.first { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "\t") && $0 != UInt8(ascii: "\r") }
+            let first = line.first { !isSpace($0) }
             return first == nil || first == UInt8(ascii: "#")
         }
+    }
+
+    static func isSpace(_ byte: UInt8) -> Bool {
+        [UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\r"), UInt8(ascii: "\n")].contains(byte)
     }
 
     // MARK: Texts

@@ -16,7 +16,8 @@ struct EditSession {
         let file: EditedFile
         let copy: String
         do throws(EditFailure) {
-            file = try EditedFile(plan.target)
+            // As it was when its text was taken: what comes after that is somebody else's.
+            file = try EditedFile(plan.target, content: plan.isNew ? nil : plan.text)
             copy = try EditedFile.scratch(
                 String(plan.target.split(separator: "/").last ?? "pipeline.yaml"), plan.text,
                 in: context.environment["TMPDIR"].flatMap { $0.isEmpty ? nil : $0 } ?? "/tmp")
@@ -52,7 +53,10 @@ struct EditSession {
             }
             // An example may be meant as it is; then it was saved.
             if text == plan.text, !(plan.isWhole && FileStamp(copy) != before) { return nil }
-            if plan.isNew, EditPlan.isEmpty(text) { return nil }
+            if plan.isNew, EditPlan.isEmpty(text) {
+                guard text.contains(where: { !EditPlan.isSpace($0) }) else { return nil }
+                throw CommandFailure(.failure, "there is nothing but comments")
+            }
             guard try isSound(copy) else {
                 guard goesOn("What now? [E]dit again, [g]ive up: ") else { throw CommandFailure(.configuration) }
                 continue

@@ -7,10 +7,23 @@ struct EditedFile {
     /// What it held when it was looked at; nil: it was not there.
     let content: [UInt8]?
 
-    /// - Parameter path: its name, which may be a link to it, or nothing yet.
-    init(_ path: String) throws(EditFailure) {
+    /// - Parameters:
+    ///   - path: its name, which may be a link to it, or nothing yet.
+    ///   - content: what was read of it already; nil: it is read now.
+    init(_ path: String, content: [UInt8]? = nil) throws(EditFailure) {
         self.path = Self.resolved(path)
-        content = try Self.content(of: self.path)
+        var status = stat()
+        if stat(self.path, &status) == 0, status.st_mode & S_IFMT != S_IFREG {
+            // A device or a pipe is not to become a file.
+            throw EditFailure("'\(path)' is not a regular file", EINVAL)
+        }
+        self.content = if let content { content } else { try Self.content(of: self.path) }
+    }
+
+    /// Whether there is something of this name, a link to nothing included.
+    static func isNamed(_ path: String) -> Bool {
+        var status = stat()
+        return lstat(path, &status) == 0
     }
 
     private static func resolved(_ path: String) -> String {
@@ -32,7 +45,8 @@ struct EditedFile {
         let directory = Self.directory(of: path)
         try Self.makeDirectories(directory)
         var status = stat()
-        let isThere = stat(path, &status) == 0 || (model.map { stat($0, &status) == 0 } ?? false)
+        let isOwn = stat(path, &status) == 0
+        let isThere = isOwn || (model.map { stat($0, &status) == 0 } ?? false)
         // A name that begins with a full stop is not read as configuration, should it be left behind.
         var template = Array("\(directory)/.\(path.split(separator: "/").last ?? "").XXXXXX".utf8CString)
         let descriptor = mkstemp(&template)
@@ -45,7 +59,8 @@ struct EditedFile {
         }
         // The owner first: changing it takes bits of the mode away.
         if isThere, status.st_uid != geteuid() || status.st_gid != getegid() {
-            guard fchown(descriptor, status.st_uid, status.st_gid) == 0 else {
+            // What is only like another file may be one's own.
+            guard fchown(descriptor, status.st_uid, status.st_gid) == 0 || (!isOwn && errno == EPERM) else {
                 throw EditFailure("cannot give '\(path)' to its owner", errno)
             }
         }
@@ -140,8 +155,13 @@ struct EditedFile {
         guard access(directory, F_OK) != 0 else { return }
         let above = self.directory(of: directory)
         if above != directory { try makeDirectories(above) }
-        guard mkdir(directory, 0o755) == 0 || errno == EEXIST else {
+        guard mkdir(directory, 0o755) == 0 else {
+            if errno == EEXIST { return }
             throw EditFailure("cannot make the directory '\(directory)'", errno)
+        }
+        // Whatever the umask is: the daemon is another user, and has to read what is in it.
+        guard chmod(directory, 0o755) == 0 else {
+            throw EditFailure("cannot set the mode of the directory '\(directory)'", errno)
         }
     }
 

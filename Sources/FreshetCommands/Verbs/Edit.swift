@@ -58,7 +58,8 @@ struct Edit: Verb {
             )
         }
         let editor = try Editor.find(session.context)
-        var request = EditPlan.Request(name: name, directories: directories(session))
+        let places = directories(session)
+        var request = EditPlan.Request(name: name, directories: places)
         request.isNew = new
         request.example = from
         request.isDropIn = dropIn
@@ -68,9 +69,13 @@ struct Edit: Verb {
         guard EditedFile.mayWrite(in: directory) else {
             throw CommandFailure(.notPermitted, "you may not write in '\(directory)'; do it as root")
         }
+        guard !plan.target.contains("=") else {
+            throw CommandFailure(
+                .failure, "'\(plan.target)' has a '=' in it, and 'freshetd --check' could not judge the copy")
+        }
+        // What is checked is what is written to, also where a directory is only made now.
         try EditSession(
-            plan: plan, editor: editor, checking: configDir.isEmpty ? session.configurationDirectories([]) : configDir,
-            session: session
+            plan: plan, editor: editor, checking: places == EditPlan.systemDirectories ? [] : places, session: session
         ).run()
     }
 

@@ -38,7 +38,11 @@ struct MetricsPrint: Verb {
 
     func run(_ session: Session) throws(CommandFailure) {
         let metrics = try MetricsView(of: names, session)
-        guard options.json else { return session.context.output(metrics.text(.openMetrics)) }
+        guard options.json else {
+            // As it is in any locale: names are those of series.
+            _ = session.context.outputBytes(Array(metrics.text(.openMetrics).utf8)[...])
+            return
+        }
         session.print(
             json: Everything(daemon: metrics.daemon, signals: metrics.signals, pipelines: metrics.counters))
     }

@@ -146,7 +146,9 @@ private struct TopScreen {
     }
 
     private mutating func askPage() throws(ControlClient.Failure) {
-        guard let client, asked.isUnderWay else { return }
+        guard asked.isUnderWay else { return }
+        if asked.after == nil { try connectAnew() }
+        guard let client else { return }
         let some = try client.pipelines(ControlMessage.List(names: names, after: asked.after, limit: Self.page))
         gathering += some
         // What is there is shown at once.
@@ -180,7 +182,13 @@ private struct TopScreen {
         }
     }
 
+    /// The daemon closes connections that say nothing for a while, and this one may have.
+    private mutating func connectAnew() throws(ControlClient.Failure) {
+        client = try ControlClient(path: session.socketPath)
+    }
+
     private mutating func askVisible() throws(ControlClient.Failure) {
+        try connectAnew()
         guard let client else { return }
         model.daemon = try client.daemon()
         let visible = model.visible.map(\.name)
@@ -213,9 +221,10 @@ private struct TopScreen {
     }
 
     private mutating func refresh(_ name: String) {
-        guard let client else { return }
+        guard client != nil else { return }
         do throws(ControlClient.Failure) {
-            try client.refresh(ControlMessage.Refresh(names: [name])) { result in
+            try connectAnew()
+            try client?.refresh(ControlMessage.Refresh(names: [name])) { result in
                 model.message = RefreshView.text(result, waited: false, session.times)
             }
         } catch .closed {

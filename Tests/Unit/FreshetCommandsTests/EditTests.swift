@@ -246,7 +246,7 @@ import Testing
     func dropIn() async throws {
         try write("usr/pipelines/jwks.yaml", "every: 1h\n")
         let empty = try await edit(["--drop-in", "jwks"], World(turns: [{ $0 + "# hm\n" }]))
-        #expect(empty.talk == "Nothing was changed.\n")
+        #expect(empty.status == .failure && empty.talk.contains("there is nothing but comments"))
         let world = World(turns: [
             { text in
                 #expect(text.contains("# every: 1h\n"))
@@ -292,6 +292,39 @@ import Testing
         }
         let failed = try await edit(["jwks"], World(turns: []))
         #expect(failed.status == .failure && failed.talk.contains("the editor '/bin/ed' ended with status 1"))
+    }
+
+    @Test("a link that masks a drop-in, and one to nothing, stay as they are")
+    func links() async throws {
+        try write("etc/pipelines/jwks.yaml", "every: 1h\n")
+        mkdir("\(directory)/etc/pipelines/jwks.yaml.d", 0o755)
+        let dropIn = "\(directory)/etc/pipelines/jwks.yaml.d/override.yaml"
+        symlink("/dev/null", dropIn)
+        let masked = try await edit(["jwks", "--drop-in"], World(turns: [{ _ in "every: 2h\n" }]))
+        #expect(masked.status == .failure && masked.talk.contains("is a link to /dev/null; remove that first"))
+        #expect(EditedFile.isMask(dropIn) && EditedFile.isMask("/dev/null"))
+        unlink(dropIn)
+        symlink("\(directory)/nowhere", dropIn)
+        symlink("../nowhere", "\(directory)/etc/pipelines/away.yaml")
+        try write("usr/pipelines/away.yaml", "every: 1h\n")
+        for arguments in [["jwks", "--drop-in"], ["away"]] {
+            let result = try await edit(arguments, World(turns: [{ _ in "every: 2h\n" }]))
+            #expect(result.status == .failure && result.talk.contains("is a link to nothing"), "\(result.talk)")
+        }
+        let new = try await edit(["--new", "away"], World(turns: [{ _ in "every: 2h\n" }]))
+        #expect(new.status == .failure && new.talk.contains("there is a pipeline 'away' already"))
+        #expect(!EditedFile.isNamed("\(directory)/nowhere") && !EditedFile.isNamed("\(directory)/etc/nowhere"))
+        #expect(throws: EditFailure.self) { try EditedFile("/dev/null") }
+    }
+
+    @Test("notes that are nothing but comments are not installed, and not lost")
+    func notes() async throws {
+        let result = try await edit(["--new", "rates"], World(turns: [{ _ in "# where is it?\n" }]))
+        #expect(result.status == .failure && result.talk.contains("there is nothing but comments"))
+        #expect(result.talk.contains("your text is in DIR/tmp/freshet-edit-"))
+        #expect(read("etc/pipelines/rates.yaml") == nil)
+        let empty = try await edit(["--new", "rates"], World(turns: [{ _ in " \n\n" }]))
+        #expect(empty.status == .success && empty.talk == "Nothing was changed.\n")
     }
 
     @Test("without a terminal nothing is edited")

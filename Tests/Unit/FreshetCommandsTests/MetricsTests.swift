@@ -1,4 +1,5 @@
 import FreshetControl
+import Glibc
 import Testing
 
 @testable import FreshetCommands
@@ -44,6 +45,22 @@ import Testing
         // What there is not has no sample, and a family without samples no name.
         #expect(!lines.contains { $0.contains("generation{pipeline=\"new\"}") })
         #expect(!lines.contains { $0.contains("cache_bytes") || $0.contains("budget") || $0.contains("unknown") })
+    }
+
+    @Test("a file is replaced as a whole, through a link; what is no file is left alone")
+    func replacement() throws {
+        var template = Array("/tmp/freshet-metrics-tests-XXXXXX".utf8CString)
+        try #require(mkdtemp(&template) != nil)
+        let directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        defer { _ = ChildProcess.run("/bin/rm", ["-rf", directory], .collected) }
+        symlink("real.prom", "\(directory)/link.prom")
+        try FileReplacement.write("one", to: "\(directory)/real.prom")
+        try FileReplacement.write("two", to: "\(directory)/link.prom")
+        #expect(try EditedFile.content(of: "\(directory)/real.prom") == Array("two".utf8))
+        #expect(EditedFile.names(in: directory) == ["link.prom", "real.prom"])
+        #expect(throws: (any Error).self) { try FileReplacement.write("x", to: "/dev/null") }
+        #expect(EditedFile.isMask("/dev/null"))
+        #expect(throws: (any Error).self) { try FileReplacement.write("x", to: "\(directory)/none/x.prom") }
     }
 
     @Test("Prometheus' own format has the names of samples in its types, no units and no last line")
