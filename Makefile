@@ -148,6 +148,8 @@ install:
 
 # Leaves configuration, copies, index and user.
 uninstall:
+	@case "$(DATADIR):$(DOCDIR)" in */freshet*:*/freshet*) ;; \
+		*) echo "make uninstall: not below directories of freshet: $(DATADIR) $(DOCDIR)" >&2; exit 1 ;; esac
 	rm -f $(DESTDIR)$(PREFIX)/sbin/freshetd $(DESTDIR)$(PREFIX)/bin/freshetctl \
 		$(addprefix $(DESTDIR)$(UNITDIR)/,$(SYSTEMUNITS)) $(addprefix $(DESTDIR)$(USERUNITDIR)/,$(UNITS)) \
 		$(DESTDIR)$(PREFIX)/lib/sysusers.d/freshet.conf $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/freshet.conf \

@@ -25,6 +25,8 @@ package final class ControlClient {
     }
 
     private let client: VarlinkClient
+    /// The longest that an answer, or each part of one, is waited for; nil: as long as it takes.
+    package var patience: Duration?
 
     /// - Parameter path: of the daemon's socket.
     package init(path: String) throws(Failure) {
@@ -313,7 +315,8 @@ package final class ControlClient {
         do {
             return try Self.decode(
                 try client.call(
-                    ControlInterface.name + "." + method, encoded, every: interval, meanwhile: meanwhile))
+                    ControlInterface.name + "." + method, encoded, timeout: patience, every: interval,
+                    meanwhile: meanwhile))
         } catch {
             throw Self.failure(error)
         }
@@ -327,7 +330,8 @@ package final class ControlClient {
         let encoded = try encode(parameters)
         do {
             try client.callMore(
-                ControlInterface.name + "." + method, encoded, until: end, endingWithReaderOf: output,
+                ControlInterface.name + "." + method, encoded, timeout: patience, until: end,
+                endingWithReaderOf: output,
                 every: interval, meanwhile: meanwhile
             ) {
                 (reply: VarlinkParameters) throws(VarlinkClientError) -> Bool in

@@ -62,6 +62,9 @@ private struct TopScreen {
     /// How often what is on the screen is asked for, while something happens.
     private static let visibleEvery: Int64 = 1_000_000
 
+    /// How long the daemon may take to answer: keys and signals wait as long, and one that hangs is as good as gone.
+    private static let patience: Duration = .seconds(2)
+
     private let names: [String]?
     private let session: Session
     private var model = TopModel()
@@ -84,6 +87,7 @@ private struct TopScreen {
     /// Connects, and asks for the first pipelines.
     mutating func connect() throws(CommandFailure) {
         let client = try session.connect()
+        client.patience = Self.patience
         let monitor = try session.connect()
         let names = names
         model.daemon = try session.asking { () throws(ControlClient.Failure) in
@@ -184,7 +188,9 @@ private struct TopScreen {
 
     /// The daemon closes connections that say nothing for a while, and this one may have.
     private mutating func connectAnew() throws(ControlClient.Failure) {
-        client = try ControlClient(path: session.socketPath)
+        let client = try ControlClient(path: session.socketPath)
+        client.patience = Self.patience
+        self.client = client
     }
 
     private mutating func askVisible() throws(ControlClient.Failure) {

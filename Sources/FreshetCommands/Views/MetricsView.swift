@@ -110,6 +110,9 @@ struct MetricsView {
         each("freshet_pipeline_withdrawn", "Whether its copy is withdrawn.") { $0.withdrawn == nil ? 0 : 1 }
         each("freshet_pipeline_held", "Whether it is held by the operator.") { $0.heldSince == nil ? 0 : 1 }
         each("freshet_pipeline_pinned", "Whether its copy is pinned.") { $0.generation?.pinnedSince == nil ? 0 : 1 }
+        each("freshet_pipeline_behind", "Whether its source has other content, which is held back.") {
+            $0.generation?.behind == true ? 1 : 0
+        }
         each("freshet_pipeline_candidate", "Whether content that a check refused is kept aside.") {
             $0.candidate == nil ? 0 : 1
         }

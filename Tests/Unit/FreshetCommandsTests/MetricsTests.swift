@@ -41,6 +41,7 @@ import Testing
             #"freshet_pipeline_run_duration_seconds_sum{pipeline="jwks"} 1.250000"#,
             #"freshet_pipeline_received_bytes_total{pipeline="jwks"} 77"#,
         ] { #expect(lines.contains(line), "\(line)") }
+        #expect(lines.contains(#"freshet_pipeline_behind{pipeline="jwks"} 0"#))
         #expect(lines.last == "# EOF")
         // What there is not has no sample, and a family without samples no name.
         #expect(!lines.contains { $0.contains("generation{pipeline=\"new\"}") })

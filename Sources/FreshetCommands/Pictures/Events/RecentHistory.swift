@@ -65,6 +65,8 @@ struct JournalHistory: Hashable, Sendable {
     /// When the daemon began and stopped, oldest first.
     private var turns: [Turn] = []
     private var since: Int64
+    /// What was before the first line that was read is not known; nil: all was read.
+    private(set) var knownFrom: Int64?
 
     private struct Turn: Hashable, Sendable {
         var at: Int64
@@ -104,15 +106,19 @@ struct JournalHistory: Hashable, Sendable {
         return history
     }
 
-    /// - Parameter lines: as `journalctl --output=json` prints them.
-    init(lines: String, _ window: RecentHistory.Window, _ names: [String]?) {
+    /// - Parameters:
+    ///   - lines: as `journalctl --output=json` prints them.
+    ///   - most: how many were asked for: if there are so many, older ones may be missing.
+    init(lines: String, _ window: RecentHistory.Window, _ names: [String]?, most: Int = Self.mostLines) {
         self.init(since: window.since)
         var count = 0
+        var firstLine: Int64?
         var isDetailed = false
         var ended: Set<RunName> = []
         for text in lines.split(separator: "\n") {
             count += 1
             guard let line = JournalLine(json: text), line.at >= window.since, line.at < window.until else { continue }
+            if firstLine == nil { firstLine = line.at }
             switch line.message {
             case .ready: turns.append(Turn(at: line.at, isBeginning: true))
             case .stopped: turns.append(Turn(at: line.at, isBeginning: false))
@@ -137,7 +143,9 @@ struct JournalHistory: Hashable, Sendable {
                 "From the journal, where at the level info there are neither waits, nor checks that found nothing new, "
                     + "nor each firing.")
         }
-        if count >= Self.mostLines { notes.append("Of the journal the last \(Self.mostLines) lines were read.") }
+        guard count >= most else { return }
+        notes.append("Of the journal the last \(most) lines were read.")
+        knownFrom = firstLine
     }
 
     private struct RunName: Hashable {
@@ -149,18 +157,29 @@ struct JournalHistory: Hashable, Sendable {
 
     /// At the level debug an occurrence has a line of its own beside that of its fact.
     private static func withoutRepetitions(_ events: [ControlEvent]) -> [ControlEvent] {
-        let numbered = events.filter { $0.kind == .signal && $0.number != nil }
+        // By the signal and the second: as many as there are lines, and no more are looked at for one.
+        var numbered: [String: [Int64: [Int64]]] = [:]
+        for event in events where event.kind == .signal && event.number != nil {
+            numbered[event.signal ?? "", default: [:]][event.at / 1_000_000, default: []].append(event.at)
+        }
         return events.filter { event in
-            guard event.kind == .signal, event.number == nil else { return true }
-            return !numbered.contains { $0.signal == event.signal && abs($0.at - event.at) < 2_000_000 }
+            guard event.kind == .signal, event.number == nil, let seconds = numbered[event.signal ?? ""] else {
+                return true
+            }
+            let second = event.at / 1_000_000
+            return !(second - 2...second + 2).contains { around in
+                seconds[around]?.contains { abs($0 - event.at) < 2_000_000 } ?? false
+            }
         }
     }
 
     /// - Parameter end: when the daemon that runs began, if all that it saw since is known from itself.
     func unseen(until end: Int64?) -> [RecentHistory.Stretch] {
         var stretches: [RecentHistory.Stretch] = []
+        if let knownFrom { stretches.append(.init(from: since, to: knownFrom)) }
         // Before the first line nothing is known, but if that is the daemon's first, there was none.
-        var gone: Int64? = turns.first?.isBeginning == true || turns.isEmpty && events.isEmpty ? since : nil
+        var gone: Int64? =
+            turns.first?.isBeginning == true || turns.isEmpty && events.isEmpty ? knownFrom ?? since : nil
         for turn in turns {
             if turn.isBeginning, let from = gone { stretches.append(.init(from: from, to: turn.at)) }
             gone = turn.isBeginning ? nil : turn.at

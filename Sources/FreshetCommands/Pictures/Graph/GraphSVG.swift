@@ -40,10 +40,12 @@ struct GraphSVG {
             title: "From signals to files: \(graph.rows.map(\.name).joined(separator: ", "))")
 
         func x(_ wire: Int) -> Double { left + Double(wire) * Self.wireDistance }
+        // The last row that listens to each wire.
+        var lasts = [Int?](repeating: nil, count: graph.wires.count)
+        for (index, row) in graph.rows.enumerated() { for wire in row.listens { lasts[wire] = index } }
         // Lines first: boxes lie on them.
         for (index, wire) in graph.wires.enumerated() {
-            let last = graph.rows.indices.last { graph.rows[$0].listens.contains(index) }
-            guard let last else { continue }
+            guard let last = lasts[index] else { continue }
             if let origin = wire.origin {
                 drawReturn(places[origin], x(index), to: places[last].y, box, &svg)
             } else {

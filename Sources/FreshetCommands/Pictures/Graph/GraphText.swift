@@ -15,7 +15,8 @@ struct GraphText {
         let widest = graph.rows.map { DisplayText.width(of: glyphs.text(head($0))) }.max() ?? 0
         let left = max(12, min(widest, room / 2))
         let out = text + left + 1
-        var canvas = TextCanvas(columns: columns)
+        // With so many wires that no room is left the lines are longer, and nothing is lost.
+        var canvas = TextCanvas(columns: max(columns, out + 12))
         // Where each wire begins and ends: between them it is drawn.
         var first = [Int](repeating: .max, count: graph.wires.count)
         var last = [Int](repeating: -1, count: graph.wires.count)

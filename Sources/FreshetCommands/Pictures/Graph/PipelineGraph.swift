@@ -45,8 +45,8 @@ struct PipelineGraph: Hashable, Sendable {
             indices[name] = wires.count
             wires.append(Wire(name: name))
         }
-        for (row, description) in ordered.enumerated()
-        where ordered.contains(where: { Self.comesAfter($0, description.name) }) {
+        let told = Set(ordered.flatMap { $0.inputs + $0.signals.compactMap(Self.pipeline(of:)) })
+        for (row, description) in ordered.enumerated() where told.contains(description.name) {
             indices["pipeline " + description.name] = wires.count
             wires.append(Wire(name: "pipeline " + description.name, origin: row))
         }
@@ -67,10 +67,6 @@ struct PipelineGraph: Hashable, Sendable {
     /// The pipeline in a source's name, such as `pipeline catalogue`.
     private static func pipeline(of source: String) -> String? {
         source.hasPrefix("pipeline ") ? String(source.dropFirst("pipeline ".count)) : nil
-    }
-
-    private static func comesAfter(_ description: PipelineDescription, _ name: String) -> Bool {
-        description.inputs.contains(name) || description.signals.contains("pipeline " + name)
     }
 
     private static let usual = ["start", "network", "resume", "foreground", "reload", "timer", "operator"]

@@ -66,6 +66,8 @@ struct MarbleDiagram: Hashable, Sendable {
     var episodes: [Episode]
     var notes: [String]
 
+    static let mostEvents = 4_096
+
     /// As many names as the notation has letters: `x` is a failure there.
     static let labels = "abcdefghijklmnopqrstuvwyzABCDEFGHIJKLMNOPQRSTUVWYZ".map(String.init)
 
@@ -74,6 +76,13 @@ struct MarbleDiagram: Hashable, Sendable {
     ///   - most: how many episodes are kept, the last ones.
     ///   - status: nil: nothing is known of the present.
     init(_ description: PipelineDescription, _ history: RecentHistory, status: PipelineStatus?, most: Int) {
+        // As many as the daemon itself remembers: nobody looks at more, and each is looked for among the others.
+        var history = history
+        let left = history.events.count - Self.mostEvents
+        if left > 0 {
+            history.events.removeFirst(left)
+            history.notes.append("Of the events the last \(Self.mostEvents) are looked at.")
+        }
         name = description.name
         freshForUSec = description.freshForUSec
         terms = [

@@ -40,6 +40,21 @@ import Testing
         #expect(run?.causes.map(\.signal) == ["network", "timer"] && run?.causes.map(\.count) == [2, 1])
     }
 
+    @Test("what was before the first of as many lines as were asked for is not known")
+    func cut() {
+        let fields = ["PIPELINE": "a", "OUTCOME": "changed", "DURATION": "1 ms"]
+        let lines = [
+            line(.changed, at: 7_000_000, fields.merging(["RUN": "7"]) { $1 }),
+            line(.changed, at: 8_000_000, fields.merging(["RUN": "8"]) { $1 }),
+        ].joined()
+        func unseen(_ most: Int) -> [RecentHistory.Stretch] {
+            JournalHistory(lines: lines, .init(since: 1_000_000, until: 1_000_000_000), nil, most: most)
+                .unseen(until: nil)
+        }
+        #expect(unseen(2) == [RecentHistory.Stretch(from: 1_000_000, to: 7_000_000)])
+        #expect(unseen(3) == [])
+    }
+
     @Test("a run that has two lines is one")
     func twice() {
         let fields = ["PIPELINE": "a", "RUN": "7", "OUTCOME": "changed", "DURATION": "1 ms"]
