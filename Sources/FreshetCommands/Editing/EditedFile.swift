@@ -1,6 +1,6 @@
 import Glibc
 
-/// A file that is being edited: what it was, and how another content takes its place.
+/// A file that gets another content: what it was, and how the new one takes its place.
 struct EditedFile {
     /// Where it is, links followed.
     let path: String
@@ -35,19 +35,23 @@ struct EditedFile {
     /// Whether somebody else has changed it since.
     func isOther() throws(EditFailure) -> Bool { try Self.content(of: path) != content }
 
-    /// Puts a content in its place, which readers see wholly or not at all, and which a power cut leaves whole. Owner,
+    /// Puts a content in its place, which readers see wholly or not at all. Owner,
     /// group and mode stay, or are those of `model`.
     ///
     /// - Parameters:
     ///   - content: the whole of it.
     ///   - model: what a file that was not there is to be like; nil, or if that is not there: mode 0644.
-    func replace(with content: [UInt8], like model: String? = nil) throws(EditFailure) {
+    ///   - isLasting: it outlasts a power cut, and directories that are not there are made.
+    func replace(
+        with content: [UInt8], like model: String? = nil, isLasting: Bool = true
+    ) throws(EditFailure) {
         let directory = Self.directory(of: path)
-        try Self.makeDirectories(directory)
+        if isLasting { try Self.makeDirectories(directory) }
         var status = stat()
         let isOwn = stat(path, &status) == 0
         let isThere = isOwn || (model.map { stat($0, &status) == 0 } ?? false)
-        // A name that begins with a full stop is not read as configuration, should it be left behind.
+        // A name that begins with a full stop is not read as configuration, should it be left behind. The six X are what
+        // mkstemp(3) puts letters of its own for.
         var template = Array("\(directory)/.\(path.split(separator: "/").last ?? "").XXXXXX".utf8CString)
         let descriptor = mkstemp(&template)
         guard descriptor >= 0 else { throw EditFailure("cannot make a file in '\(directory)'", errno) }
@@ -68,16 +72,17 @@ struct EditedFile {
             throw EditFailure("cannot set the mode of '\(temporary)'", errno)
         }
         try Self.write(content, to: descriptor, temporary)
-        guard fsync(descriptor) == 0 else { throw EditFailure("cannot write '\(temporary)'", errno) }
+        guard !isLasting || fsync(descriptor) == 0 else { throw EditFailure("cannot write '\(temporary)'", errno) }
         guard rename(temporary, path) == 0 else { throw EditFailure("cannot replace '\(path)'", errno) }
         isDone = true
-        Self.sync(directory)
+        if isLasting { Self.sync(directory) }
     }
 
     /// A name in a directory of its own that only this user reads: for the editor, who leaves copies beside it.
     ///
     /// - Parameter directory: where such things are.
     static func scratch(_ name: String, _ content: [UInt8], in directory: String) throws(EditFailure) -> String {
+        // The six X are mkdtemp(3)'s, as above.
         var template = Array("\(directory)/freshet-edit-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else { throw EditFailure("cannot make a directory in '\(directory)'", errno) }
         let path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self) + "/" + name

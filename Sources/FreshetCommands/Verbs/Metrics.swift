@@ -1,6 +1,5 @@
 import ArgumentParser
 import FreshetControl
-import FreshetEventLoop
 
 /// `metrics`: prints them, or writes them to a file.
 struct Metrics: ParsableCommand {
@@ -57,10 +56,11 @@ struct MetricsWrite: Verb {
 
     func run(_ session: Session) throws(CommandFailure) {
         let text = try MetricsView(of: [], session).text(.prometheus)
-        do throws(SystemCallError) {
-            try FileReplacement.write(text, to: path)
+        do throws(EditFailure) {
+            // What is lost in a power cut is old by then.
+            try EditedFile(path).replace(with: Array(text.utf8), isLasting: false)
         } catch {
-            throw CommandFailure(.failure, "cannot write the metrics: \(error)")
+            throw error.failure
         }
     }
 }

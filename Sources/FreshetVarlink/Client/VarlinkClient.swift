@@ -141,27 +141,7 @@ public final class VarlinkClient {
     /// The next reply to what was begun, if it is there; nil: not yet. Never waits.
     public func takeReply() throws(VarlinkClientError) -> VarlinkParameters? {
         guard isUsable else { throw .closed }
-        while true {
-            let message: [UInt8]?
-            do {
-                message = try framer.next()
-            } catch {
-                throw fail(.violation(error.description))
-            }
-            if let message { return try parse(message).parameters }
-            let count = recv(socket.rawValue, &buffer, buffer.count, Int32(MSG_DONTWAIT))
-            if count > 0 {
-                framer.append(buffer[..<count])
-                continue
-            }
-            guard count < 0 else { throw fail(.closed) }
-            switch errno {
-            case EAGAIN: return nil
-            case EINTR: continue
-            case ECONNRESET: throw fail(.closed)
-            case let reason: throw fail(.system(SystemCallError("recv", errno: reason)))
-            }
-        }
+        return try takeMessage()?.parameters
     }
 
     // MARK: Messages
@@ -197,6 +177,14 @@ public final class VarlinkClient {
         by deadline: ContinuousClock.Instant?, endingWithReaderOf output: Int32? = nil, _ pause: Pause? = nil
     ) throws(VarlinkClientError) -> VarlinkReplyMessage? {
         while true {
+            if let message = try takeMessage() { return message }
+            guard try wait(for: Int16(POLLIN), by: deadline, endingWithReaderOf: output, pause) else { return nil }
+        }
+    }
+
+    /// The next reply, if it is there; nil: not yet.
+    private func takeMessage() throws(VarlinkClientError) -> VarlinkReplyMessage? {
+        while true {
             let message: [UInt8]?
             do {
                 message = try framer.next()
@@ -211,8 +199,7 @@ public final class VarlinkClient {
             }
             guard count < 0 else { throw fail(.closed) }
             switch errno {
-            case EAGAIN:
-                guard try wait(for: Int16(POLLIN), by: deadline, endingWithReaderOf: output, pause) else { return nil }
+            case EAGAIN: return nil
             case EINTR: continue
             case ECONNRESET: throw fail(.closed)
             case let reason: throw fail(.system(SystemCallError("recv", errno: reason)))

@@ -55,13 +55,16 @@ import Testing
         let directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
         defer { _ = ChildProcess.run("/bin/rm", ["-rf", directory], .collected) }
         symlink("real.prom", "\(directory)/link.prom")
-        try FileReplacement.write("one", to: "\(directory)/real.prom")
-        try FileReplacement.write("two", to: "\(directory)/link.prom")
+        func write(_ text: String, to path: String) throws {
+            try EditedFile(path).replace(with: Array(text.utf8), isLasting: false)
+        }
+        try write("one", to: "\(directory)/real.prom")
+        try write("two", to: "\(directory)/link.prom")
         #expect(try EditedFile.content(of: "\(directory)/real.prom") == Array("two".utf8))
         #expect(EditedFile.names(in: directory) == ["link.prom", "real.prom"])
-        #expect(throws: (any Error).self) { try FileReplacement.write("x", to: "/dev/null") }
+        #expect(throws: (any Error).self) { try write("x", to: "/dev/null") }
         #expect(EditedFile.isMask("/dev/null"))
-        #expect(throws: (any Error).self) { try FileReplacement.write("x", to: "\(directory)/none/x.prom") }
+        #expect(throws: (any Error).self) { try write("x", to: "\(directory)/none/x.prom") }
     }
 
     @Test("Prometheus' own format has the names of samples in its types, no units and no last line")
