@@ -36,6 +36,7 @@ package enum Freshetctl {
     }
 
     private static func perform(_ arguments: [String], _ context: CommandContext) -> ExitStatus {
+        if let verb = PlainCommandLine.verb(arguments) { return run(verb, context) }
         // Before the parser: it would take an unknown verb for an argument of the default one.
         if let stray = unknownVerb(arguments) {
             let meant = NameSuggestion.closest(to: stray, among: verbs).map { "; did you mean '\($0)'?" } ?? ""
@@ -60,6 +61,10 @@ package enum Freshetctl {
                 return report(error, context)
             }
         }
+        return run(verb, context)
+    }
+
+    private static func run(_ verb: some Verb, _ context: CommandContext) -> ExitStatus {
         do throws(CommandFailure) {
             try verb.run(Session(context: context, options: verb.options))
             return .success
@@ -86,7 +91,7 @@ package enum Freshetctl {
 
     /// A verb that is first, parsed by itself, which takes half of the time that it takes as one of all; nil: it is none,
     /// or something is wrong.
-    private static func parsedVerb(_ arguments: [String]) -> (any ParsableCommand)? {
+    static func parsedVerb(_ arguments: [String]) -> (any ParsableCommand)? {
         let verb = FreshetctlCommand.configuration.subcommands.first { $0._commandName == arguments.first }
         guard let verb, verb.configuration.subcommands.isEmpty else { return nil }
         return try? verb.parse(Array(arguments.dropFirst()))

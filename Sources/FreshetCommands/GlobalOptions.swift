@@ -21,6 +21,29 @@ struct GlobalOptions: ParsableArguments {
     /// Those with a value, for whoever looks for the verb among the arguments.
     static let withValue: Set<String> = ["--socket"]
     static let flags: Set<String> = ["--json", "--no-legend", "--no-pager", "--quiet", "-q"]
+
+    /// What the parser makes of no options.
+    static var withDefaults: GlobalOptions {
+        var options = GlobalOptions()
+        options.socket = nil
+        options.json = false
+        options.noLegend = false
+        options.noPager = false
+        options.quiet = false
+        return options
+    }
+
+    /// Takes one of ``flags``; returns whether it is one.
+    mutating func set(_ flag: String) -> Bool {
+        switch flag {
+        case "--json": json = true
+        case "--no-legend": noLegend = true
+        case "--no-pager": noPager = true
+        case "--quiet", "-q": quiet = true
+        default: return false
+        }
+        return true
+    }
 }
 
 /// Where the daemon's socket is when nobody says so.

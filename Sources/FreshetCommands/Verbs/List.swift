@@ -2,7 +2,7 @@ import ArgumentParser
 import FreshetControl
 import FreshetRender
 
-struct List: Verb {
+struct List: FrequentVerb {
     static let configuration = CommandConfiguration(
         commandName: "list",
         abstract: "List the pipelines, one a line.",
@@ -24,6 +24,16 @@ struct List: Verb {
     @Option(help: ArgumentHelp("The first of them only.", valueName: "number")) var limit: Int64?
     @OptionGroup var options: GlobalOptions
 
+    static let standsAlone = true
+    static var withDefaults: List {
+        var verb = List()
+        verb.names = []
+        verb.state = nil
+        verb.limit = nil
+        verb.options = .withDefaults
+        return verb
+    }
+
     func validate() throws {
         if let limit, limit < 1 { throw ValidationError("--limit wants a number from 1 on.") }
     }
@@ -33,12 +43,15 @@ struct List: Verb {
         // One more says whether there are more.
         let request = ControlMessage.List(
             names: names.isEmpty ? nil : names, states: state?.states, limit: limit.map { $0 == .max ? $0 : $0 + 1 })
-        var pipelines = try session.asking { () throws(ControlClient.Failure) in try client.pipelines(request) }
-        let hasMore = limit.map { pipelines.count > $0 } ?? false
-        if let limit, hasMore { pipelines.removeLast(pipelines.count - Int(clamping: limit)) }
-        if options.json { return session.print(json: ControlMessage.Pipelines(pipelines: pipelines)) }
+        let most = limit.map { Int(clamping: $0) } ?? .max
+        if options.json {
+            let pipelines = try session.asking { () throws(ControlClient.Failure) in try client.pipelines(request) }
+            return session.print(json: ControlMessage.Pipelines(pipelines: Array(pipelines.prefix(most))))
+        }
+        let found = try session.asking { () throws(ControlClient.Failure) in try client.summaries(request) }
+        let shown = Array(found.prefix(most))
         session.print(
-            PipelineView.table(pipelines, session),
-            total: "\(Count.text(pipelines.count, "pipeline")) listed\(hasMore ? ", and there are more" : "").")
+            SummaryView.table(shown, session.times),
+            total: "\(Count.text(shown.count, "pipeline")) listed\(found.count > most ? ", and there are more" : "").")
     }
 }

@@ -2,7 +2,7 @@ import ArgumentParser
 import FreshetControl
 import FreshetRender
 
-struct Status: Verb {
+struct Status: FrequentVerb {
     static let configuration = CommandConfiguration(
         commandName: "status",
         abstract: "Show the daemon and all pipelines, or all of one.",
@@ -24,6 +24,15 @@ struct Status: Verb {
     var journalLines: Int?
     @OptionGroup var options: GlobalOptions
 
+    static let standsAlone = true
+    static var withDefaults: Status {
+        var verb = Status()
+        verb.names = []
+        verb.journalLines = nil
+        verb.options = .withDefaults
+        return verb
+    }
+
     /// With `--json`: the replies of `GetDaemon` and `List` in one object; with names, that of `List` alone.
     private struct Everything: Encodable {
         var daemon: DaemonStatus
@@ -37,14 +46,17 @@ struct Status: Verb {
     func run(_ session: Session) throws(CommandFailure) {
         let client = try session.connect()
         guard names.isEmpty else { return try show(client, session) }
-        let (daemon, pipelines) = try session.asking { () throws(ControlClient.Failure) in
-            (try client.daemon(), try client.pipelines())
+        if options.json {
+            let (daemon, pipelines) = try session.asking { () throws(ControlClient.Failure) in
+                (try client.daemon(), try client.pipelines())
+            }
+            return session.print(json: Everything(daemon: daemon, pipelines: pipelines))
         }
-        if options.json { return session.print(json: Everything(daemon: daemon, pipelines: pipelines)) }
+        let (daemon, summaries) = try session.asking { () throws(ControlClient.Failure) in try client.overview() }
         var lines = DaemonView.lines(daemon, session.times, session.palette)
-        if !pipelines.isEmpty {
+        if !summaries.isEmpty {
             lines += [""]
-            lines += PipelineView.table(pipelines, session).lines(
+            lines += SummaryView.table(summaries, session.times).lines(
                 width: session.context.columns, legend: !options.noLegend, palette: session.palette)
         }
         session.print(lines.joined(separator: "\n"))
