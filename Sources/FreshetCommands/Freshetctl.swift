@@ -36,7 +36,7 @@ package enum Freshetctl {
     }
 
     private static func perform(_ arguments: [String], _ context: CommandContext) -> ExitStatus {
-        if let verb = PlainCommandLine.verb(arguments) { return run(verb, context) }
+        if let line = PlainCommandLine(arguments) { return run(line.run, line.options, context) }
         // Before the parser: it would take an unknown verb for an argument of the default one.
         if let stray = unknownVerb(arguments) {
             let meant = NameSuggestion.closest(to: stray, among: verbs).map { "; did you mean '\($0)'?" } ?? ""
@@ -61,12 +61,14 @@ package enum Freshetctl {
                 return report(error, context)
             }
         }
-        return run(verb, context)
+        return run(verb.run, verb.options.values, context)
     }
 
-    private static func run(_ verb: some Verb, _ context: CommandContext) -> ExitStatus {
+    private static func run(
+        _ verb: (Session) throws(CommandFailure) -> Void, _ options: SessionOptions, _ context: CommandContext
+    ) -> ExitStatus {
         do throws(CommandFailure) {
-            try verb.run(Session(context: context, options: verb.options))
+            try verb(Session(context: context, options: options))
             return .success
         } catch {
             if !error.message.isEmpty { context.talk("freshetctl: \(error.message)\n") }
@@ -91,7 +93,7 @@ package enum Freshetctl {
 
     /// A verb that is first, parsed by itself, which takes half of the time that it takes as one of all; nil: it is none,
     /// or something is wrong.
-    static func parsedVerb(_ arguments: [String]) -> (any ParsableCommand)? {
+    private static func parsedVerb(_ arguments: [String]) -> (any ParsableCommand)? {
         let verb = FreshetctlCommand.configuration.subcommands.first { $0._commandName == arguments.first }
         guard let verb, verb.configuration.subcommands.isEmpty else { return nil }
         return try? verb.parse(Array(arguments.dropFirst()))

@@ -22,23 +22,24 @@ struct GlobalOptions: ParsableArguments {
     static let withValue: Set<String> = ["--socket"]
     static let flags: Set<String> = ["--json", "--no-legend", "--no-pager", "--quiet", "-q"]
 
-    /// What the parser makes of no options.
-    static var withDefaults: GlobalOptions {
-        var options = GlobalOptions()
-        options.socket = nil
-        options.json = false
-        options.noLegend = false
-        options.noPager = false
-        options.quiet = false
-        return options
+    var values: SessionOptions {
+        SessionOptions(socket: socket, json: json, noLegend: noLegend, quiet: quiet)
     }
+}
 
-    /// Takes one of ``flags``; returns whether it is one.
+/// What the global options say.
+struct SessionOptions: Hashable, Sendable {
+    var socket: String?
+    var json = false
+    var noLegend = false
+    var quiet = false
+
+    /// Takes one of ``GlobalOptions/flags``; returns whether it is one.
     mutating func set(_ flag: String) -> Bool {
         switch flag {
         case "--json": json = true
         case "--no-legend": noLegend = true
-        case "--no-pager": noPager = true
+        case "--no-pager": break
         case "--quiet", "-q": quiet = true
         default: return false
         }

@@ -1,38 +1,46 @@
-/// A verb that prompts, status bars and monitoring ask for many times a minute. Of the time in which it starts, asks and
-/// answers, the parser would take half: it looks at types while the program runs.
-protocol FrequentVerb: Verb {
-    var names: [String] { get set }
-    var options: GlobalOptions { get set }
-
-    /// Whether it has a meaning without a name.
-    static var standsAlone: Bool { get }
-
-    /// What the parser makes of the verb's name alone, or would if it wanted no name.
-    static var withDefaults: Self { get }
-}
-
-/// A command line of a frequent verb, names, and flags that each verb has: `status`, `is-fresh --quiet jwks`. It means
-/// what the parser would make of it, and everything else is left to the parser.
-enum PlainCommandLine {
-    /// - Returns: nil if it is another one.
-    static func verb(_ arguments: [String]) -> (any FrequentVerb)? {
-        switch arguments.first {
-        case nil, "list": verb(List.self, arguments.dropFirst())
-        case "status": verb(Status.self, arguments.dropFirst())
-        case "is-fresh": verb(IsFresh.self, arguments.dropFirst())
-        default: nil
-        }
+/// A command line of those that prompts, status bars and monitoring ask many times a minute, with nothing but names and
+/// options that every verb has: `status`, `is-fresh --quiet jwks`. Read without the parser, which looks at types while the
+/// program runs, and would take half of the time in which it starts, asks and answers.
+///
+/// It means what the parser would make of it. Everything else is left to the parser.
+struct PlainCommandLine: Hashable {
+    enum Verb: Hashable {
+        case list, status, isFresh
     }
 
-    private static func verb<Verb: FrequentVerb>(_ type: Verb.Type, _ arguments: ArraySlice<String>) -> Verb? {
-        var verb = type.withDefaults
-        for argument in arguments {
-            if argument.utf8.first != UInt8(ascii: "-") {
-                verb.names.append(argument)
+    var verb: Verb
+    var names: [String] = []
+    var options = SessionOptions()
+
+    /// - Returns: nil if it is another one.
+    init?(_ arguments: [String]) {
+        switch arguments.first {
+        case nil, "list": verb = .list
+        case "status": verb = .status
+        case "is-fresh": verb = .isFresh
+        default: return nil
+        }
+        var rest = arguments.dropFirst()
+        while let argument = rest.popFirst() {
+            if !Self.isOption(argument) {
+                names.append(argument)
+            } else if argument == "--socket" {
+                guard options.socket == nil, let path = rest.popFirst(), !Self.isOption(path) else { return nil }
+                options.socket = path
             } else {
-                guard verb.options.set(argument) else { return nil }
+                guard options.set(argument) else { return nil }
             }
         }
-        return verb.names.isEmpty && !type.standsAlone ? nil : verb
+        if verb == .isFresh, names.isEmpty { return nil }
+    }
+
+    private static func isOption(_ argument: String) -> Bool { argument.utf8.first == UInt8(ascii: "-") }
+
+    func run(_ session: Session) throws(CommandFailure) {
+        switch verb {
+        case .list: try List.answer(names, session)
+        case .status: try Status.answer(names, session)
+        case .isFresh: try IsFresh.answer(names, session)
+        }
     }
 }

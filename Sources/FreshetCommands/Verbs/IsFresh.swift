@@ -1,7 +1,7 @@
 import ArgumentParser
 import FreshetControl
 
-struct IsFresh: FrequentVerb {
+struct IsFresh: Verb {
     static let configuration = CommandConfiguration(
         commandName: "is-fresh",
         abstract: "Succeed if copies are fresh, for monitoring.",
@@ -19,27 +19,20 @@ struct IsFresh: FrequentVerb {
     @Argument(help: "Pipelines, or patterns of their names.") var names: [String]
     @OptionGroup var options: GlobalOptions
 
-    static let standsAlone = false
-    static var withDefaults: IsFresh {
-        var verb = IsFresh()
-        verb.names = []
-        verb.options = .withDefaults
-        return verb
-    }
+    func run(_ session: Session) throws(CommandFailure) { try Self.answer(names, session) }
 
-    func run(_ session: Session) throws(CommandFailure) {
+    static func answer(_ names: [String], _ session: Session) throws(CommandFailure) {
         let client = try session.connect()
-        let names = names
         let words: [String]
-        if options.json {
+        if session.options.json {
             let pipelines = try session.asking { () throws(ControlClient.Failure) in try client.pipelines(names) }
             session.print(json: ControlMessage.Pipelines(pipelines: pipelines))
-            words = pipelines.map { Self.word($0) }
+            words = pipelines.map { word($0) }
         } else {
             words = try session.asking { () throws(ControlClient.Failure) in
                 try client.summaries(ControlMessage.List(names: names))
-            }.map { Self.word($0) }
-            if !options.quiet { for word in words { session.print(word) } }
+            }.map { word($0) }
+            if !session.options.quiet { for word in words { session.print(word) } }
         }
         guard !words.isEmpty, words.allSatisfy({ $0 == Freshness.fresh.rawValue }) else {
             throw CommandFailure(.failure)

@@ -2,7 +2,7 @@ import ArgumentParser
 import FreshetControl
 import FreshetRender
 
-struct List: FrequentVerb {
+struct List: Verb {
     static let configuration = CommandConfiguration(
         commandName: "list",
         abstract: "List the pipelines, one a line.",
@@ -24,27 +24,23 @@ struct List: FrequentVerb {
     @Option(help: ArgumentHelp("The first of them only.", valueName: "number")) var limit: Int64?
     @OptionGroup var options: GlobalOptions
 
-    static let standsAlone = true
-    static var withDefaults: List {
-        var verb = List()
-        verb.names = []
-        verb.state = nil
-        verb.limit = nil
-        verb.options = .withDefaults
-        return verb
-    }
-
     func validate() throws {
         if let limit, limit < 1 { throw ValidationError("--limit wants a number from 1 on.") }
     }
 
     func run(_ session: Session) throws(CommandFailure) {
+        try Self.answer(names, states: state?.states, limit: limit, session)
+    }
+
+    static func answer(
+        _ names: [String], states: [PipelineState]? = nil, limit: Int64? = nil, _ session: Session
+    ) throws(CommandFailure) {
         let client = try session.connect()
         // One more says whether there are more.
         let request = ControlMessage.List(
-            names: names.isEmpty ? nil : names, states: state?.states, limit: limit.map { $0 == .max ? $0 : $0 + 1 })
+            names: names.isEmpty ? nil : names, states: states, limit: limit.map { $0 == .max ? $0 : $0 + 1 })
         let most = limit.map { Int(clamping: $0) } ?? .max
-        if options.json {
+        if session.options.json {
             let pipelines = try session.asking { () throws(ControlClient.Failure) in try client.pipelines(request) }
             return session.print(json: ControlMessage.Pipelines(pipelines: Array(pipelines.prefix(most))))
         }

@@ -2,7 +2,7 @@ import ArgumentParser
 import FreshetControl
 import FreshetRender
 
-struct Status: FrequentVerb {
+struct Status: Verb {
     static let configuration = CommandConfiguration(
         commandName: "status",
         abstract: "Show the daemon and all pipelines, or all of one.",
@@ -24,15 +24,6 @@ struct Status: FrequentVerb {
     var journalLines: Int?
     @OptionGroup var options: GlobalOptions
 
-    static let standsAlone = true
-    static var withDefaults: Status {
-        var verb = Status()
-        verb.names = []
-        verb.journalLines = nil
-        verb.options = .withDefaults
-        return verb
-    }
-
     /// With `--json`: the replies of `GetDaemon` and `List` in one object; with names, that of `List` alone.
     private struct Everything: Encodable {
         var daemon: DaemonStatus
@@ -43,10 +34,14 @@ struct Status: FrequentVerb {
         if let journalLines, journalLines < 0 { throw ValidationError("-n wants a number from 0 on.") }
     }
 
-    func run(_ session: Session) throws(CommandFailure) {
+    func run(_ session: Session) throws(CommandFailure) { try Self.answer(names, journalLines: journalLines, session) }
+
+    static func answer(
+        _ names: [String], journalLines: Int? = nil, _ session: Session
+    ) throws(CommandFailure) {
         let client = try session.connect()
-        guard names.isEmpty else { return try show(client, session) }
-        if options.json {
+        guard names.isEmpty else { return try show(names, journalLines: journalLines ?? 10, client, session) }
+        if session.options.json {
             let (daemon, pipelines) = try session.asking { () throws(ControlClient.Failure) in
                 (try client.daemon(), try client.pipelines())
             }
@@ -57,22 +52,23 @@ struct Status: FrequentVerb {
         if !summaries.isEmpty {
             lines += [""]
             lines += SummaryView.table(summaries, session.times).lines(
-                width: session.context.columns, legend: !options.noLegend, palette: session.palette)
+                width: session.context.columns, legend: !session.options.noLegend, palette: session.palette)
         }
         session.print(lines.joined(separator: "\n"))
     }
 
-    private func show(_ client: ControlClient, _ session: Session) throws(CommandFailure) {
-        let names = names
+    private static func show(
+        _ names: [String], journalLines: Int, _ client: ControlClient, _ session: Session
+    ) throws(CommandFailure) {
         let pipelines = try session.asking { () throws(ControlClient.Failure) in try client.pipelines(names) }
-        if options.json { return session.print(json: ControlMessage.Pipelines(pipelines: pipelines)) }
+        if session.options.json { return session.print(json: ControlMessage.Pipelines(pipelines: pipelines)) }
         let (times, palette) = (session.times, session.palette)
         var blocks = pipelines.map {
             PipelineView(pipeline: $0, times: times, palette: palette, hasBars: session.context.isTerminal).lines
         }
         // As systemctl does it; a daemon that no service manager runs writes elsewhere.
         if pipelines.count == 1, let pipeline = pipelines.first, let isPersonal = session.isPersonalDaemon {
-            let lines = Journal.tail(of: pipeline.name, journalLines ?? 10, isPersonal: isPersonal, session)
+            let lines = Journal.tail(of: pipeline.name, journalLines, isPersonal: isPersonal, session)
             if !lines.isEmpty {
                 blocks.append(
                     lines.map { line in
