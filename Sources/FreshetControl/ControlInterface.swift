@@ -11,9 +11,10 @@ package enum ControlInterface {
         # microseconds; sizes are bytes. A field that is null or absent says: there is none. Fields may be added to types and
         # replies; a client ignores those that it does not know.
         #
-        # Whoever may connect may read. Refresh, LoadMore, SetParameters, Hold, Release, Rollback, Accept, Pin, Unpin, FireSignal
-        # and SetLogLevel are for root, the group freshet, and the daemon's own user if that is an ordinary user; Reload is for these and for the daemon's
-        # own user always. All others get org.varlink.service.PermissionDenied.
+        # Whoever may connect may read. Refresh, LoadMore, SetParameters, Hold, Release, Rollback, Accept, Pin, Unpin,
+        # FireSignal, SetLogLevel, Examine, ListUnowned and Prune are for root, the group freshet, and the daemon's own user if
+        # that is an ordinary user; Reload is for these and for the daemon's own user always. All others get
+        # org.varlink.service.PermissionDenied.
         interface io.freshet.Control
 
         # What a pipeline is doing; held: nothing of it runs until Release. What it offers to readers is another matter: see
@@ -224,7 +225,7 @@ package enum ControlInterface {
         type Summary (
           name: string,
           state: State,
-          waitingFor: ?WaitingReason,
+          waitingFor: ?WaitingFor,
           freshness: ?Freshness,
           generation: ?int,
           size: ?int,

@@ -5,8 +5,9 @@ package struct ControlRights: Hashable, Sendable {
     package enum Deed: CaseIterable, Hashable, Sendable {
         /// Looking at states.
         case read
-        /// Starting runs, holding and releasing, loading further pages, setting parameters, firing signals, choosing generations, examining the
-        /// cache (which reads all of it), removing what no pipeline owns, and changing what the daemon logs.
+        /// Starting runs, holding and releasing, loading further pages, setting parameters, firing signals, choosing
+        /// generations, examining the cache (which reads all of it), removing what no pipeline owns, and changing what the
+        /// daemon logs.
         case change
         /// Reading the configuration again.
         case reload

@@ -9,6 +9,20 @@ import Testing
         #expect(ControlInterface.description == text)
     }
 
+    @Test("every type that the description names is one that it has, and none is without use")
+    func types() {
+        let code = ControlInterface.description.split(separator: "\n").filter { !$0.hasPrefix("#") }
+            .joined(separator: " ")
+        let words = code.split { !$0.isLetter && !$0.isNumber && $0 != ":" && $0 != "." }
+        let defined = zip(words, words.dropFirst()).filter { $0.0 == "type" }.map(\.1)
+        // A type begins with a capital, as methods and errors do, whose names stand behind those words.
+        let used = zip(words, words.dropFirst()).filter { before, word in
+            word.first?.isUppercase == true && !["type", "method", "error"].contains(before)
+        }.map(\.1)
+        #expect(Set(used) == Set(defined))
+        #expect(defined.count > 30)
+    }
+
     @Test("the description avoids what existing parsers refuse")
     func portability() {
         let code = ControlInterface.description.split(separator: "\n").filter { !$0.hasPrefix("#") }
