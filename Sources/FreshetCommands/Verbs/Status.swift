@@ -41,7 +41,8 @@ struct Status: Verb {
             (try client.daemon(), try client.pipelines())
         }
         if options.json { return session.print(json: Everything(daemon: daemon, pipelines: pipelines)) }
-        var lines = DaemonView.lines(daemon, session.times, session.palette)
+        var lines = DaemonView.lines(
+            daemon, session.times, session.palette, columns: session.context.columns)
         if !pipelines.isEmpty {
             lines += [""]
             lines += PipelineView.table(pipelines, session).lines(
@@ -56,7 +57,10 @@ struct Status: Verb {
         if options.json { return session.print(json: ControlMessage.Pipelines(pipelines: pipelines)) }
         let (times, palette) = (session.times, session.palette)
         var blocks = pipelines.map {
-            PipelineView(pipeline: $0, times: times, palette: palette, hasBars: session.context.isTerminal).lines
+            PipelineView(
+                pipeline: $0, times: times, palette: palette, hasBars: session.context.isTerminal,
+                columns: session.context.columns
+            ).lines
         }
         // As systemctl does it; a daemon that no service manager runs writes elsewhere.
         if pipelines.count == 1, let pipeline = pipelines.first, let isPersonal = session.isPersonalDaemon {
