@@ -11,6 +11,7 @@
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
+#include <sys/xattr.h>
 
 // string.h (glibc 2.32): thread-safe and untranslated.
 const char *strerrordesc_np(int error);

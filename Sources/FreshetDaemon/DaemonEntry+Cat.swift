@@ -17,11 +17,12 @@ extension DaemonEntry {
             StandardStream.write("freshetd: \(PlainText.escaping(text))\n", to: STDERR_FILENO)
             status = .failure
         }
-        if json {
-            StandardStream.write(ControlJSON.text(of: Files(parts)) + "\n", to: STDOUT_FILENO)
-        } else {
-            write(parts)
-        }
+        let isWritten =
+            json
+            ? StandardStream.write(Array((ControlJSON.text(of: Files(parts)) + "\n").utf8)[...], to: STDOUT_FILENO)
+            : write(parts)
+        // Whoever keeps it has to know that it is not all.
+        if !isWritten { complain("cannot write the output: \(String(cString: strerror(errno)))") }
         for part in parts {
             guard case .unreadable(let fault) = part.content else { continue }
             complain("\(part.file): \(fault.message)" + (fault.remedy.map { "; \($0)" } ?? ""))
@@ -35,7 +36,8 @@ extension DaemonEntry {
         return status
     }
 
-    private static func write(_ parts: [ConfigurationPart]) {
+    /// Returns false, and `errno`, if not all of it could be written.
+    private static func write(_ parts: [ConfigurationPart]) -> Bool {
         var isFirst = true
         for part in parts {
             var bytes = Array("\(isFirst ? "" : "\n")# \(part.file)\n".utf8)
@@ -48,8 +50,9 @@ extension DaemonEntry {
             case .masked: bytes += Array("# (masked: it is /dev/null, and hides what has its name below)\n".utf8)
             case .unreadable(let fault): bytes += Array("# (\(PlainText.escaping(fault.message)))\n".utf8)
             }
-            guard StandardStream.write(bytes[...], to: STDOUT_FILENO) else { return }
+            guard StandardStream.write(bytes[...], to: STDOUT_FILENO) else { return false }
         }
+        return true
     }
 
     /// With `--json`.

@@ -19,6 +19,16 @@ package struct TimeAxis: Hashable, Sendable {
         }
         + [1, 2, 7, 14, 28, 56, 182, 364, 1_820, 3_640, 36_400].map { $0 * 86_400_000_000 }
 
+    /// The last instant before another one, or this itself, that is round where so much time is shown.
+    ///
+    /// - Parameter offset: seconds east of UTC at an instant.
+    package static func round(_ instant: Int64, before last: Int64, offset: (Int64) -> Int64) -> Int64 {
+        // Fine enough that what is before it takes little of the picture.
+        let step = steps.first { $0 >= max(1, last - instant) / 10 } ?? 1
+        let local = instant + offset(instant) * 1_000_000
+        return instant - ((local % step) + step) % step
+    }
+
     /// - Parameters:
     ///   - most: how many labels there is room for.
     ///   - offset: seconds east of UTC at an instant.

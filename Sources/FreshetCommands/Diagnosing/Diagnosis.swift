@@ -44,7 +44,9 @@ struct Diagnosis: Hashable {
     var conclusion: Conclusion { stuck ?? summary }
 
     /// The daemon does not answer.
-    static func withoutDaemon(_ reason: String, remedy: String) -> Diagnosis {
+    ///
+    /// - Parameter remedy: a command; nil: there is none that is known to help.
+    static func withoutDaemon(_ reason: String, remedy: String?) -> Diagnosis {
         var diagnosis = Diagnosis()
         diagnosis.add(
             .bad, "daemon", reason, Conclusion(text: "The daemon does not run: nothing is kept fresh.", command: remedy)
@@ -111,16 +113,17 @@ struct Diagnosis: Hashable {
     private mutating func signals(_ facts: Facts, _ times: Times) {
         let heard = facts.wiring.signals.filter { !Self.own.contains($0) }
         let rows = Dictionary(facts.signals.map { ($0.name, $0) }) { first, _ in first }
-        var missing: [String] = []
+        let missing = heard.filter { rows[$0]?.unavailable != nil }
+        // What the machine lacks is no fault as long as anything else, or the timer, starts a run.
+        let isSilent = facts.wiring.everyUSec == nil && missing.count == heard.count
         for (index, name) in heard.enumerated() {
             guard let row = rows[name] else {
                 if index < Self.mostSignals { add(.neither, "signal", "\(name): nothing is known of it") }
                 continue
             }
-            if row.unavailable != nil { missing.append(name) }
             guard index < Self.mostSignals || row.unavailable != nil else { continue }
             if let reason = row.unavailable {
-                add(.bad, "signal", "\(name): unavailable: \(reason)")
+                add(isSilent ? .bad : .neither, "signal", "\(name): unavailable: \(reason)")
             } else {
                 let last = row.lastFired.map { ", last \(times.relative($0))" } ?? ""
                 add(
@@ -133,17 +136,18 @@ struct Diagnosis: Hashable {
         if heard.count > Self.mostSignals { add(.neither, "signal", "and \(heard.count - Self.mostSignals) more") }
         if let every = facts.wiring.everyUSec {
             add(.good, "timer", "every \(TimeText.duration(every))" + planned(facts, times))
-        } else {
-            add(.neither, "timer", "none: it has no 'every'")
+            return
         }
-        guard facts.wiring.everyUSec == nil, missing.count == heard.count else { return }
+        let none = "none: it has no 'every'"
+        // Whoever refreshes by hand alone has no fault.
+        guard isSilent, !heard.isEmpty || facts.pipeline.lastRun == nil else { return add(.neither, "timer", none) }
         let why =
             heard.isEmpty
             ? "It listens to nothing but the operator."
             : "Nothing that it listens to can fire on this machine: \(missing.joined(separator: ", "))."
-        // Whoever refreshes by hand alone has no fault.
-        guard !heard.isEmpty || facts.pipeline.lastRun == nil else { return }
-        stuck = stuck ?? Conclusion(text: why, command: "freshetctl refresh \(facts.pipeline.name) --wait")
+        add(
+            .bad, "timer", none,
+            Conclusion(text: why, command: "freshetctl refresh \(facts.pipeline.name) --wait"))
     }
 
     private func planned(_ facts: Facts, _ times: Times) -> String {

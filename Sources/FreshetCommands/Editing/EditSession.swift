@@ -103,7 +103,7 @@ struct EditSession {
         }
         let arguments =
             ["--check", "--json"] + (copy.map { ["--instead=\(plan.target)=\($0)"] } ?? [])
-            + checking.flatMap { ["--config-dir", $0] }
+            + ConfigurationOptions.arguments(checking)
         switch context.child(freshetd, arguments, .collected) {
         case .ended(_, let output, let talk):
             guard let found = ControlJSON.value(of: output, as: ControlMessage.Diagnostics.self) else {

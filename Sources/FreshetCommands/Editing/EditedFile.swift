@@ -1,3 +1,4 @@
+import FreshetEventLoop
 import Glibc
 
 /// A file that gets another content: what it was, and how the new one takes its place.
@@ -15,7 +16,7 @@ struct EditedFile {
         var status = stat()
         if stat(self.path, &status) == 0, status.st_mode & S_IFMT != S_IFREG {
             // A device or a pipe is not to become a file.
-            throw EditFailure("'\(path)' is not a regular file", EINVAL)
+            throw EditFailure(message: "'\(path)' is not a regular file")
         }
         self.content = if let content { content } else { try Self.content(of: self.path) }
     }
@@ -35,8 +36,8 @@ struct EditedFile {
     /// Whether somebody else has changed it since.
     func isOther() throws(EditFailure) -> Bool { try Self.content(of: path) != content }
 
-    /// Puts a content in its place, which readers see wholly or not at all. Owner,
-    /// group and mode stay, or are those of `model`.
+    /// Puts a content in its place, which readers see wholly or not at all. Owner, group, mode and access control list
+    /// stay, or are those of `model`; what else labels the file stays too, as far as this user may label.
     ///
     /// - Parameters:
     ///   - content: the whole of it.
@@ -68,6 +69,8 @@ struct EditedFile {
                 throw EditFailure("cannot give '\(path)' to its owner", errno)
             }
         }
+        // The mode after the list: until there is that, its bits for the group would let all of the group in.
+        if isThere { try Self.carryOver(from: isOwn ? path : model ?? path, to: descriptor, temporary, isOwn: isOwn) }
         guard fchmod(descriptor, isThere ? status.st_mode & 0o7777 : 0o644) == 0 else {
             throw EditFailure("cannot set the mode of '\(temporary)'", errno)
         }
@@ -76,6 +79,42 @@ struct EditedFile {
         guard rename(temporary, path) == 0 else { throw EditFailure("cannot replace '\(path)'", errno) }
         isDone = true
         if isLasting { Self.sync(directory) }
+    }
+
+    /// Gives the new file what its mode does not say of the old one. Nobody may do more with it than before, so without
+    /// the list of those who may it is a failure.
+    ///
+    /// - Parameters:
+    ///   - new: the path of the new file.
+    ///   - isOwn: it is the same file; or else another one is only to be like it.
+    private static func carryOver(
+        from old: String, to descriptor: Int32, _ new: String, isOwn: Bool
+    ) throws(EditFailure) {
+        let list = ExtendedAttribute.accessList
+        do throws(SystemCallError) {
+            if let value = try ExtendedAttribute.value(list, of: old) {
+                try ExtendedAttribute.set(list, to: value, of: descriptor)
+            } else if isOwn {
+                // A directory gives what is made in it a list (default ACL), which this file does not have.
+                try ExtendedAttribute.remove(list, of: descriptor)
+            }
+        } catch {
+            throw EditFailure("cannot keep the access control list of '\(old)'", error.errno)
+        }
+        guard isOwn else { return }
+        for name in ExtendedAttribute.names(of: old) where isLabel(name) {
+            // Labels and notes: what cannot be kept lets nobody in. One that the file was made with is not set again: to
+            // try that is an offence for SELinux, each minute where metrics are written.
+            guard let value = try? ExtendedAttribute.value(name, of: old),
+                (try? ExtendedAttribute.value(name, of: new)) != value
+            else { continue }
+            try? ExtendedAttribute.set(name, to: value, of: descriptor)
+        }
+    }
+
+    /// Whether an attribute is of the file, and not of what is in it, as the kernel's measurements are (security.ima).
+    private static func isLabel(_ attribute: String) -> Bool {
+        attribute.hasPrefix("user.") || attribute == "security.selinux" || attribute == "security.SMACK64"
     }
 
     /// A name in a directory of its own that only this user reads: for the editor, who leaves copies beside it.
@@ -194,9 +233,18 @@ struct EditFailure: Error, Hashable {
     let message: String
     let errno: Int32
 
+    /// - Parameters:
+    ///   - what: what could not be done.
+    ///   - errno: why not, says the kernel.
     init(_ what: String, _ errno: Int32) {
         self.errno = errno
         message = "\(what): \(strerror(errno).map { String(cString: $0) } ?? "error \(errno)")"
+    }
+
+    /// - Parameter message: all that there is to say.
+    init(message: String) {
+        self.message = message
+        errno = 0
     }
 
     var failure: CommandFailure {

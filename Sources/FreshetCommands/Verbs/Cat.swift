@@ -17,17 +17,13 @@ struct Cat: Verb {
 
     @Argument(help: "Pipelines, or patterns of their names; all, and the daemon's own files, if none is named.")
     var names: [String] = []
-    @Option(
-        parsing: .singleValue,
-        help: ArgumentHelp(
-            "A configuration directory, instead of the usual ones; may be given several times.", valueName: "path"))
-    var configDir: [String] = []
+    @OptionGroup var search: ConfigurationOptions
     @OptionGroup var options: GlobalOptions
 
     func run(_ session: Session) throws(CommandFailure) {
-        let directories = session.configurationDirectories(configDir)
+        let directories = session.configurationDirectories(search.configDir)
         throw session.becomeDaemon(
-            ["--cat"] + (options.json ? ["--json"] : []) + directories.flatMap { ["--config-dir", $0] } + names)
+            ["--cat"] + (options.json ? ["--json"] : []) + ConfigurationOptions.arguments(directories) + names)
     }
 }
 

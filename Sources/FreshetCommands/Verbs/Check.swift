@@ -13,17 +13,13 @@ struct Check: Verb {
               freshetctl check --config-dir ./etc
             """)
 
-    @Option(
-        parsing: .singleValue,
-        help: ArgumentHelp(
-            "A configuration directory, instead of the usual ones; may be given several times.", valueName: "path"))
-    var configDir: [String] = []
+    @OptionGroup var search: ConfigurationOptions
     @OptionGroup var options: GlobalOptions
 
     func run(_ session: Session) throws(CommandFailure) {
         let arguments =
             ["--check"] + (options.json ? ["--json"] : [])
-            + session.configurationDirectories(configDir).flatMap { ["--config-dir", $0] }
+            + ConfigurationOptions.arguments(session.configurationDirectories(search.configDir))
         throw session.becomeDaemon(arguments)
     }
 

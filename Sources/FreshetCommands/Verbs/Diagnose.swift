@@ -56,8 +56,9 @@ struct Diagnose: Verb {
         if diagnosis.stuck != nil { throw CommandFailure(.failure) }
     }
 
-    private static func start(_ session: Session) -> String {
-        session.isPersonalDaemon == true ? "systemctl --user start freshetd" : "systemctl start freshetd"
+    /// Nil: no service manager has the daemon of this socket.
+    private static func start(_ session: Session) -> String? {
+        session.isPersonalDaemon.map { $0 ? "systemctl --user start freshetd" : "systemctl start freshetd" }
     }
 
     private func show(_ diagnosis: Diagnosis, _ session: Session) {
@@ -78,7 +79,9 @@ struct Diagnose: Verb {
                 "\(palette.paint(mark, style)) \(DisplayText.truncated(text, to: room, ellipsis: palette.charset.ellipsis))"
         }
         let conclusion = diagnosis.conclusion
-        lines += ["", palette.paint(DisplayText.harmless(conclusion.text), diagnosis.stuck == nil ? .good : .bad)]
+        lines.append("")
+        lines += WrappedText.lines(DisplayText.harmless(conclusion.text), columns: session.context.columns ?? .max)
+            .map { palette.paint($0, diagnosis.stuck == nil ? .good : .bad) }
         if let command = conclusion.command { lines.append("  " + DisplayText.harmless(command)) }
         session.print(lines.joined(separator: "\n"))
     }

@@ -10,8 +10,8 @@ struct Edit: Verb {
             Opens a copy in $SYSTEMD_EDITOR, $EDITOR or $VISUAL, else in nano, vim or vi. What was saved is checked together \
             with all other files before anything is installed; faults are shown, and the editor can be opened again, or the \
             edit given up: then the text is kept, and its path told. What passes takes the file's place as a whole, with its \
-            owner and mode, and the daemon reads it. Nothing happens if nothing was changed. A file of /usr/lib/freshet is \
-            left alone: its copy in /etc/freshet counts before it.
+            owner, mode and ACL, and the daemon reads it. Nothing happens if nothing was changed. A file of /usr/lib/freshet is \
+            left alone: its copy in /etc/freshet counts before it. With --config-dir, the first directory is written to.
 
             Exit status: 0 done, or nothing was changed; 1 it failed; 69 installed, and the daemon does not run; 77 this user \
             may not do it; 78 given up with faults, or installed and not read because of faults elsewhere.
@@ -30,12 +30,7 @@ struct Edit: Verb {
     @Flag(help: "List the examples that --from takes.") var examples = false
     @Flag(help: "Edit what is laid over the file (NAME.yaml.d/override.yaml), and leave the file alone.")
     var dropIn = false
-    @Option(
-        parsing: .singleValue,
-        help: ArgumentHelp(
-            "A configuration directory, instead of the usual ones; may be given several times. The first is written to.",
-            valueName: "path"))
-    var configDir: [String] = []
+    @OptionGroup var search: ConfigurationOptions
     @OptionGroup var options: GlobalOptions
 
     func validate() throws {
@@ -81,7 +76,7 @@ struct Edit: Verb {
 
     /// Where files are looked for, and written, the highest first.
     private func directories(_ session: Session) -> [String] {
-        if !configDir.isEmpty { return configDir }
+        if !search.configDir.isEmpty { return search.configDir }
         if let named = session.context.environment["CONFIGURATION_DIRECTORY"], !named.isEmpty, named != "/etc/freshet" {
             return named.split(separator: ":").map(String.init)
         }

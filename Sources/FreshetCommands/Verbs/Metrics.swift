@@ -7,8 +7,8 @@ struct Metrics: ParsableCommand {
         commandName: "metrics",
         abstract: "Print metrics for Prometheus, or write them to a file.",
         usage: """
-            freshetctl metrics
-                   freshetctl metrics write <path>
+            freshetctl metrics [<names> ...]
+            freshetctl metrics write <path>
             """,
         discussion: """
             The format is OpenMetrics 1.0. 'write' replaces a file as a whole, in Prometheus' own format, for the textfile \

@@ -35,11 +35,7 @@ struct Run: Verb {
     var output: String?
     @Flag(name: .customLong("detailed-exitcode"), help: "End with 2 if the copy would change.")
     var detailedExitCode = false
-    @Option(
-        parsing: .singleValue,
-        help: ArgumentHelp(
-            "A configuration directory, instead of the usual ones; may be given several times.", valueName: "path"))
-    var configDir: [String] = []
+    @OptionGroup var search: ConfigurationOptions
     @Option(help: ArgumentHelp("Where the copies are, instead of the usual place.", valueName: "path"))
     var cacheDir: String?
     @OptionGroup var options: GlobalOptions
@@ -56,7 +52,7 @@ struct Run: Verb {
         arguments += settings.flatMap { ["--set", $0] }
         arguments += output.map { ["--output=\($0)"] } ?? []
         arguments += detailedExitCode ? ["--detailed-exitcode"] : []
-        arguments += configDir.flatMap { ["--config-dir", $0] }
+        arguments += ConfigurationOptions.arguments(search.configDir)
         arguments += cacheDir.map { ["--cache-dir", $0] } ?? []
         arguments += options.json ? ["--json"] : []
         arguments += options.quiet ? ["--quiet"] : []

@@ -9,7 +9,7 @@ struct Signals: ParsableCommand {
         abstract: "Show, follow or raise the sources of signals.",
         usage: """
             freshetctl signals [--follow [<name> ...]]
-                   freshetctl signals fire <name> ...
+            freshetctl signals fire <name> ...
             """,
         discussion: """
             Without a verb of its own, lists the sources: the present fact, how often each fired and how often something \
@@ -55,7 +55,8 @@ struct SignalsList: Verb {
         let times = session.times
         let table = Table(
             columns: [
-                .init("SIGNAL", shrinksTo: 12), .init("FACT", shrinksTo: 12), .init("FIRED", .right),
+                // What is so now matters more than why it fired last.
+                .init("SIGNAL", shrinksTo: 12), .init("FACT", shrinksTo: 26), .init("FIRED", .right),
                 .init("IGNORED", .right), .init("LAST"), .init("DETAIL", shrinksTo: 8),
             ],
             rows: signals.map { signal in

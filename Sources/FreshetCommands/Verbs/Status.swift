@@ -48,7 +48,8 @@ struct Status: Verb {
             return session.print(json: Everything(daemon: daemon, pipelines: pipelines))
         }
         let (daemon, summaries) = try session.asking { () throws(ControlClient.Failure) in try client.overview() }
-        var lines = DaemonView.lines(daemon, session.times, session.palette)
+        var lines = DaemonView.lines(
+            daemon, session.times, session.palette, columns: session.context.columns)
         if !summaries.isEmpty {
             lines += [""]
             lines += SummaryView.table(summaries, session.times).lines(
@@ -64,7 +65,10 @@ struct Status: Verb {
         if session.options.json { return session.print(json: ControlMessage.Pipelines(pipelines: pipelines)) }
         let (times, palette) = (session.times, session.palette)
         var blocks = pipelines.map {
-            PipelineView(pipeline: $0, times: times, palette: palette, hasBars: session.context.isTerminal).lines
+            PipelineView(
+                pipeline: $0, times: times, palette: palette, hasBars: session.context.isTerminal,
+                columns: session.context.columns
+            ).lines
         }
         // As systemctl does it; a daemon that no service manager runs writes elsewhere.
         if pipelines.count == 1, let pipeline = pipelines.first, let isPersonal = session.isPersonalDaemon {

@@ -8,9 +8,9 @@ struct TimelineVerb: Verb {
         abstract: "Draw what was heard and what ran, over time.",
         discussion: """
             A lane for each source of signals that fired and for each pipeline, with its runs and waits; behind them, when the \
-            machine was offline or asleep. The last hour, if no time is given. It comes from the daemon's memory, and what is \
-            older from the journal, which tells less: docs/journal.md. Names choose pipelines, and the signals that they \
-            listen to. With --json, prints the events.
+            machine was offline or asleep. Without --since it is the last hour, or as much of it as anything is known of. It \
+            comes from the daemon's memory, and what is older from the journal, which tells less: docs/journal.md. Names \
+            choose pipelines, and the signals that they listen to. With --json, prints the events.
 
             Examples:
               freshetctl timeline
@@ -28,10 +28,12 @@ struct TimelineVerb: Verb {
     @OptionGroup var options: GlobalOptions
 
     func run(_ session: Session) throws(CommandFailure) {
+        let isSaid = window.since != nil
         let window = try window.window(session, length: 3_600_000_000)
         let client = try session.connect()
         let names = names.isEmpty ? nil : names
-        let history = try RecentHistory.read(names, window, client, session)
+        var history = try RecentHistory.read(names, window, client, session)
+        if !isSaid { history.beginWhereKnown { session.context.timeZone($0).offset } }
         if options.json || format == .json { return session.print(json: history.reply) }
         let descriptions = try session.asking { () throws(ControlClient.Failure) in try client.descriptions(names) }
         let timeline = Timeline(history, descriptions, isChosen: names != nil)
@@ -43,6 +45,19 @@ struct TimelineVerb: Verb {
 }
 
 extension RecentHistory {
+    /// A shorter picture is at least that long, so that a daemon's first second does not fill it, in microseconds.
+    private static let leastLength: Int64 = 10_000_000
+
+    /// Leaves out a beginning of which nothing is known, up to a time that is round.
+    ///
+    /// - Parameter offset: seconds east of UTC at an instant.
+    mutating func beginWhereKnown(_ offset: (Int64) -> Int64) {
+        guard let blank = unseen.first, blank.from <= since, blank.to < until else { return }
+        let known = min(blank.to, until - Self.leastLength)
+        since = max(since, TimeAxis.round(known, before: until, offset: offset))
+        if since < blank.to { unseen[0].from = since } else { unseen.removeFirst() }
+    }
+
     /// What happened in the window, as the interface has it.
     var reply: ControlMessage.RecentEvents {
         // From where on nothing is missing.

@@ -3,7 +3,8 @@ import FreshetRender
 
 /// The daemon for people: the head of `status`.
 enum DaemonView {
-    static func lines(_ daemon: DaemonStatus, _ times: Times, _ palette: Palette) -> [String] {
+    /// - Parameter columns: the terminal's; nil: a line is as long as it is.
+    static func lines(_ daemon: DaemonStatus, _ times: Times, _ palette: Palette, columns: Int? = nil) -> [String] {
         let counts = daemon.pipelines
         let states = [
             (counts.loaded, "loaded"), (counts.loading, "loading"), (counts.waiting, "waiting"),
@@ -12,16 +13,15 @@ enum DaemonView {
         let parts = states.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
         let detail = parts.isEmpty ? "" : ": " + parts.joined(separator: ", ")
         let style: Palette.Style = counts.failed > 0 ? .bad : daemon.networkReachable ? .good : .busy
-        return [
-            "\(palette.paint("●", style)) freshetd \(DisplayText.harmless(daemon.version))",
-            "    Since: \(times.both(daemon.since))",
-            "      PID: \(daemon.pid)",
-            "  Network: \(DisplayText.harmless(daemon.network))",
-            "Pipelines: \(counts.total)\(detail)",
-        ]
-            + (daemon.cacheBytes.map { ["    Cache: \(room($0, of: daemon.cacheLimit))"] } ?? [])
-            + (daemon.failingHooks.map { ["    Hooks: \(palette.paint("\(Count.text($0, "hook")) failing", .bad))"] }
-                ?? [])
+        var block = LabelledText(palette: palette, columns: columns)
+        block.add(title: "freshetd \(daemon.version)", mark: "●", style)
+        block.add("Since", times.both(daemon.since))
+        block.add("PID", "\(daemon.pid)")
+        block.add("Network", daemon.network)
+        block.add("Pipelines", "\(counts.total)\(detail)")
+        if let bytes = daemon.cacheBytes { block.add("Cache", room(bytes, of: daemon.cacheLimit)) }
+        if let count = daemon.failingHooks { block.add("Hooks", "\(Count.text(count, "hook")) failing", .bad) }
+        return block.lines
     }
 
     private static func room(_ bytes: Int64, of limit: Int64?) -> String {

@@ -8,14 +8,15 @@ struct PipelineView {
     let palette: Palette
     /// Whether how far a run is may be drawn.
     var hasBars = false
+    /// The terminal's columns, in which the block is to fit; nil: a line is as long as it is.
+    var columns: Int?
 
     /// The lines of `status`.
     var lines: [String] {
-        var lines = [title]
-        func add(_ label: String, _ text: String, _ style: Palette.Style = .plain) {
-            let padding = String(repeating: " ", count: max(0, 9 - label.utf8.count))
-            lines.append("\(padding)\(label): \(palette.paint(DisplayText.harmless(text), style))")
-        }
+        var block = LabelledText(palette: palette, columns: columns)
+        func add(_ label: String, _ text: String, _ style: Palette.Style = .plain) { block.add(label, text, style) }
+        let description = pipeline.description.map { " - \($0)" } ?? ""
+        block.add(title: pipeline.name + description, mark: "●", style)
         add("Source", pipeline.source)
         add("State", state, style)
         if let generation = pipeline.generation {
@@ -49,7 +50,7 @@ struct PipelineView {
         // Branches of a copy that was made say all that its failure says.
         if let branches = pipeline.branches {
             add("Branches", "\(branches.failed) of \(branches.total) fail", .bad)
-            for branch in branches.failing { lines.append(String(repeating: " ", count: 11) + self.text(of: branch)) }
+            for branch in branches.failing { block.add(below: text(of: branch)) }
         }
         if let more = pipeline.more { add("More", Self.places(more)) }
         for debt in pipeline.hooks ?? [] { add("Hook", Self.text(of: debt, times), debt.since == nil ? .busy : .bad) }
@@ -61,20 +62,16 @@ struct PipelineView {
             add(
                 "Refused",
                 "\(SizeText.bytes(candidate.size)), \(times.relative(candidate.refusedAt)): \(candidate.reason)")
-            lines.append(
-                String(repeating: " ", count: 11)
-                    + DisplayText.harmless(
-                        "'freshetctl diff \(pipeline.name) --candidate' shows it, 'accept' makes it the copy"))
+            block.add(below: "'freshetctl diff \(pipeline.name) --candidate' shows it, 'accept' takes it")
         }
-        return lines
+        return block.lines
     }
 
     /// Such as `comedy: the origin answered 404 Not Found, 3 attempts, first 5min ago`.
     private func text(of branch: BranchFailureStatus) -> String {
         let path = branch.path.joined(separator: "/")
-        return DisplayText.harmless(
-            "\(path): \(branch.message), \(Count.text(branch.attempts, "attempt")), first \(times.relative(branch.since))"
-        )
+        let attempts = Count.text(branch.attempts, "attempt")
+        return "\(path): \(branch.message), \(attempts), first \(times.relative(branch.since))"
     }
 
     /// Such as `/usr/lib/notify kiosk: exited with status 1, 3 attempts for generation 7, first 5min ago, next in 12s`.
@@ -100,12 +97,6 @@ struct PipelineView {
         return shown.joined(separator: ", ") + (others > 0 ? " and \(others) others" : "")
     }
 
-    private var title: String {
-        let dot = palette.paint("●", style)
-        let description = pipeline.description.map { " - \(DisplayText.harmless($0))" } ?? ""
-        return "\(dot) \(DisplayText.harmless(pipeline.name))\(description)"
-    }
-
     private var style: Palette.Style { Palette.Style(pipeline.state, pipeline.freshness) }
 
     private var state: String {
@@ -120,7 +111,9 @@ struct PipelineView {
         if let until = pipeline.waitingUntil { text += ", \(times.relative(until))" }
         // Of the network it has a line of its own.
         if let detail = pipeline.waitingDetail, detail != pipeline.path { text += ": \(detail)" }
-        if hasBars, let bar = ProgressView.bar(pipeline) { text += " \(bar)" }
+        if hasBars, let bar = ProgressView.bar(pipeline) {
+            text += " " + (columns == nil ? bar : LabelledText.word(bar))
+        }
         if let amounts = ProgressView.amounts(pipeline) { text += ", \(amounts)" }
         if let freshness = pipeline.freshness { text += " (\(freshness.rawValue))" }
         return text

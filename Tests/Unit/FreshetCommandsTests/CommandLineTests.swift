@@ -138,6 +138,34 @@ import Testing
         }
     }
 
+    @Test(
+        "a usage of several forms has all of them, one below the other",
+        arguments: [
+            ("metrics", "[<names> ...]", "write <path>"), ("signals", "[--follow [<name> ...]]", "fire <name> ..."),
+        ])
+    func usages(verb: String, first: String, second: String) {
+        let transcript = Transcript()
+        #expect(freshetctl("\(verb) --help", transcript) == .success)
+        #expect(
+            transcript.output.contains(
+                "USAGE: freshetctl \(verb) \(first)\n       freshetctl \(verb) \(second)\n"), "\(transcript.output)")
+    }
+
+    @Test("all verbs that read the configuration take directories of it, and say so with the same words")
+    func configurationDirectories() {
+        for verb in ["cat", "check", "edit", "run"] {
+            let transcript = Transcript()
+            _ = freshetctl("help \(verb)", transcript)
+            #expect(
+                transcript.output.contains(
+                    """
+                      --config-dir <path>     A configuration directory, instead of the usual ones;
+                                              may be given several times.
+
+                    """), "\(transcript.output)")
+        }
+    }
+
     @Test("cat becomes the freshetd beside it, with directories and names")
     func cat() {
         let transcript = Transcript()

@@ -168,7 +168,7 @@ import Testing
         #expect(loading.stuck == nil && loading.conclusion.text == "Nothing is stuck: a run is under way.")
     }
 
-    @Test("signals that this machine lacks are shown, and are the end if nothing else starts a run")
+    @Test("signals that this machine lacks are shown as no fault, and are the end if nothing else starts a run")
     func unavailable() throws {
         let change: Change = { facts in
             facts.signals = facts.signals.map { signal in
@@ -179,12 +179,22 @@ import Testing
         }
         let timed = Self.diagnosis(change)
         #expect(timed.stuck == nil)
-        #expect(timed.steps.contains { $0.verdict == .bad && $0.evidence == "network: unavailable: no netlink" })
+        #expect(timed.steps.contains { $0.verdict == .neither && $0.evidence == "network: unavailable: no netlink" })
+        #expect(timed.steps.allSatisfy { $0.verdict != .bad })
         let silent = Self.diagnosis { facts in
             change(&facts)
             facts.wiring.everyUSec = nil
         }
         #expect(silent.stuck?.text == "Nothing that it listens to can fire on this machine: start, network.")
+        #expect(silent.steps.filter { $0.verdict == .bad }.map(\.title) == ["signal", "signal", "timer"])
+        // Whatever ends the way has its mark.
+        let byHand = Self.diagnosis { facts in
+            facts.wiring.everyUSec = nil
+            facts.wiring.signals = ["operator"]
+            facts.pipeline.lastRun = nil
+        }
+        #expect(byHand.stuck?.text == "It listens to nothing but the operator.")
+        #expect(byHand.steps.first { $0.verdict == .bad }?.title == "timer")
     }
 
     @Test("more signals than anybody reads are counted")
@@ -201,5 +211,16 @@ import Testing
     func noDaemon() {
         let diagnosis = Diagnosis.withoutDaemon("nobody answers", remedy: "systemctl start freshetd")
         #expect(diagnosis.steps.count == 1 && diagnosis.stuck?.command == "systemctl start freshetd")
+        // Who has named another socket has another daemon than the service manager's.
+        for (socket, command) in [
+            ("/nonexistent/s", ""), ("/run/freshet/io.freshet.Control", "systemctl start freshetd"),
+        ] {
+            let transcript = Transcript()
+            #expect(freshetctl("diagnose jwks", transcript, socket: socket) == .notRunning)
+            #expect(
+                transcript.output.hasSuffix(
+                    "\nThe daemon does not run: nothing is kept fresh.\n" + (command.isEmpty ? "" : "  \(command)\n")),
+                "\(transcript.output)")
+        }
     }
 }

@@ -1,5 +1,6 @@
 import ControlTestSupport
 import FreshetControl
+import FreshetEventLoop
 import Glibc
 import Synchronization
 import Testing
@@ -139,6 +140,82 @@ import Testing
         #expect(check.prefix(2) == ["--check", "--json"])
         #expect(check[2].hasPrefix("--instead=\(directory)/etc/pipelines/jwks.yaml=\(directory)/tmp/freshet-edit-"))
         #expect(check[2].hasSuffix("/jwks.yaml") && check.suffix(1) == ["\(directory)/usr"])
+    }
+
+    // MARK: What the mode does not say
+
+    /// The bytes of an access control list (linux/posix_acl_xattr.h): the user 1234 may read and write, the group nothing.
+    /// The mask is what `stat` shows as the group's bits.
+    private static let list: [UInt8] =
+        [2, 0, 0, 0]
+        + ([(1, 6, .max), (2, 6, 1_234), (4, 0, .max), (16, 6, .max), (32, 0, .max)] as [(UInt16, UInt16, UInt32)])
+        .flatMap { tag, rights, user -> [UInt8] in
+            func bytes(_ value: some FixedWidthInteger) -> [UInt8] {
+                withUnsafeBytes(of: value.littleEndian, Array.init)
+            }
+            return bytes(tag) + bytes(rights) + bytes(user)
+        }
+
+    private func set(_ attribute: String, _ value: [UInt8], _ name: String) throws {
+        let descriptor = open("\(directory)/\(name)", O_RDONLY)
+        defer { close(descriptor) }
+        try ExtendedAttribute.set(attribute, to: value, of: descriptor)
+    }
+
+    private func value(_ attribute: String, _ name: String) throws -> [UInt8]? {
+        try ExtendedAttribute.value(attribute, of: "\(directory)/\(name)")
+    }
+
+    private func mode(_ name: String) -> mode_t {
+        var status = stat()
+        return stat("\(directory)/\(name)", &status) == 0 ? status.st_mode & 0o7777 : 0
+    }
+
+    /// Not each file system has them.
+    private static let hasAttributes: Bool = {
+        var template = Array("/tmp/freshet-edit-tests-XXXXXX".utf8CString)
+        let descriptor = mkstemp(&template)
+        defer { close(descriptor) }
+        unlink(template)
+        return (try? ExtendedAttribute.set(ExtendedAttribute.accessList, to: list, of: descriptor)) != nil
+            && (try? ExtendedAttribute.set("user.note", to: [1], of: descriptor)) != nil
+    }()
+
+    @Test(
+        "an access control list stays: who was named still may, and the group gains nothing",
+        .enabled(if: hasAttributes))
+    func accessList() async throws {
+        let name = "etc/pipelines/jwks.yaml"
+        try write(name, "every: 1h\n", mode: 0o600)
+        try set(ExtendedAttribute.accessList, Self.list, name)
+        try set("user.note", Array("mine".utf8), name)
+        try #require(mode(name) == 0o660)
+        let result = try await edit(["jwks"], World(turns: [{ $0 + "# more\n" }]), service: ScriptedService())
+        #expect(result.status == .success && read(name) == "every: 1h\n# more\n", "\(result.talk)")
+        #expect(try value(ExtendedAttribute.accessList, name) == Self.list)
+        #expect(mode(name) == 0o660)
+        #expect(try value("user.note", name) == Array("mine".utf8))
+    }
+
+    @Test("a file without an access control list does not get its directory's", .enabled(if: hasAttributes))
+    func directoryList() async throws {
+        let name = "etc/pipelines/jwks.yaml"
+        try write(name, "every: 1h\n", mode: 0o640)
+        try set("system.posix_acl_default", Self.list, "etc/pipelines")
+        let result = try await edit(["jwks"], World(turns: [{ $0 + "# more\n" }]), service: ScriptedService())
+        #expect(result.status == .success && read(name) == "every: 1h\n# more\n", "\(result.talk)")
+        #expect(try value(ExtendedAttribute.accessList, name) == nil)
+        #expect(mode(name) == 0o640)
+    }
+
+    @Test("a copy of a file below lets in whom that lets in, and no others", .enabled(if: hasAttributes))
+    func copiedList() async throws {
+        try write("usr/pipelines/jwks.yaml", "every: 1h\n", mode: 0o600)
+        try set(ExtendedAttribute.accessList, Self.list, "usr/pipelines/jwks.yaml")
+        let result = try await edit(["jwks"], World(turns: [{ $0 + "# mine\n" }]), service: ScriptedService())
+        #expect(result.status == .success, "\(result.talk)")
+        #expect(try value(ExtendedAttribute.accessList, "etc/pipelines/jwks.yaml") == Self.list)
+        #expect(mode("etc/pipelines/jwks.yaml") == 0o660)
     }
 
     @Test("a text that was not changed changes nothing", arguments: [true, false])

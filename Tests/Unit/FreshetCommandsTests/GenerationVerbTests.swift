@@ -193,7 +193,7 @@ import Testing
         #expect(transcript.output.contains("  Refused: 4 B, 1min ago: too few\n"))
         #expect(
             transcript.output.contains(
-                "           'freshetctl diff jwks --candidate' shows it, 'accept' makes it the copy\n"))
+                "           'freshetctl diff jwks --candidate' shows it, 'accept' takes it\n"))
         service.change { $0.pipelines["jwks"]?.candidate = nil }
         try await check(
             "diff jwks --candidate", service, status: .failure,

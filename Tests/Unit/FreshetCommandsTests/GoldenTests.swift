@@ -252,18 +252,13 @@ import Testing
                 let recorded = try EditedFile.content(of: path).map { String(decoding: $0, as: UTF8.self) }
                 #expect(text == recorded, "\(name) for \(reader.name)")
             }
-            if reader.columns == 80, reader.name == "80", !line.hasPrefix("status jwks"),
-                !line.hasPrefix("status flags")
-            {
+            if reader.columns == 80, reader.name == "80" {
                 let wide = text.split(separator: "\n").prefix { $0 != "--- talk" }.filter { $0.count > 80 }
-                #expect(wide.isEmpty || Self.wide.contains(name), "\(name): \(wide)")
+                #expect(wide.isEmpty, "\(name): \(wide)")
             }
             if reader.name == "C" { #expect(text.utf8.allSatisfy { $0 < 0x80 }, "\(name) in a C locale") }
         }
     }
-
-    /// Records with lines that are longer than a terminal of 80 columns, as they are sentences.
-    private static let wide: Set<String> = ["status-several"]
 
     @Test("there is a record of each verb, and no other")
     func all() {

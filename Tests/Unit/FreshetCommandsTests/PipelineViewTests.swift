@@ -118,6 +118,40 @@ struct PipelineViewTests {
         #expect(view(status).lines.contains("    Error: 1 of 9 branches failed"))
     }
 
+    @Test("on a terminal what is too long goes on below its own beginning; elsewhere a line is one")
+    func wrapped() {
+        var status = PipelineStatus(
+            name: "a", description: "The signing keys of the provider that all services of the house trust",
+            source: "https://example.com/a/path/that/is/longer/than/any/terminal/that/is/as/narrow", state: .loading,
+            freshness: .stale,
+            failure: FailureStatus(
+                message: "the origin answered 503 Service Unavailable to all of its requests", since: now, attempts: 1),
+            branches: BranchesStatus(
+                total: 9, failed: 1,
+                failing: [
+                    BranchFailureStatus(
+                        path: ["comedy"], message: "the origin answered 404 Not Found", since: now, attempts: 3)
+                ]))
+        (status.endedBranches, status.knownBranches, status.loadedBytes) = (4, 9, 2_048)
+        var view = view(status)
+        view.hasBars = true
+        view.columns = 46
+        #expect(
+            view.lines == [
+                "● a - The signing keys of the provider that", "  all services of the house trust",
+                "   Source: https://example.com/a/path/that/is/longer/than/any/terminal/that/is/as/narrow",
+                "    State: loading", "           [==========>             ] 44 %, 4",
+                "           of 9 branches, 2 KiB so far (stale)", "     Copy: none yet",
+                " Branches: 1 of 9 fail", "           comedy: the origin answered 404",
+                "             Not Found, 3 attempts, first now",
+            ])
+        view.columns = nil
+        #expect(
+            view.lines.contains(
+                "    State: loading [==========>             ] 44 %, 4 of 9 branches, 2 KiB so far (stale)"))
+        #expect(view.lines.count == 6)
+    }
+
     @Test("how far a run has come")
     func progress() {
         let status = PipelineStatus(

@@ -301,7 +301,7 @@ private func service() -> ScriptedService {
                 """)
     }
 
-    @Test("signals fits a terminal of 80 columns")
+    @Test("signals fits a terminal of 80 columns, and what is so now gives way last")
     func signalsOnTerminal() async throws {
         let service = service()
         service.change { script in
@@ -319,10 +319,10 @@ private func service() -> ScriptedService {
         }
         #expect(
             transcript.output == """
-                SIGNAL             FACT               FIRED IGNORED LAST     DETAIL
-                network            reachable via enp…     4      17 2min ago new gateway
-                resume             unavailable: no l…     0       - -
-                dbus system inter… heard from :1.41      12       3 1min ago org.example.Printe…
+                SIGNAL           FACT                   FIRED IGNORED LAST     DETAIL
+                network          reachable via enp3s0       4      17 2min ago new gateway
+                resume           unavailable: no logind     0       - -
+                dbus system int… heard from :1.41          12       3 1min ago org.example.Prin…
 
                 3 signals listed.
 

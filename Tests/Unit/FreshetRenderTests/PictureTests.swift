@@ -45,6 +45,19 @@ import Testing
         #expect(TimeAxis(from: minute, to: minute + 100_000, most: 3) { _ in 0 }.ticks.first?.label == "00:01:00.000")
     }
 
+    @Test(
+        "where a picture begins is round by the clock on the wall, and not long before what it shows",
+        arguments: [
+            (66 * 1_000_000, 10 * 1_000_000), (10 * 60_000_000, 60_000_000), (3_600_000_000, 600_000_000),
+            (5_000_000, 500_000), (0, 1_000),
+        ] as [(Int64, Int64)])
+    func beginnings(length: Int64, step: Int64) {
+        // 17:12:13.4567 by a clock that is half an hour before UTC's.
+        let first: Int64 = (17 * 3_600 + 42 * 60 + 13) * 1_000_000 + 456_700
+        let round = TimeAxis.round(first, before: first + length) { _ in -1_800 }
+        #expect(round <= first && first - round < step && (round - 1_800_000_000) % step == 0)
+    }
+
     @Test("any two instants have an axis", arguments: [(0, 0), (.min, .max), (-5, 5), (5, -5)] as [(Int64, Int64)])
     func extremes(first: Int64, last: Int64) {
         #expect(TimeAxis(from: first, to: last, most: 8) { _ in 0 }.ticks.count <= 10)

@@ -20,6 +20,20 @@ private let second: Int64 = 1_000_000
     }
 }
 
+@Suite struct WrappedTextTests {
+    @Test(
+        "a text is broken at spaces, a longer word stays whole, and spaces within a line stay",
+        arguments: [
+            ("", []), ("one", ["one"]), ("one two", ["one two"]), ("one two three", ["one two", "three"]),
+            ("a b c d e f", ["a b c d", "e f"]), ("a/very/long/path is", ["a/very/long/path", "is"]),
+            ("is a/very/long/path", ["is", "a/very/long/path"]), ("a  b", ["a  b"]), (" a", [" a"]),
+            ("漢字 漢字", ["漢字", "漢字"]), ("漢 漢字", ["漢 漢字"]),
+        ] as [(String, [String])])
+    func lines(text: String, expected: [String]) {
+        #expect(WrappedText.lines(text, columns: 7) == expected)
+    }
+}
+
 @Suite struct TimeTextTests {
     @Test(
         "distances in time read as systemctl's",

@@ -44,7 +44,7 @@ struct RecentHistory: Hashable, Sendable {
         if reachesBack, let older = JournalHistory.read(names, .init(since: window.since, until: end), session) {
             history.events = older.events + history.events.filter { $0.at >= recent.completeSince }
             history.notes = older.notes
-            history.unseen = older.unseen(until: isWhole ? daemon.since : nil)
+            history.unseen = older.unseen(before: end, until: isWhole ? daemon.since : nil)
         } else {
             history.unseen = [Stretch(from: window.since, to: end)]
             let time = session.times.absolute(recent.completeSince)
@@ -67,6 +67,7 @@ struct JournalHistory: Hashable, Sendable {
     private var since: Int64
     /// What was before the first line that was read is not known; nil: all was read.
     private(set) var knownFrom: Int64?
+    private var isUnread = false
 
     private struct Turn: Hashable, Sendable {
         var at: Int64
@@ -77,6 +78,20 @@ struct JournalHistory: Hashable, Sendable {
     static let mostLines = 50_000
 
     init(since: Int64) { self.since = since }
+
+    /// It could not be read.
+    ///
+    /// - Parameter talk: what journalctl says of that.
+    init(since: Int64, unread talk: String) {
+        self.init(since: since)
+        isUnread = true
+        if talk.contains("not seeing messages") || talk.contains("permission") {
+            notes = ["You may not read the journal; be root, or in the group systemd-journal or adm."]
+        } else {
+            let reason = talk.split(separator: "\n").first.map { ": \(DisplayText.harmless(String($0)))" } ?? ""
+            notes = ["The journal could not be read\(reason)"]
+        }
+    }
 
     /// Nil: there is no journal in which this daemon's lines could be.
     static func read(
@@ -94,16 +109,9 @@ struct JournalHistory: Hashable, Sendable {
             + JournalLine.Message.allCases.map { "MESSAGE_ID=\($0.rawValue)" }
         guard case .ended(let status, let output, let talk) = session.context.child(journalctl, arguments, .collected)
         else { return nil }
-        var history = JournalHistory(lines: output, window, names)
-        guard output.isEmpty, status != 0 || !talk.isEmpty else { return history }
+        guard output.isEmpty, status != 0 || !talk.isEmpty else { return JournalHistory(lines: output, window, names) }
         // Of what was not read nothing is said but why.
-        if talk.contains("not seeing messages") || talk.contains("permission") {
-            history.notes = ["You may not read the journal; be root, or in the group systemd-journal or adm."]
-        } else {
-            let reason = talk.split(separator: "\n").first.map { ": \(DisplayText.harmless(String($0)))" } ?? ""
-            history.notes = ["The journal could not be read\(reason)"]
-        }
-        return history
+        return JournalHistory(since: window.since, unread: talk)
     }
 
     /// - Parameters:
@@ -173,8 +181,11 @@ struct JournalHistory: Hashable, Sendable {
         }
     }
 
-    /// - Parameter end: when the daemon that runs began, if all that it saw since is known from itself.
-    func unseen(until end: Int64?) -> [RecentHistory.Stretch] {
+    /// - Parameters:
+    ///   - last: from when on the daemon remembers by itself.
+    ///   - end: when the daemon that runs began, if all that it saw since is known from itself.
+    func unseen(before last: Int64, until end: Int64?) -> [RecentHistory.Stretch] {
+        if isUnread { return last > since ? [.init(from: since, to: last)] : [] }
         var stretches: [RecentHistory.Stretch] = []
         if let knownFrom { stretches.append(.init(from: since, to: knownFrom)) }
         // Before the first line nothing is known, but if that is the daemon's first, there was none.

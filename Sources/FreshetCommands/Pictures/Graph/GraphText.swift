@@ -8,11 +8,16 @@ struct GraphText {
 
     func lines(columns: Int) -> [String] {
         let glyphs = Glyphs(palette.charset)
-        let wireColumns = graph.wires.count * 2
-        let text = wireColumns + 4
+        var wires = WireColumns(graph, isCrowded: false)
+        // They may take half of a line; where they would take more, only what several listen to begins at the top.
+        if wires.count * 2 > columns / 2 { wires = WireColumns(graph, isCrowded: true) }
+        let text = wires.count * 2 + 4
         let room = max(24, columns - text)
-        // Names and states may take half of it, and more if nothing is lost by it.
-        let widest = graph.rows.map { DisplayText.width(of: glyphs.text(head($0))) }.max() ?? 0
+        // Names and states may take half of the rest, and terms too if they need no further line then.
+        let widest =
+            graph.rows.map { row in
+                max(DisplayText.width(of: glyphs.text(head(row))), row.terms.joined(separator: ", ").count)
+            }.max() ?? 0
         let left = max(12, min(widest, room / 2))
         let out = text + left + 1
         // With so many wires that no room is left the lines are longer, and nothing is lost.
@@ -23,12 +28,17 @@ struct GraphText {
         var starts: [Int] = []
 
         var row = 0
-        for (index, wire) in graph.wires.enumerated() where wire.origin == nil {
-            canvas.put(glyphs.text(wire.name), row: row, column: index * 2)
-            first[index] = row + 1
+        func begin(_ wire: Int) {
+            canvas.put(glyphs.text(graph.wires[wire].name), row: row, column: wires.column[wire] * 2)
+            first[wire] = row + 1
             row += 1
         }
-        for line in graph.rows {
+        let late = Set(wires.late.joined())
+        for (wire, source) in graph.wires.enumerated() where source.origin == nil && !late.contains(wire) {
+            begin(wire)
+        }
+        for (line, late) in zip(graph.rows, wires.late) {
+            for wire in late { begin(wire) }
             starts.append(row)
             for wire in line.listens { last[wire] = max(last[wire], row) }
             let height = max(
@@ -37,10 +47,12 @@ struct GraphText {
             row += height
         }
         for index in graph.wires.indices where last[index] >= first[index] {
-            for row in first[index]...last[index] { canvas.put(glyphs.vertical, row: row, column: index * 2, .faint) }
+            for row in first[index]...last[index] {
+                canvas.put(glyphs.vertical, row: row, column: wires.column[index] * 2, .faint)
+            }
         }
         for (line, row) in zip(graph.rows, starts) {
-            drawWire(line, row, &canvas, glyphs)
+            drawWire(line, row, wires, &canvas, glyphs)
             drawName(line, row, column: text, width: left, out: out, &canvas, glyphs)
             drawOutlets(line, row, column: out, &canvas, glyphs)
         }
@@ -56,22 +68,26 @@ struct GraphText {
 
     private func head(_ row: PipelineGraph.Row) -> String { "\(row.name)  \(row.state)" }
 
-    private func drawWire(_ line: PipelineGraph.Row, _ row: Int, _ canvas: inout TextCanvas, _ glyphs: Glyphs) {
-        let end = graph.wires.count * 2
-        if let begin = line.listens.min() {
-            for column in (begin * 2)..<end {
+    private func drawWire(
+        _ line: PipelineGraph.Row, _ row: Int, _ wires: WireColumns, _ canvas: inout TextCanvas, _ glyphs: Glyphs
+    ) {
+        let end = wires.count * 2
+        let dots = line.listens.map { wires.column[$0] * 2 }
+        if let begin = dots.min() {
+            for column in begin..<end {
                 // A wire that passes is not broken: it is another one.
                 let isCrossing = column % 2 == 0 && !canvas.isBlank(row: row, column: column)
                 if !isCrossing { canvas.put(glyphs.horizontal, row: row, column: column) }
             }
-            for wire in line.listens { canvas.put(glyphs.dot, row: row, column: wire * 2) }
+            for column in dots { canvas.put(glyphs.dot, row: row, column: column) }
         }
         canvas.put(glyphs.gather, row: row, column: end)
         canvas.put(glyphs.horizontal, row: row, column: end + 1)
         canvas.put(glyphs.arrow, row: row, column: end + 2)
         if let tells = line.tells {
-            canvas.put(glyphs.downRight, row: row + 1, column: tells * 2)
-            for column in (tells * 2 + 1)..<(end + 2) where canvas.isBlank(row: row + 1, column: column) {
+            let begin = wires.column[tells] * 2
+            canvas.put(glyphs.downRight, row: row + 1, column: begin)
+            for column in (begin + 1)..<(end + 2) where canvas.isBlank(row: row + 1, column: column) {
                 canvas.put(glyphs.horizontal, row: row + 1, column: column)
             }
             canvas.put(glyphs.upLeft, row: row + 1, column: end + 2)

@@ -37,6 +37,8 @@ struct MarbleDiagram: Hashable, Sendable {
         var outcome: RunOutcome?
         var generation: Int64?
         var failure: String?
+        /// The run before it, which did not succeed, and for whose signals it runs again.
+        var repeats: Int64?
         /// What it waited for since the first of its signals, and how long.
         var waits: [Wait]
     }
@@ -94,7 +96,7 @@ struct MarbleDiagram: Hashable, Sendable {
         let parts = lane?.parts ?? []
         var runs = parts.compactMap { part in part.run.map { Run($0, part) } }
         var heard = Self.heard(description, history)
-        Self.assign(&heard, parts)
+        Self.assign(&heard, &runs, causes: parts.compactMap(\.run).map(\.causes))
         Self.explain(&heard, runs, description, status)
         for index in runs.indices {
             let first = heard.filter { $0.run == index }.map(\.at).min() ?? runs[index].started
@@ -136,23 +138,30 @@ struct MarbleDiagram: Hashable, Sendable {
     private static let tolerance: Int64 = 100_000
 
     /// Gives each signal to the run that names it among its causes. A cause of which no event is known becomes one.
-    private static func assign(_ heard: inout [Heard], _ parts: [Timeline.Part]) {
-        for (index, run) in parts.compactMap(\.run).enumerated() {
-            for cause in run.causes {
+    ///
+    /// - Parameter causes: of each run.
+    private static func assign(_ heard: inout [Heard], _ runs: inout [Run], causes: [[CauseStatus]]) {
+        for (index, causes) in causes.enumerated() {
+            for cause in causes {
                 let candidates = heard.indices.filter { place in
-                    heard[place].run == nil && heard[place].signal == cause.signal
-                        && heard[place].at >= cause.first - tolerance && heard[place].at <= cause.last + tolerance
+                    heard[place].signal == cause.signal && heard[place].at >= cause.first - tolerance
+                        && heard[place].at <= cause.last + tolerance
                 }
+                // A run that does not succeed leaves its causes to the next one: that heard nothing new.
+                let inherited = candidates.filter { heard[$0].run.map { !runs[$0].hasSucceeded } ?? false }
+                if !inherited.isEmpty, index > 0 { runs[index].repeats = runs[index - 1].number }
+                let count = cause.count - inherited.reduce(0) { $0 + heard[$1].count }
+                guard count > 0 || inherited.isEmpty else { continue }
                 // What the run knew last is certain; the others are those that came nearest before it.
-                let chosen = candidates.sorted {
+                let chosen = candidates.filter { heard[$0].run == nil }.sorted {
                     abs(heard[$0].at - cause.last) < abs(heard[$1].at - cause.last)
-                }.prefix(Int(clamping: cause.count))
+                }.prefix(Int(clamping: count))
                 for place in chosen { heard[place].run = index }
                 if chosen.isEmpty {
                     heard.append(
                         Heard(
-                            signal: cause.signal, source: cause.signal, at: min(cause.last, run.started),
-                            count: max(1, cause.count), detail: cause.detail, run: index))
+                            signal: cause.signal, source: cause.signal, at: min(cause.last, runs[index].started),
+                            count: max(1, count), detail: cause.detail, run: index))
                 }
             }
         }
@@ -167,7 +176,7 @@ struct MarbleDiagram: Hashable, Sendable {
     ) {
         for index in heard.indices where heard[index].run == nil {
             let at = heard[index].at
-            let successes = runs.filter { $0.outcome == .changed || $0.outcome == .unchanged }
+            let successes = runs.filter(\.hasSucceeded)
             let before = successes.last { ($0.ended ?? .max) <= at }
             if let during = successes.first(where: { $0.started <= at && at <= ($0.ended ?? .max) }) {
                 heard[index].fate = .answered(run: during.number)
@@ -267,6 +276,9 @@ struct MarbleDiagram: Hashable, Sendable {
 }
 
 extension MarbleDiagram.Run {
+    /// What it was for is done with.
+    fileprivate var hasSucceeded: Bool { outcome == .changed || outcome == .unchanged }
+
     fileprivate init(_ run: RunStatus, _ part: Timeline.Part) {
         let isOver: Bool = if case .run(nil) = part.kind { false } else { true }
         self.init(

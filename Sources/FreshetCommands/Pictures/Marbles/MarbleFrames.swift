@@ -62,7 +62,10 @@ struct MarbleFrames: Hashable, Sendable {
         var runs: [Lane] = []
         for (place, run) in episode.runs.enumerated().prefix(Self.mostRuns) {
             let own = episode.marbles.indices.filter { episode.marbles[$0].fate == .run(place) }
-            gathered.events[frame(run.started)].append(.gathered(own, run: place))
+            // A further attempt gathers nothing.
+            if !own.isEmpty || run.repeats == nil {
+                gathered.events[frame(run.started)].append(.gathered(own, run: place))
+            }
             var lane = Lane(name: "run \(run.number)", kind: .run(place), events: none)
             lane.events[frame(run.started)].append(.begins)
             if let ended = run.ended {

@@ -41,10 +41,11 @@ struct MarbleStory {
         let count = own.reduce(0) { $0 + $1.count }
         var text = "run \(run.number): "
         switch count {
-        case 0: text += "nobody knows for what"
+        case 0: text += run.repeats.map { "again, since run \($0) did not succeed" } ?? "nobody knows for what"
         case 1: text += "for \(own.map(\.label).joined())"
         default: text += "for \(labels(own)), \(count) signals as one"
         }
+        if count > 0, let repeated = run.repeats { text += ", and again, since run \(repeated) did not succeed" }
         let waits = run.waits.map { wait in
             "waited \(TimeText.duration(wait.microseconds)) for \(PipelineView.waiting(wait.reason))"
         }

@@ -206,19 +206,3 @@ struct TimelineText {
         return lines
     }
 }
-
-/// Sentences, broken at spaces.
-enum WrappedText {
-    static func lines(_ text: String, columns: Int) -> [String] {
-        var lines: [String] = []
-        var line = ""
-        for word in text.split(separator: " ") {
-            if !line.isEmpty, DisplayText.width(of: line) + 1 + DisplayText.width(of: String(word)) > columns {
-                lines.append(line)
-                line = ""
-            }
-            line += (line.isEmpty ? "" : " ") + word
-        }
-        return line.isEmpty ? lines : lines + [line]
-    }
-}

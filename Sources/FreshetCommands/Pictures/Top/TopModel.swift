@@ -151,8 +151,7 @@ struct TopModel: Sendable {
         if isTyping { return type(key) }
         if page != .list {
             switch key {
-            case .character("q") where page == .help, .escape, .enter, .character("?"), .character("h"): page = .list
-            case .character("q"): page = .list
+            case .character("q"), .character("Q"), .escape, .enter, .character("?"), .character("h"): page = .list
             case .character("r"): return refreshChosen()
             case .redraw: return .redraw
             default: break

@@ -141,7 +141,7 @@ struct TopView {
         return [""]
             + PipelineView(
                 pipeline: pipeline, times: times, palette: Palette(isColourful: false, charset: palette.charset),
-                hasBars: true
+                hasBars: true, columns: columns
             )
             .lines.map { glyphs.text($0, columns: columns) }
     }

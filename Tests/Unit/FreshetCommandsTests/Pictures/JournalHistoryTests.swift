@@ -49,7 +49,7 @@ import Testing
         ].joined()
         func unseen(_ most: Int) -> [RecentHistory.Stretch] {
             JournalHistory(lines: lines, .init(since: 1_000_000, until: 1_000_000_000), nil, most: most)
-                .unseen(until: nil)
+                .unseen(before: 900_000_000, until: nil)
         }
         #expect(unseen(2) == [RecentHistory.Stretch(from: 1_000_000, to: 7_000_000)])
         #expect(unseen(3) == [])
@@ -102,9 +102,22 @@ import Testing
             line(.stopped, at: 20_000_000), line(.ready, at: 30_000_000), line(.stopped, at: 50_000_000),
         ])
         #expect(
-            history.unseen(until: 60_000_000) == [
+            history.unseen(before: 60_000_000, until: 60_000_000) == [
                 .init(from: 20_000_000, to: 30_000_000), .init(from: 50_000_000, to: 60_000_000),
             ])
+    }
+
+    @Test(
+        "of a journal that could not be read nothing is known: that is not calm",
+        arguments: [
+            ("Hint: You are currently not seeing messages from other users and the system.\n", "You may not read"),
+            ("Failed to open files: Bad message\n", "The journal could not be read: Failed to open files: Bad message"),
+        ])
+    func unread(talk: String, note: String) {
+        let history = JournalHistory(since: 10_000_000, unread: talk)
+        #expect(history.unseen(before: 50_000_000, until: nil) == [.init(from: 10_000_000, to: 50_000_000)])
+        #expect(history.unseen(before: 10_000_000, until: nil) == [])
+        #expect(history.notes.count == 1 && history.notes.first?.hasPrefix(note) == true)
     }
 
     @Test("names choose, by patterns; and what is no line of ours is passed over")

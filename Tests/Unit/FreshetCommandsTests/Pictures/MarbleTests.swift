@@ -55,6 +55,35 @@ import Testing
             ])
     }
 
+    @Test("a run that did not succeed is tried again for what it was for: that was heard once")
+    func attempts() {
+        let begin = 100 * second
+        // Instants of causes are made of another clock's each time, and differ by that.
+        func start(_ skew: Int64) -> CauseStatus {
+            CauseStatus(signal: "start", number: 1, first: begin + skew, last: begin)
+        }
+        let network = CauseStatus(signal: "network", number: 1, first: begin + 3 * second, last: begin + 3 * second)
+        let diagram = diagram([
+            .signal("start", number: 1, at: begin), run(1, at: begin + 1_000, .failed, [start(-1)]),
+            run(2, at: begin + 2 * second, .failed, [start(1)]),
+            .signal("network", number: 1, at: begin + 3 * second),
+            run(3, at: begin + 4 * second, .changed, [start(0), network]),
+            run(
+                4, at: begin + 5 * second, .unchanged,
+                [CauseStatus(signal: "operator", first: begin + 5 * second, last: begin + 5 * second)]),
+        ])
+        #expect(MarbleStory(diagram: diagram, times: Scenario.times).headline == "a: 3 signals made 4 runs")
+        #expect(
+            story(diagram).map { $0.prefix { $0 != ";" } } == [
+                "run 1: for a", "run 2: again, since run 1 did not succeed",
+                "run 3: for b, and again, since run 2 did not succeed", "run 4: for c",
+            ])
+        for episode in diagram.episodes {
+            let frames = MarbleFrames.fitting(episode, most: 60) { $0.lines(episode).first?.count ?? 0 }
+            #expect(frames.lines(episode).allSatisfy { !$0.contains("?") }, "\(frames.lines(episode))")
+        }
+    }
+
     @Test("a signal without a run says why: fresh, answered, still to come, or unknown")
     func fates() {
         let begin = 100 * second

@@ -55,6 +55,54 @@ import Testing
         }
     }
 
+    @Test("a graph of a thousand pipelines, each with a file of its own and a pipeline before it, fits a terminal")
+    func thousand() {
+        let descriptions = (0..<1_000).map { number in
+            Scenario.description(
+                "p\(1_000 + number)", ["file /etc/\(number)", "operator", "start"],
+                inputs: number % 10 == 0 ? [] : ["p\(1_000 + number - 1)"])
+        }
+        let graph = PipelineGraph(descriptions, [])
+        #expect(graph.wires.count == 2 + 1_000 + 900)
+        let lines = GraphText(graph: graph, palette: Palette(isColourful: false), legend: false).lines(columns: 80)
+        #expect(lines.allSatisfy { DisplayText.width(of: $0) <= 80 })
+        #expect(
+            lines.prefix(13).joined(separator: "\n") == """
+                start
+                │ operator
+                │ │     file /etc/0
+                ●─●─────●─◆─▶ p1000  unknown ────────────────────▶ p1000.json
+                │ │ ┌───────┘ quiet 2s, at-most 10s
+                │ │ │         fresh-for 1min
+                │ │ │   file /etc/1
+                ●─●─●───●─◆─▶ p1001  unknown ────────────────────▶ p1001.json
+                │ │   ┌─────┘ quiet 2s, at-most 10s
+                │ │   │       fresh-for 1min
+                │ │   │ file /etc/2
+                ●─●───●─●─◆─▶ p1002  unknown ────────────────────▶ p1002.json
+                │ │ ┌───────┘ quiet 2s, at-most 10s
+                """)
+    }
+
+    @Test("wires of pipelines share columns, and those that are there at once do not")
+    func columns() {
+        // c and d read a, b reads nothing and is read by e.
+        let graph = PipelineGraph(
+            [
+                Scenario.description("a", ["start"]), Scenario.description("b", ["start"]),
+                Scenario.description("c", ["start"], inputs: ["a"]),
+                Scenario.description("d", ["file /x"], inputs: ["a"]),
+                Scenario.description("e", ["start"], inputs: ["b"]),
+                Scenario.description("f", ["start"], inputs: ["e"]),
+            ], [])
+        #expect(graph.wires.map(\.name) == ["start", "file /x", "pipeline a", "pipeline b", "pipeline e"])
+        let wide = WireColumns(graph, isCrowded: false)
+        #expect(wide.column == [0, 1, 2, 3, 2] && wide.count == 4 && wide.late.allSatisfy(\.isEmpty))
+        let crowded = WireColumns(graph, isCrowded: true)
+        #expect(crowded.column == [0, 3, 1, 2, 1] && crowded.count == 4)
+        #expect(crowded.late == [[], [], [], [1], [], []])
+    }
+
     @Test("documents are what is recorded")
     func documents() throws {
         try Self.compare(GraphSVG(graph: Self.graph).text, "graph.svg")

@@ -73,6 +73,30 @@ import Testing
         #expect(bands.asleep == [.init(from: 21 * minute, to: 23 * minute)])
     }
 
+    @Test("without a time to begin at, it begins where anything is known, at a time that is round")
+    func beginning() {
+        func begun(_ unseen: [Timeline.Stretch], until: Int64 = 60 * Scenario.minute) -> RecentHistory {
+            var history = RecentHistory(events: [], since: 0, until: until, unseen: unseen)
+            history.beginWhereKnown { _ in 0 }
+            return history
+        }
+        // The daemon is 66 seconds old.
+        let young = begun([.init(from: 0, to: 58 * minute + 54_000_000)])
+        #expect(young.since == 58 * minute + 50_000_000)
+        #expect(young.unseen == [.init(from: young.since, to: 58 * minute + 54_000_000)])
+        // It began at a time that is round.
+        let half = begun([.init(from: 0, to: 30 * minute)])
+        #expect(half.since == 30 * minute && half.unseen.isEmpty)
+        // Of a second nobody wants a picture.
+        let new = begun([.init(from: 0, to: 60 * minute - 1_000_000)])
+        #expect(new.since == 60 * minute - 10_000_000)
+        // Another daemon was before it, or nothing at all is known.
+        for unseen in [[Timeline.Stretch(from: 20 * minute, to: 58 * minute)], [.init(from: 0, to: 60 * minute)], []] {
+            let whole = begun(unseen)
+            #expect(whole.since == 0 && whole.unseen == unseen)
+        }
+    }
+
     @Test("what was so before the beginning is so from the beginning")
     func before() {
         let timeline = Timeline(
