@@ -1,5 +1,18 @@
 import Synchronization
 
+/// What came of withdrawing a copy.
+package enum WithdrawalOutcome: Hashable, Sendable {
+    /// Readers find it no more, and it is kept.
+    case withdrawn(Generation)
+    /// It was not whole: readers find it no more, and nothing of it is kept that could come back.
+    case damaged(Generation)
+    /// There is nothing, or it is pinned, or it was moot.
+    case left
+
+    /// What is withdrawn and kept.
+    package var kept: Generation? { if case .withdrawn(let generation) = self { generation } else { nil } }
+}
+
 /// Copies that readers are not to find, since they are too old for them.
 ///
 /// The content of one stays, as the current generation's; its file goes. That it is withdrawn is in the index before the
@@ -9,21 +22,19 @@ extension LocalCache {
     /// Takes away what readers find of a pipeline.
     ///
     /// - Parameter isMoot: asked when nothing else can happen to the copy before it is done; true: it is left as it is.
-    /// - Returns: what was withdrawn; nil: there is nothing, or it is pinned, or it was moot; or it was not whole, and so is
-    ///   taken away for good.
     package func withdraw(
         _ pipeline: String, at now: WallTime, unless isMoot: () -> Bool = { false }
-    ) throws(CacheError) -> Generation? {
+    ) throws(CacheError) -> WithdrawalOutcome {
         try CacheName.check(pipeline)
-        return try entry(pipeline).state.withLock { (state) throws(CacheError) in
+        return try entry(pipeline).state.withLock { (state) throws(CacheError) -> WithdrawalOutcome in
             // Index and files agree before. A copy that is not whole is not to be put back by anybody either.
             let whole = try keptOffer(of: pipeline, &state)
             let row = try withIndex { (index) throws(SQLiteError) in try index.pipeline(pipeline) }
-            guard let row, let file = row.file, row.current != nil, row.pin == nil, !isMoot() else { return nil }
-            if row.withdrawnAt == nil {
-                try transaction(isDurable: true) { (index) throws(SQLiteError) in
-                    try index.setWithdrawn(now, of: row.id)
-                }
+            guard let row, let file = row.file, row.current != nil, row.pin == nil, !isMoot() else { return .left }
+            // If an attempt before this one came no further, its word may not be on the disk yet.
+            let offer = try sharedDurableTransaction { (index) throws(SQLiteError) in
+                if row.withdrawnAt == nil { try index.setWithdrawn(now, of: row.id) }
+                return try index.offer(of: pipeline)
             }
             // Should the rest fail, whoever asks next tries again.
             state.isSuspect = true
@@ -32,8 +43,11 @@ extension LocalCache {
             try hide(file)
             state.isSuspect = false
             if let whole { try noteLoss(of: whole) }
-            guard let known = try keptOffer(of: pipeline, &state) else { return nil }
-            return known.generation(path: layout.reader(known.file), turn: state.takeTurn())
+            if let known = try keptOffer(of: pipeline, &state) {
+                return .withdrawn(known.generation(path: layout.reader(known.file), turn: state.takeTurn()))
+            }
+            guard let offer else { return .left }
+            return .damaged(offer.generation(path: layout.reader(file), turn: state.takeTurn()))
         }
     }
 
@@ -99,7 +113,7 @@ extension LocalCache {
         if destination.isSet { try makeSet(content, of: pipeline, from: stored) }
         state.isSuspect = true
         do throws(CacheError) {
-            try transaction(isDurable: true) { (index) throws(SQLiteError) in
+            try sharedDurableTransaction { (index) throws(SQLiteError) in
                 try index.setWithdrawn(nil, of: known.pipeline.id)
             }
             let token = makeToken()

@@ -28,6 +28,8 @@ package final class LocalCache: Sendable {
     let index: Mutex<CacheIndex>
     /// Commits under way at once share the flush of the directory that people read.
     let currentFlush = SharedFlush()
+    /// And what is written into the index at once and is to outlast a power cut shares the flush of its log.
+    let indexFlush = SharedFlush()
     private let lock: StateLock
     private let pipelines = Mutex<[String: PipelineEntry]>([:])
     private let tokens = Atomic<UInt64>(0)

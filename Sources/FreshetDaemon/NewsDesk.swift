@@ -32,13 +32,16 @@ final class NewsDesk: Sendable {
 
     /// Says something of which there may be one for each pipeline, or counts it.
     ///
-    /// - Parameter level: another level than the message's own.
+    /// - Parameters:
+    ///   - text: other words of the same meaning; constant ones.
+    ///   - level: another level than the message's own.
     func say(
-        _ message: JournalMessage, level: Logger.Level? = nil, _ fields: [JournalField: Logger.MetadataValue]
+        _ message: JournalMessage, text: Logger.Message? = nil, level: Logger.Level? = nil,
+        _ fields: [JournalField: Logger.MetadataValue]
     ) {
         let now = clock.now
         let tell = note { $0.said(message, at: now) }
-        log.say(message, level: tell ? level : .debug, fields)
+        log.say(message, text: text, level: tell ? level : .debug, fields)
     }
 
     /// All of a kind was said: what was only counted is summed up.

@@ -72,6 +72,22 @@ struct NewsWaves: Hashable, Sendable {
         /// It is told when it is over.
         var isLarge: Bool { passedOver > 0 || runs > NewsWaves.limit }
 
+        /// Counts a run; returns whether it is to be told.
+        mutating func ended(_ pipeline: String, _ news: News, at now: ContinuousClock.Instant) -> Bool {
+            last = now
+            runs += 1
+            if news.isRecovery { recovered += 1 }
+            // A copy that changed and was then found unchanged has changed in this wave.
+            if news.outcome != .unchanged || outcomes[pipeline] != .changed { outcomes[pipeline] = news.outcome }
+            return news.isNews && tells(isFailure: news.outcome == .failed)
+        }
+
+        /// Counts a message; returns whether it is to be told.
+        mutating func said(at now: ContinuousClock.Instant) -> Bool {
+            last = now
+            return tells(isFailure: false)
+        }
+
         /// Counts something that is worth a line; returns whether it gets one.
         mutating func tells(isFailure: Bool) -> Bool {
             if isFailure, toldFailures < NewsWaves.limit {
@@ -104,14 +120,8 @@ struct NewsWaves: Hashable, Sendable {
     ) -> (tell: Bool, summary: Summary?) {
         let topic = Topic.signal(signal)
         let summary = close(topic, at: now)
-        var wave = waves[topic] ?? Wave(began: now, last: now)
-        wave.last = now
-        wave.runs += 1
-        if news.isRecovery { wave.recovered += 1 }
-        // A copy that changed and was then found unchanged has changed in this wave.
-        if news.outcome != .unchanged || wave.outcomes[pipeline] != .changed { wave.outcomes[pipeline] = news.outcome }
-        let tell = news.isNews && wave.tells(isFailure: news.outcome == .failed)
-        waves[topic] = wave
+        // In its place: a copy of the wave would be one of all its outcomes, for each of its runs.
+        let tell = waves[topic, default: Wave(began: now, last: now)].ended(pipeline, news, at: now)
         return (tell, summary)
     }
 
@@ -119,10 +129,7 @@ struct NewsWaves: Hashable, Sendable {
     mutating func said(_ message: JournalMessage, at now: ContinuousClock.Instant) -> (tell: Bool, summary: Summary?) {
         let topic = Topic.message(message)
         let summary = close(topic, at: now)
-        var wave = waves[topic] ?? Wave(began: now, last: now)
-        wave.last = now
-        let tell = wave.tells(isFailure: false)
-        waves[topic] = wave
+        let tell = waves[topic, default: Wave(began: now, last: now)].said(at: now)
         return (tell, summary)
     }
 

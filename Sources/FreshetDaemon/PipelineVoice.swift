@@ -72,9 +72,10 @@ struct PipelineVoice: Sendable {
             desk.say(.expiredNoMore, [.pipeline: .string(name)])
             publish(.expiredNoMore)
         case .withdrawn(let checked):
-            var fields = sameCopy(generation)
-            if let checked { fields[.age] = .string((.now - checked).rounded) }
-            desk.say(.withdrawn, fields)
+            desk.say(.withdrawn, sameCopy(generation, checked))
+            publish(.withdrawn)
+        case .withdrawnDamaged(let lost, let checked):
+            desk.say(.withdrawn, text: Self.withdrawnDamaged, sameCopy(lost, checked))
             publish(.withdrawn)
         case .returned:
             desk.say(.returned, sameCopy(generation))
@@ -82,8 +83,18 @@ struct PipelineVoice: Sendable {
         }
     }
 
-    private func sameCopy(_ generation: OfferedGeneration?) -> [JournalField: Logger.MetadataValue] {
-        [.pipeline: .string(name), .generation: .string(generation.map { "\($0.number)" } ?? "none")]
+    /// Other words for a withdrawal, where nothing is left that could come back.
+    static let withdrawnDamaged: Logger.Message =
+        "the copy is older than max-age, and withdrawn: readers find nothing; it was damaged, and is not kept"
+
+    private func sameCopy(
+        _ generation: OfferedGeneration?, _ checked: ContinuousClock.Instant? = nil
+    ) -> [JournalField: Logger.MetadataValue] {
+        var fields: [JournalField: Logger.MetadataValue] = [
+            .pipeline: .string(name), .generation: .string(generation.map { "\($0.number)" } ?? "none"),
+        ]
+        if let checked { fields[.age] = .string((.now - checked).rounded) }
+        return fields
     }
 
     /// Tells those who follow what has become of the copy; the state is the same.

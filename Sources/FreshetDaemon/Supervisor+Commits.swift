@@ -87,7 +87,7 @@ struct CommitWatch: Sendable {
             guard let generation, generation.number != before, summary.outcome != .unchanged else { return nil }
             return generation
         case .heard, .suppressed, .waitingBegan, .waitingEnded, .signed, .retryPlanned, .stateChanged,
-            .parametersDropped, .expired, .expiredNoMore, .withdrawn, .returned:
+            .parametersDropped, .expired, .expiredNoMore, .withdrawn, .withdrawnDamaged, .returned:
             return nil
         }
     }

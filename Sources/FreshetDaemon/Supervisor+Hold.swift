@@ -5,13 +5,23 @@ import FreshetSystemd
 import Logging
 
 /// Pipelines that the operator keeps from running.
+///
+/// A hold belongs to the name, like a mask of systemd's: a pipeline that is removed from the configuration and comes back is
+/// held still. It goes with a release, or with all else that is kept of a pipeline that is removed, when that is pruned.
 extension Supervisor {
     func hold(_ name: String, _ isHeld: Bool, asker: String) async throws(ControlError) -> Bool {
         let store = try cacheStore()
         let before = heldSince(name)
         guard (before != nil) != isHeld else { return false }
         let since = isHeld ? WallClock.now : nil
-        // At once: the disk may take its time, and something may fire.
+        // At once: what comes before it and the disk may take their time, and something may fire.
+        setHeld(name, since: since)
+        // A reload or a pruning that removes the pipeline comes before, and then there is nothing to hold, or after, and
+        // then it was held.
+        await takeReloadTurn()
+        defer { endReloadTurn() }
+        guard pipelines[name] != nil || faulty[name] != nil else { throw .noSuchPipeline(name: name, suggestion: nil) }
+        // Again: a pipeline that has come back meanwhile knows what was remembered until now.
         setHeld(name, since: since)
         do throws(CacheError) {
             try await store.rememberHeld(name, since: since)
@@ -22,6 +32,13 @@ extension Supervisor {
         log.say(isHeld ? .held : .released, [.pipeline: .string(name), .asker: .string(asker)])
         statusMayHaveChanged()
         return true
+    }
+
+    /// A pipeline that comes into force may be held from before it was removed, or had faults: who has brought it back is
+    /// told why it does not run.
+    func tellHeld(_ name: String) {
+        guard heldSince(name) != nil else { return }
+        news.say(.held, text: "held still: nothing of it runs until it is released", [.pipeline: .string(name)])
     }
 
     private func heldSince(_ name: String) -> Int64? {

@@ -29,21 +29,23 @@ extension Supervisor {
     /// Starts all pipelines; what is remembered of them is asked for at once.
     func hostAll() async {
         guard let parts else { return }
-        let remembered = await parts.store.remembered()
+        var remembered = await parts.store.remembered()
         for definition in configuration.pipelines {
-            guard var state = remembered[definition.name] else {
-                await host(definition)
-                continue
-            }
             // Somebody may have closed the copy in the configuration while the daemon was away.
-            if state.generation != nil,
+            if let state = remembered[definition.name], state.generation != nil,
                 state.binding
                     != definition.validatorBinding(
                         with: ParameterSettings(remembered: state.parameters, for: definition).values(for: definition))
             {
                 await parts.store.setAccess(definition)
             }
-            state = await settleWithdrawal(of: definition, state)
+        }
+        await settleWithdrawals(&remembered)
+        for definition in configuration.pipelines {
+            guard let state = remembered[definition.name] else {
+                await host(definition)
+                continue
+            }
             let (target, network, reporter) = prepare(definition, in: parts)
             let runner = parts.engine.add(
                 definition, remembered: state, signal: signal(of: definition, target), network: network, splay: splay,
@@ -306,6 +308,8 @@ final class PipelineReporter: Sendable {
         var generation = status?.generation
         switch event {
         case .withdrawn, .returned: generation = status?.kept
+        // It is not kept.
+        case .withdrawnDamaged(let lost, _): generation = lost
         default: break
         }
         voice.withLock { $0.say(event, generation: generation, isWithdrawn: status?.withdrawn != nil) }
@@ -318,7 +322,7 @@ final class PipelineReporter: Sendable {
         }
         switch event {
         case .stateChanged, .expired, .expiredNoMore: statusChanged()
-        case .withdrawn, .returned:
+        case .withdrawn, .withdrawnDamaged, .returned:
             tellWithdrawal(event, generation)
             statusChanged()
         default: break
@@ -330,7 +334,8 @@ extension PipelineReporter {
     private func tellWithdrawal(_ event: EngineEvent, _ generation: OfferedGeneration?) {
         guard let generation else { return }
         switch event {
-        case .withdrawn where generation.withdrawnSince != nil: withdrawal(generation, "withdrawn")
+        case .withdrawn where generation.withdrawnSince != nil, .withdrawnDamaged:
+            withdrawal(generation, "withdrawn")
         // Another one is told of by whoever made it the copy.
         case .returned(isSame: true, let causes) where generation.withdrawnSince == nil:
             withdrawal(generation, causes?.summary ?? "returned")

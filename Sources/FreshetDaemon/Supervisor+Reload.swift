@@ -118,8 +118,10 @@ extension Supervisor {
         }
         for definition in difference.added {
             await host(definition)
+            tellHeld(definition.name)
             await assignHooks(of: definition, before: nil)
         }
+        news.finish(.held)
         if difference.isDaemonChanged { await applyRoom(new.daemon) }
         if isTargetChanged || difference.isDaemonChanged {
             for name in difference.unchanged {

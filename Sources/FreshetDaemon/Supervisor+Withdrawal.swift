@@ -1,4 +1,5 @@
 import FreshetCache
+import FreshetConfiguration
 import FreshetControl
 import FreshetEventLoop
 import FreshetPipelines
@@ -7,24 +8,43 @@ import Logging
 
 /// Copies that readers do not find, since they are too old for them.
 extension Supervisor {
-    /// Before the daemon is ready: readers find of a pipeline what they are to find by now, however long nobody has looked.
+    /// Before the daemon is ready: readers find of each pipeline what they are to find by now, however long nobody has
+    /// looked. All at once: while the way to their origins was gone, they may all have expired.
     ///
-    /// - Returns: what is remembered of it then.
-    func settleWithdrawal(of definition: PipelineDefinition, _ state: RememberedState) async -> RememberedState {
-        guard let store = parts?.store, let generation = state.generation else { return state }
-        let isDue = definition.isWithdrawn(state, at: WallClock.now)
-        guard isDue != (generation.withdrawnSince != nil) else { return state }
-        let result =
-            isDue ? await store.withdraw(definition.name, unless: { false }) : await store.putBack(definition)
-        // If that has failed it was said, and the pipeline tries it again.
-        guard case .done(let now) = result else { return state }
-        let fields: [JournalField: Logger.MetadataValue] = [
-            .pipeline: .string(definition.name), .generation: .stringConvertible(now.number),
-        ]
-        if isDue { news.say(.withdrawn, fields) } else { news.say(.returned, fields) }
-        var state = state
-        state.generation = now
-        return state
+    /// - Parameter remembered: what is remembered of the pipelines, then and now.
+    func settleWithdrawals(_ remembered: inout [String: RememberedState]) async {
+        guard let store = parts?.store else { return }
+        let now = WallClock.now
+        let unsettled = configuration.pipelines.compactMap {
+            definition -> (definition: PipelineDefinition, isDue: Bool)? in
+            guard let state = remembered[definition.name], let generation = state.generation else { return nil }
+            let isDue = definition.isWithdrawn(state, at: now)
+            return isDue == (generation.withdrawnSince != nil) ? nil : (definition, isDue)
+        }
+        let results = await withTaskGroup(
+            of: (name: String, result: WithdrawalResult).self, returning: [String: WithdrawalResult].self
+        ) { group in
+            for (definition, isDue) in unsettled {
+                group.addTask {
+                    (
+                        definition.name,
+                        isDue
+                            ? await store.withdraw(definition.name, unless: { false }) : await store.putBack(definition)
+                    )
+                }
+            }
+            return await group.reduce(into: [:]) { $0[$1.name] = $1.result }
+        }
+        for (definition, isDue) in unsettled {
+            // If it has failed that was said, and the pipeline tries it again.
+            guard let generation = results[definition.name]?.generation else { continue }
+            let isDamaged = results[definition.name] == .damaged(generation)
+            remembered[definition.name]?.generation = isDamaged ? nil : generation
+            news.say(
+                isDue ? .withdrawn : .returned, text: isDamaged ? PipelineVoice.withdrawnDamaged : nil,
+                [.pipeline: .string(definition.name), .generation: .stringConvertible(generation.number)])
+        }
+        for message in [JournalMessage.withdrawn, .returned] { news.finish(message) }
     }
 
     /// What of a pipeline is withdrawn, as far as it is known without a look at the disk.
@@ -54,6 +74,16 @@ extension PipelineDefinition {
         else { return false }
         let checked = state.lastCheck ?? generation.committedAt
         return Duration.microseconds(wallNow - max(checked, generation.writtenAt ?? checked)) >= maxAge
+    }
+}
+
+extension WithdrawalResult {
+    /// What it was done to.
+    fileprivate var generation: OfferedGeneration? {
+        switch self {
+        case .done(let generation), .damaged(let generation): generation
+        case .nothing, .left, .failed: nil
+        }
     }
 }
 

@@ -41,7 +41,7 @@ Loader.add_constructor("tag:yaml.org,2002:map", mapping)
 
 faults = []
 validators = {}
-for kind in ("pipeline", "freshet"):
+for kind in ("pipeline", "pipeline-drop-in", "freshet"):
     schema = json.loads((SOURCES / f"etc/schema/{kind}.schema.json").read_text())
     jsonschema.Draft7Validator.check_schema(schema)
     validators[kind] = jsonschema.Draft7Validator(schema)
@@ -74,7 +74,8 @@ def kind_of(document):
 files = blocks = 0
 for path in sorted((SOURCES / "etc").rglob("*.yaml")):
     document = yaml.load(path.read_text(), Loader) or {}
-    kind = "freshet" if path.name == "freshet.yaml" else "pipeline"
+    kind = ("freshet" if path.name == "freshet.yaml"
+            else "pipeline-drop-in" if path.parent.name.endswith(".yaml.d") else "pipeline")
     for complaint in complaints(kind, document):
         expect(False, f"{path.relative_to(SOURCES)}: {complaint}")
     line = f"# yaml-language-server: $schema=/usr/share/freshet/schema/{kind}.schema.json\n"
@@ -86,6 +87,10 @@ for path in sorted([SOURCES / "README.md", *(SOURCES / "docs").rglob("*.md")]):
         kind = kind_of(document)
         if kind is None:
             continue
+        if kind == "pipeline":
+            # Some are parts of files, and each is one.
+            for complaint in complaints("pipeline-drop-in", document):
+                expect(False, f"{path.relative_to(SOURCES)}: as a drop-in: {complaint}\n{block}")
         # A drop-in takes keys away, and a part of a file has the other part elsewhere.
         document = {key: {k: v for k, v in value.items() if v is not None} if isinstance(value, dict) else value
                     for key, value in document.items()}
@@ -257,6 +262,50 @@ DAEMON_BAD = [
 ]
 
 
+# --- drop-ins, which are laid over this
+
+UNDER = """\
+parameters: {p: {default: x}}
+source: {url: https://a.example/b, headers: {Accept: text/plain}, pages: {next: link, max: 5}}
+refresh: {every: 15min, random-delay: 1min, retry: {from: 5s}, dbus: {interface: org.example.A}}
+check: {exec: [/bin/true], timeout: 5s, min-bytes: 5}
+cache: {file: a, max-age: 1d}
+on-change: {exec: [/usr/bin/true]}
+"""
+
+DROP_IN_GOOD = [
+    "", "format: 1", "description: null", "refresh: {random-delay: null}", "refresh: null", "refresh: {on: [network]}",
+    "refresh: {retry: {to: 1h}}", "refresh: {retry: {from: null}}", "refresh: {dbus: {member: B}}", "refresh: {dbus: null}",
+    "refresh: {dbus: {interface: null, sender: org.example.A}}", "refresh: {dbus: [{sender: org.example.A}]}",
+    "refresh: {needs-network: {probe: http://a/204}}", "source: {url: https://b.example/}",
+    "source: {headers: {Accept: null, X: y}}", "source: {headers: {X: {credential: a}}}",
+    "source: {pages: {max: 9}}", "source: {pages: {next: {cursor: .c, parameter: c}}}", "source: {pages: null}",
+    "source: {url: null, headers: null, pages: null, file: /a}",
+    "source: {each: {as: t, url: 'https://a.example/{t.id}'}}",
+    "source: null\nsources: {a: {file: /a}, b: null}\ncombine: .a",
+    "check: {min-bytes: null, jq: .}", "check: {exec: null, timeout: null}", "check: {timeout: 9s}",
+    "cache: {withdraw: true}", "cache: {max-age: null, keep: 9}", "cache: {files: {a.json: .a}}",
+    "on-change: {timeout: 9s}", "on-change: {exec: null, reload-unit: nginx.service}", "on-change: null",
+    "on-change: [{reload-unit: nginx.service}]",
+    "parameters: {p: {pattern: '[a-z]+'}}", "parameters: {p: null, q: {default: y}}", "transform: .a",
+]
+DROP_IN_BAD = [
+    "format: 2", "format: null", "splay: 5min", "refresh: {evry: 1min}", "refresh: {every: soon}", "refresh: [every]",
+    "refresh: {retry: {form: 5s}}", "refresh: {dbus: {membre: B}}", "refresh: {dbus: [{member: B}]}",
+    "source: {url: b.example}", "source: {headers: {'X Y': z}}", "source: {headers: {X: {credentials: a}}}",
+    "source: {pages: {max: many}}", "source: {pages: {next: {curser: .c}}}",
+    "source: {each: {as: 1, url: https://a.example/c}}", "check: {exec: []}", "check: {min-bytes: few}",
+    "cache: {keep: 0}", "cache: {files: {a/b: .a}}", "cache: a", "on-change: [{timeout: 9s}]", "on-change: []",
+    "on-change: {exec: true}", "parameters: {p: {defualt: y}}", "parameters: {1p: {default: y}}",
+]
+# What only the whole shows.
+DROP_IN_BEYOND = [
+    "source: {file: /a}", "source: null", "cache: {file: null}", "cache: {max-age: null, withdraw: true}",
+    "check: {exec: null}", "on-change: {reload-unit: nginx.service}", "parameters: {q: {pattern: a}}", "combine: .a",
+    "refresh: {dbus: {interface: null}}", "source: {each: {as: t}}",
+]
+
+
 def refused(directory):
     """The files below a directory in which the daemon finds errors."""
     answer = subprocess.run(
@@ -286,6 +335,35 @@ def check_pipelines():
     return len(cases)
 
 
+def check_drop_ins():
+    directory = WORK / "drop-ins-of-cases"
+    (directory / "pipelines").mkdir(parents=True)
+    (directory / "pipelines/untouched.yaml").write_text(UNDER)
+    cases = {}
+    for group, verdicts in [
+        (DROP_IN_GOOD, (True, True)), (DROP_IN_BAD, (False, False)), (DROP_IN_BEYOND, (False, True))
+    ]:
+        for text in group:
+            name = f"d{len(cases):03}"
+            cases[name] = (text, verdicts)
+            pipeline = directory / "pipelines" / f"{name}.yaml"
+            pipeline.write_text(UNDER.replace("file: a,", f"file: {name},"))
+            drop_in = pipeline.with_suffix(".yaml.d") / pipeline.name
+            drop_in.parent.mkdir()
+            drop_in.write_text(text + "\n")
+    found = refused(directory)
+    expect("untouched.yaml" not in found, f"the daemon refuses what all are laid over:\n{UNDER}")
+    for name, (text, (daemon, schema)) in cases.items():
+        expect((f"{name}.yaml" not in found) == daemon, f"the daemon {'refuses' if daemon else 'takes'} as a drop-in: {text}")
+        said = complaints("pipeline-drop-in", yaml.load(text, Loader) or {})
+        expect((said == []) == schema, f"the schema {'refuses' if schema else 'takes'} as a drop-in: {text} {said}")
+    # Whatever a pipeline may say, a part of one may say.
+    for lines in GOOD + BEYOND:
+        said = complaints("pipeline-drop-in", yaml.load(whole(lines), Loader))
+        expect(said == [], f"the schema refuses as a drop-in:\n{whole(lines)}{said}")
+    return len(cases)
+
+
 def check_daemon():
     for index, (text, good) in enumerate([(t, True) for t in DAEMON_GOOD] + [(t, False) for t in DAEMON_BAD]):
         directory = WORK / f"daemon{index}"
@@ -297,9 +375,10 @@ def check_daemon():
 
 
 count = check_pipelines()
+drop_ins = check_drop_ins()
 check_daemon()
 for fault in faults:
     print(fault)
 if faults:
     sys.exit(f"FAILED: {len(faults)} faults")
-print(f"# {files} files, {blocks} blocks of the documents, {count} pipelines line by line")
+print(f"# {files} files, {blocks} blocks of the documents, {count} pipelines and {drop_ins} drop-ins line by line")

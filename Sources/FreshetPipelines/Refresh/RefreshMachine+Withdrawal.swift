@@ -92,6 +92,12 @@ extension RefreshMachine {
         }
     }
 
+    /// Readers find nothing, as of any copy that is withdrawn; but there is nothing to be put back.
+    mutating func copyLost() {
+        hasGeneration = false
+        withdrawal?.copy?.isWithdrawn = true
+    }
+
     mutating func copySettled(_ settlement: CopySettlement, _ now: Instant) {
         let isSo = settlement == .done && withdrawal?.copy?.isWithdrawn == withdrawal?.asked
         withdrawal?.asked = nil

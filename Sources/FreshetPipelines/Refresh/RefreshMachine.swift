@@ -31,6 +31,8 @@ package struct RefreshMachine: Sendable {
         case accepted(run: UInt64?)
         /// Nothing is offered any more.
         case lost
+        /// The copy is withdrawn, and since it was not whole, it is not kept.
+        case copyLost
         /// What is known of the copy; nil: there is none. It comes before all else that was told at the same time.
         case copy(CopyFacts?)
         /// What came of ``Action/withdraw`` or ``Action/putBack``.
@@ -280,6 +282,7 @@ package struct RefreshMachine: Sendable {
         case .held(let held): hold(held)
         case .accepted(let run): accepted(run)
         case .lost: hasGeneration = false
+        case .copyLost: copyLost()
         case .copy(let copy): copyChanged(copy)
         case .copySettled(let settlement): copySettled(settlement, now)
         case .goesToSleep(let sleeps): goesToSleep = sleeps

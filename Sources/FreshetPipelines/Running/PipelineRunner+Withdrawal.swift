@@ -22,10 +22,15 @@ extension PipelineRunner {
         guard
             state.definition.cache.withdraws || state.toldCopy != nil || state.generation?.withdrawnSince != nil
         else { return [] }
+        var news: [RefreshMachine.Event] = []
+        if state.isCopyLost {
+            (state.isCopyLost, state.toldCopy) = (false, ToldCopy(nil))
+            news.append(.copyLost)
+        }
         let copy = ToldCopy(state.generation)
-        guard copy != state.toldCopy else { return [] }
+        guard copy != state.toldCopy else { return news }
         state.toldCopy = copy
-        return [.copy(state.generation.map { CopyFacts($0, now: now, wallNow: world.clock.wallNow) })]
+        return news + [.copy(state.generation.map { CopyFacts($0, now: now, wallNow: world.clock.wallNow) })]
     }
 
     /// Has readers find the copy no more, or again.
@@ -39,6 +44,9 @@ extension PipelineRunner {
             case .done(let generation):
                 state.withLock { $0.offer(generation) }
                 settlement = .done
+            case .damaged(let generation):
+                lost(generation)
+                settlement = .left
             case .nothing:
                 // What is kept is not whole, and is fetched again; unless that is what just happens.
                 if !isConcluding { offersNothing() }
@@ -48,6 +56,18 @@ extension PipelineRunner {
             }
             mailbox.post(.copySettled(settlement))
         }
+    }
+
+    /// What was withdrawn was not whole; unless there is a newer copy by now, there is none until the next run.
+    private func lost(_ generation: OfferedGeneration) {
+        let (isCopy, checked) = state.withLock { state in
+            let isCopy = state.generation.map { $0.turn < generation.turn } ?? true
+            if isCopy { (state.generation, state.isCopyLost) = (nil, true) }
+            return (isCopy, state.machine.confirmed)
+        }
+        guard isCopy else { return }
+        report(.withdrawnDamaged(generation, checked: checked))
+        mailbox.post(.timer)
     }
 
     /// The run under way is about to make the copy young.

@@ -10,7 +10,7 @@ package final class PipelineRunner: Sendable {
     let mailbox: Mailbox<RefreshMachine.Event>
     let state: Lock<State>
     private let timer: any EngineTimer
-    private let report: @Sendable (EngineEvent) -> Void
+    let report: @Sendable (EngineEvent) -> Void
     private let probes: ProbeDesk
     /// By the wall clock, for when that is stepped.
     private let remembered: RememberedState
@@ -27,6 +27,8 @@ package final class PipelineRunner: Sendable {
         var generation: OfferedGeneration?
         /// What the machine was told of that; nil: it need not know.
         var toldCopy: ToldCopy?
+        /// The machine is to be told that the copy was withdrawn and is not kept, before it is told of another one.
+        var isCopyLost = false
         /// Wall-clock microseconds since 1970.
         var lastCheck: Int64?
 

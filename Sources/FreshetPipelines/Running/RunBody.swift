@@ -159,7 +159,7 @@ struct RunBody: Sendable {
                 case .done(let shown): return Success(changed: false, generation: shown, expiry: expiry)
                 // The check has succeeded; what keeps the copy from readers is tried again by itself.
                 case .failed: return Success(changed: false, expiry: expiry)
-                case .nothing, .left: break
+                case .nothing, .damaged, .left: break
                 }
             }
             // Somebody removed the copy while the origin confirmed it, or rolled it back; or it could not be put back.

@@ -26,6 +26,11 @@ package enum EngineEvent: Hashable, Sendable {
     ///
     /// - Parameter checked: the last check that confirmed it; nil: not known.
     case withdrawn(checked: ContinuousClock.Instant?)
+    /// Readers do not find the copy any more, since it is older than its `max-age`; and since it was not whole, it is not
+    /// kept either.
+    ///
+    /// - Parameter checked: the last check that confirmed it; nil: not known.
+    case withdrawnDamaged(OfferedGeneration, checked: ContinuousClock.Instant?)
     /// Readers find a copy again.
     ///
     /// - Parameters:

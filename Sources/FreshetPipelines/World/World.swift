@@ -275,7 +275,9 @@ package enum CommitResult: Hashable, Sendable {
 /// What came of withdrawing a copy from readers, or of putting it back.
 package enum WithdrawalResult: Hashable, Sendable {
     case done(OfferedGeneration)
-    /// Nothing is kept that is whole; if it was to be withdrawn, readers do not find it any more either.
+    /// Readers do not find it any more, and since it was not whole, nothing of it is kept.
+    case damaged(OfferedGeneration)
+    /// Nothing is kept that is whole.
     case nothing
     /// It was to be left as it is.
     case left

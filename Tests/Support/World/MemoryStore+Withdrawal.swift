@@ -24,6 +24,10 @@ extension MemoryStore {
             state.withdrawals.append(.withdrawn)
             generation.withdrawnSince = generation.withdrawnSince ?? wallNow
             generation.turn += 1
+            guard !state.isDamaged else {
+                (state.remembered.generation, state.bytes) = (nil, nil)
+                return .damaged(generation)
+            }
             state.remembered.generation = generation
             return .done(generation)
         }

@@ -26,6 +26,8 @@ package final class MemoryStore: SnapshotStore {
         package var bodies: [MemoryBody] = []
         /// Nothing can be withdrawn, or put back.
         package var isReadOnly = false
+        /// What is withdrawn turns out not to be whole, and is not kept.
+        package var isDamaged = false
         /// What was done of that, in its order.
         package var withdrawals: [Withdrawal] = []
     }

@@ -85,7 +85,7 @@ struct WithdrawalScene: Sendable, CustomTestStringConvertible {
             #expect(try fixture.cache.putBack(destination) != nil, situation)
         }
         #expect(try found(in: fixture.directory) != nil, situation)
-        #expect(try fixture.cache.withdraw(destination.pipeline, at: WallTime(seconds: 300)) != nil, situation)
+        #expect(try fixture.cache.withdraw(destination.pipeline, at: WallTime(seconds: 300)).kept != nil, situation)
         #expect(try found(in: fixture.directory) == nil, situation)
         try Self.commit("next", to: destination, in: fixture)
         #expect(try fixture.cache.current(destination.pipeline) != nil, situation)

@@ -1,3 +1,4 @@
+import FreshetEventLoop
 import Glibc
 import Synchronization
 import Testing
@@ -13,7 +14,7 @@ struct WithdrawalTests {
         let fixture = try CacheFixture(fileSystem: fileSystem)
         try fixture.commit("old", validators: [.tag("old")], at: 10)
         try fixture.commit("new", validators: [.tag("new")], at: 20)
-        #expect(try fixture.cache.withdraw("jwks", at: WallTime(seconds: 100))?.number == 2)
+        #expect(try fixture.cache.withdraw("jwks", at: WallTime(seconds: 100)).kept?.number == 2)
         return fixture
     }
 
@@ -48,7 +49,12 @@ struct WithdrawalTests {
         try fixture.commit("new", at: 20)
         #expect(try fixture.cache.keepsCopy("jwks"))
         try TemporaryDirectory.write(Array("bad".utf8), to: fixture.directory.cache + "/current/jwks.json")
-        #expect(try fixture.cache.withdraw("jwks", at: WallTime(seconds: 100)) == nil)
+        guard case .damaged(let lost) = try fixture.cache.withdraw("jwks", at: WallTime(seconds: 100)) else {
+            Issue.record("nobody hears of it")
+            return
+        }
+        #expect(lost.number == 1)
+        #expect(lost.withdrawnAt == WallTime(seconds: 100))
         #expect(try fixture.names("current") == [])
         #expect(try !fixture.cache.keepsCopy("jwks"))
     }
@@ -64,6 +70,53 @@ struct WithdrawalTests {
         files.arm(.nothing)
         _ = try fixture.cache.validators("jwks", url: Self.url)
         #expect(files.calls == ["lstat"])
+    }
+
+    @Test("waits for the disk together with all others, and the index is free meanwhile", .timeLimit(.minutes(2)))
+    func together() throws {
+        let fixture = try CacheFixture()
+        let (cache, count) = (fixture.cache, 12)
+        let destinations = (0..<count).map { CacheDestination(pipeline: "p\($0)", file: "p\($0)") }
+        for destination in destinations { try fixture.commit("content", to: destination) }
+        let pool = WorkerPool(threads: count + 1)
+        let done = Mutex<[WithdrawalOutcome?]>([])
+        func isSoon(_ condition: () -> Bool) -> Bool {
+            let deadline = ContinuousClock.now + .seconds(60)
+            while !condition() {
+                guard ContinuousClock.now < deadline else { return false }
+                sched_yield()
+            }
+            return true
+        }
+        for isBack in [false, true] {
+            done.withLock { $0 = [] }
+            let (began, end) = (Latch(), Latch())
+            pool.perform("disk") {
+                try? cache.indexFlush.perform { () throws(FreshetCache.SystemCallError) in
+                    began.open()
+                    _ = end.wait(for: .seconds(60))
+                }
+            }
+            try #require(began.wait(for: .seconds(60)))
+            for destination in destinations {
+                pool.perform("one") {
+                    let outcome: WithdrawalOutcome? =
+                        isBack
+                        ? (try? cache.putBack(destination)).map(WithdrawalOutcome.withdrawn)
+                        : try? cache.withdraw(destination.pipeline, at: WallTime(seconds: 2000))
+                    done.withLock { $0.append(outcome) }
+                }
+            }
+            #expect(isSoon { cache.indexFlush.waiting == count })
+            // Written down, and not done before that is on the disk.
+            let rows = try cache.withIndex { (index) throws(SQLiteError) in try index.pipelines() }
+            #expect(rows.count { ($0.withdrawnAt == nil) == isBack } == count)
+            #expect(try fixture.names("current").count == (isBack ? 0 : count))
+            end.open()
+            #expect(isSoon { done.withLock { $0.count } == count })
+            #expect(done.withLock { $0 }.allSatisfy { $0?.kept != nil })
+            #expect(try fixture.names("current").count == (isBack ? count : 0))
+        }
     }
 
     @Test("comes back as the same generation in the same file when its origin says that it is the present one")
@@ -153,15 +206,15 @@ struct WithdrawalTests {
     @Test("is none that is pinned, and none of which it turned out to be young")
     func spared() throws {
         let fixture = try CacheFixture()
-        #expect(try fixture.cache.withdraw("jwks", at: WallTime(seconds: 1)) == nil)
+        #expect(try fixture.cache.withdraw("jwks", at: WallTime(seconds: 1)) == .left)
         try fixture.commit("new")
-        #expect(try fixture.cache.withdraw("jwks", at: WallTime(seconds: 1), unless: { true }) == nil)
+        #expect(try fixture.cache.withdraw("jwks", at: WallTime(seconds: 1), unless: { true }) == .left)
         #expect(try fixture.reader() == "new")
         _ = try fixture.cache.pin("jwks", at: WallTime(seconds: 2))
-        #expect(try fixture.cache.withdraw("jwks", at: WallTime(seconds: 3)) == nil)
+        #expect(try fixture.cache.withdraw("jwks", at: WallTime(seconds: 3)) == .left)
         #expect(try fixture.reader() == "new")
         _ = try fixture.cache.unpin("jwks")
-        #expect(try fixture.cache.withdraw("jwks", at: WallTime(seconds: 4))?.number == 1)
+        #expect(try fixture.cache.withdraw("jwks", at: WallTime(seconds: 4)).kept?.number == 1)
         #expect(throws: CacheError.nothingOffered) { try fixture.cache.pin("jwks", at: WallTime(seconds: 5)) }
     }
 

@@ -9,14 +9,16 @@ import Testing
 
 @Suite("A daemon whose copies are withdrawn")
 struct WithdrawalTests {
-    private func configure(_ home: Home, maxAge: String, withdraw: Bool = true, hook: String? = nil) throws {
+    private func configure(
+        _ home: Home, _ name: String = "a", maxAge: String, withdraw: Bool = true, hook: String? = nil
+    ) throws {
         let onChange = hook.map { "on-change: {exec: [/bin/sh, -c, '\($0)']}" } ?? ""
         try home.configure(
-            "a",
+            name,
             """
             source: {file: \(home.path)/data}
             refresh: {on: [], min-interval: 0, fresh-for: 0, retry: {from: 1h, to: 1h}}
-            cache: {file: a.txt, max-age: \(maxAge), withdraw: \(withdraw)}
+            cache: {file: \(name).txt, max-age: \(maxAge), withdraw: \(withdraw)}
             \(onChange)
             """)
     }
@@ -124,6 +126,67 @@ struct WithdrawalTests {
             #expect(!isWithdrawn(client))
         }
         #expect(log.lines.count { $0.metadata["message-id"] == JournalMessage.returned.rawValue } == 1)
+    }
+
+    @Test("does so with all of many, and says so of each in the order of their names")
+    func many() async throws {
+        let home = try Home()
+        // More than are done at once.
+        let names = (10..<10 + CacheStore.commitsAtOnce + 8).map { "p\($0)" }
+        for name in names { try configure(home, name, maxAge: "1h") }
+        try home.write("one", to: "data")
+        _ = try await withDaemon(home) { client in
+            for name in names { _ = try client.refresh(name) }
+        }
+        for name in names { try configure(home, name, maxAge: "1s") }
+        let checked = ContinuousClock.now
+        #expect(comesTrue { ContinuousClock.now > checked + .seconds(1) })
+        for (message, copy) in [(JournalMessage.withdrawn, nil), (.returned, "one")] {
+            let log = LogBook()
+            _ = try await withDaemon(home, log) { client in
+                #expect(names.allSatisfy { home.copy("\($0).txt") == copy })
+                let states = try client.pipelines(names)
+                #expect(states.allSatisfy { ($0.withdrawn == nil) == (copy != nil) && $0.name.hasPrefix("p") })
+            }
+            let lines = log.lines.filter { $0.metadata["message-id"] == message.rawValue }
+            #expect(lines.map { $0.metadata["pipeline"] } == names)
+            for name in names { try configure(home, name, maxAge: "1s", withdraw: false) }
+        }
+    }
+
+    @Test("tells journal and hooks also of a copy that is taken away for good, since it was damaged")
+    func damaged() async throws {
+        let home = try Home()
+        let hook = #"cat "$FRESHET_CHANGE" >> \#(home.path)/told"#
+        @Sendable func told() -> [String] { home.text("told").map { $0.split(separator: "\n").map(String.init) } ?? [] }
+        try configure(home, maxAge: "1h", hook: hook)
+        try home.write("one", to: "data")
+        let log = LogBook()
+        @Sendable func lines() -> [LogBook.Line] {
+            log.lines.filter { $0.metadata["message-id"] == JournalMessage.withdrawn.rawValue }
+        }
+        _ = try await withDaemon(home, log) { client in
+            _ = try client.refresh("a")
+            #expect(comesTrue { told().count == 1 })
+            try home.write("bad", to: "cache/below/current/a.txt")
+            try configure(home, maxAge: "1s", hook: hook)
+            _ = try client.reload(configurationOnly: true)
+            #expect(comesTrue { lines().count == 1 && told().count == 2 })
+            #expect(home.copy("a.txt") == nil)
+            let status = try client.status("a")
+            #expect(status.generation == nil && status.withdrawn == nil)
+            // What is fetched then is a copy like any other.
+            try configure(home, maxAge: "1h", hook: hook)
+            _ = try client.reload(configurationOnly: true)
+            #expect(try client.refresh("a").failure == nil)
+            #expect(home.copy("a.txt") == "one")
+            #expect(comesTrue { told().count == 3 })
+        }
+        let line = try #require(lines().first)
+        #expect(line.level == .warning && line.message.contains("damaged"))
+        #expect(line.metadata["pipeline"] == "a" && line.metadata["generation"] == "1" && line.metadata["age"] != nil)
+        #expect(told()[1].contains(#""current":null"#) && told()[1].contains(#""causes":"withdrawn""#))
+        #expect(told()[2].contains(#""number":1"#))
     }
 
     @Test("of a pipeline whose configuration has faults, shows what is withdrawn as that")

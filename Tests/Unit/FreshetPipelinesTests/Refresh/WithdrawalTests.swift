@@ -46,6 +46,21 @@ struct WithdrawalDialogueTests {
         #expect(news(talk).count == 1)
     }
 
+    @Test("Of one that was not whole there is nothing to put back, and the next copy is told as its return")
+    func damaged() {
+        let talk = talk()
+        #expect(talk.pass(until: 60).map(\.deed) == [.withdraws])
+        #expect(talk.at(61, .copyLost, .copySettled(.left)) == [])
+        #expect(talk.pass(until: 3000) == [])
+        // Whoever keeps it tells that.
+        #expect(news(talk) == [])
+        #expect(talk.at(3001, .hears("reload", at: 3001)) == [.starts(1, ["reload"])])
+        #expect(
+            talk.at(3002, .copy(CopyFacts(number: 1)), .ended(run: 1, .succeeded(changed: false, generation: 1))) == [])
+        #expect(news(talk) == [.returned(isSame: true, causes: talk.orders.first?.causes)])
+        #expect(talk.pass(until: 3110).map(\.deed) == [.withdraws])
+    }
+
     @Test("A check that succeeds has put it back already: its causes are told with it")
     func returns() {
         let talk = talk(lastCheck: -200, copy: gone)

@@ -1,3 +1,4 @@
+import FreshetSignals
 import FreshetTestKit
 import Testing
 import WorldTestSupport
@@ -28,6 +29,33 @@ struct OfferTests {
         #expect(stage.status.generation?.number == 7)
         stage.runner.offers(generation(9, turn: 4))
         #expect(stage.status.generation?.number == 9)
+    }
+
+    @Test("is told to be gone once when it has expired and was not whole, and is fetched by the next signal")
+    func damaged() throws {
+        var definition = Stage.definition(RefreshPolicy(freshFor: .zero))
+        (definition.cache.maxAge, definition.cache.withdraws) = (.seconds(100), true)
+        let stage = try Stage(definition)
+        try stage.start()
+        try stage.fire("start")
+        let number = try #require(stage.status.generation).number
+        stage.store.state.withLock { $0.isDamaged = true }
+        try stage.advance(1000)
+        let told = stage.events.compactMap {
+            if case .withdrawnDamaged(let generation, _) = $0 { generation } else { nil as OfferedGeneration? }
+        }
+        #expect(told.map(\.number) == [number])
+        #expect(told.first?.withdrawnSince != nil)
+        #expect(stage.status.kept == nil)
+        stage.store.state.withLock { $0.isDamaged = false }
+        try stage.fire("reload")
+        #expect(stage.outcomes.last == .changed)
+        #expect(stage.status.generation != nil && stage.status.freshness != .expired)
+        let returns = stage.events.count { if case .returned(isSame: true, _) = $0 { true } else { false } }
+        #expect(returns == 1, "who was told that it is gone is told that it is back")
+        // And that one is withdrawn in its turn.
+        try stage.advance(1000)
+        #expect(stage.status.withdrawn != nil)
     }
 
     @Test("is stale while the source has other content, however young the check")

@@ -1,0 +1,115 @@
+import FreshetConfiguration
+import FreshetControl
+import FreshetEventLoop
+import FreshetPipelines
+import Glibc
+import Logging
+import Testing
+
+@testable import FreshetDaemon
+
+@Suite("Holding a pipeline", .serialized, .timeLimit(.minutes(3)))
+struct HoldTests {
+    private func configure(_ home: Home) throws {
+        try home.write("one", to: "data")
+        try home.configure("a", "source: {file: \(home.path)/data}\nrefresh: {on: []}\ncache: {file: a.txt}\n")
+    }
+
+    private func remove(_ home: Home, _ client: ControlClient) throws {
+        try home.configure("a", nil)
+        _ = try client.reload()
+    }
+
+    private func bringBack(_ home: Home, _ client: ControlClient) throws {
+        try configure(home)
+        _ = try client.reload()
+    }
+
+    @Test("outlasts that the pipeline is removed and comes back, which is told, and ends when that is pruned")
+    func removed() async throws {
+        let home = try Home()
+        try configure(home)
+        let log = LogBook()
+        _ = try await withDaemon(home, log) { client in
+            #expect(try client.refresh("a").outcome == .changed)
+            #expect(try client.hold("a").changed)
+            let since = try #require(try client.status("a").heldSince)
+            try remove(home, client)
+            #expect(throws: ControlClient.Failure.self) { try client.release("a") }
+            try bringBack(home, client)
+            #expect(try client.status("a").heldSince == since)
+            #expect(try client.status("a").state == .held)
+            #expect(try client.refresh("a").failure?.contains("it is held") == true)
+            // Pruning takes it along with all else that was kept.
+            try remove(home, client)
+            #expect(try client.prune(["a"]).pipelines.map(\.name) == ["a"])
+            try bringBack(home, client)
+            #expect(try client.status("a").heldSince == nil)
+            #expect(try client.refresh("a").outcome == .changed)
+            // And so does a release.
+            #expect(try client.hold("a").changed)
+            #expect(try client.release("a").changed)
+            try remove(home, client)
+            try bringBack(home, client)
+            #expect(try client.status("a").heldSince == nil)
+        }
+        let lines = log.lines.filter { $0.metadata["message-id"] == JournalMessage.held.rawValue }
+        #expect(lines.map { $0.metadata["by"] != nil } == [true, false, true])
+        #expect(lines.map(\.message)[1] == "held still: nothing of it runs until it is released")
+        #expect(lines.allSatisfy { $0.level == .notice && $0.metadata["pipeline"] == "a" })
+    }
+
+    @Test("acts at once, waits for a reload under way, and leaves nothing of a pipeline which that removes")
+    func race() async throws {
+        let home = try Home()
+        try configure(home)
+        let log = LogBook()
+        let loop = try EventLoop()
+        try loop.runInThread(named: "test-loop")
+        defer { loop.stop() }
+        let daemon = try Supervisor(options: home.options, loop: loop, log: log.logger)
+        let life = Task(executorPreference: loop) { await daemon.run() }
+        func comesTrue(_ condition: () async -> Bool) async -> Bool {
+            let deadline = ContinuousClock.now + patience
+            while await !condition() {
+                if ContinuousClock.now > deadline { return false }
+                await Task.yield()
+            }
+            return true
+        }
+        #expect(await comesTrue { log.lines.contains { $0.message == "ready" } })
+        let store = try #require(await daemon.parts?.store)
+        for isRemoved in [true, false] {
+            await daemon.takeReloadTurn()
+            let hold = Task { await daemon.failureOfHold("a") }
+            #expect(await comesTrue { await daemon.pipeline("a")?.heldSince != nil })
+            #expect(await store.remembered("a").heldSince == nil)
+            await daemon.dismiss("a")
+            if !isRemoved { await daemon.bringBack() }
+            await daemon.endReloadTurn()
+            #expect(await hold.value == (isRemoved ? .noSuchPipeline(name: "a", suggestion: nil) : nil))
+            #expect(await (store.remembered("a").heldSince == nil) == isRemoved)
+            // Also what runs is what was brought back.
+            #expect(await (daemon.pipeline("a")?.heldSince == nil) == isRemoved)
+            if isRemoved { await daemon.bringBack() }
+        }
+        daemon.end()
+        #expect(await life.value == .success)
+    }
+}
+
+extension Supervisor {
+    fileprivate func failureOfHold(_ name: String) async -> ControlError? {
+        do throws(ControlError) {
+            _ = try await hold(name, true, asker: "test")
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    /// Hosts again what is configured.
+    fileprivate func bringBack() async {
+        for definition in configuration.pipelines { await host(definition) }
+    }
+}
