@@ -36,6 +36,7 @@ package enum Freshetctl {
     }
 
     private static func perform(_ arguments: [String], _ context: CommandContext) -> ExitStatus {
+        if let line = PlainCommandLine(arguments) { return run(line.run, line.options, context) }
         // Before the parser: it would take an unknown verb for an argument of the default one.
         if let stray = unknownVerb(arguments) {
             let meant = NameSuggestion.closest(to: stray, among: verbs).map { "; did you mean '\($0)'?" } ?? ""
@@ -60,8 +61,14 @@ package enum Freshetctl {
                 return report(error, context)
             }
         }
+        return run(verb.run, verb.options.values, context)
+    }
+
+    private static func run(
+        _ verb: (Session) throws(CommandFailure) -> Void, _ options: SessionOptions, _ context: CommandContext
+    ) -> ExitStatus {
         do throws(CommandFailure) {
-            try verb.run(Session(context: context, options: verb.options))
+            try verb(Session(context: context, options: options))
             return .success
         } catch {
             if !error.message.isEmpty { context.talk("freshetctl: \(error.message)\n") }

@@ -21,6 +21,30 @@ struct GlobalOptions: ParsableArguments {
     /// Those with a value, for whoever looks for the verb among the arguments.
     static let withValue: Set<String> = ["--socket"]
     static let flags: Set<String> = ["--json", "--no-legend", "--no-pager", "--quiet", "-q"]
+
+    var values: SessionOptions {
+        SessionOptions(socket: socket, json: json, noLegend: noLegend, quiet: quiet)
+    }
+}
+
+/// What the global options say.
+struct SessionOptions: Hashable, Sendable {
+    var socket: String?
+    var json = false
+    var noLegend = false
+    var quiet = false
+
+    /// Takes one of ``GlobalOptions/flags``; returns whether it is one.
+    mutating func set(_ flag: String) -> Bool {
+        switch flag {
+        case "--json": json = true
+        case "--no-legend": noLegend = true
+        case "--no-pager": break
+        case "--quiet", "-q": quiet = true
+        default: return false
+        }
+        return true
+    }
 }
 
 /// Where the daemon's socket is when nobody says so.

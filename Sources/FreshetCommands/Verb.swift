@@ -11,7 +11,7 @@ protocol Verb: ParsableCommand {
 /// A verb's surroundings: the world, the global options, and ways to speak.
 struct Session {
     let context: CommandContext
-    let options: GlobalOptions
+    let options: SessionOptions
 
     var palette: Palette { .choose(environment: context.environment, isTerminal: context.isTerminal) }
 

@@ -56,6 +56,39 @@ package final class ControlClient {
         return pipelines
     }
 
+    /// Pipelines in short: those that a request chooses, by name.
+    package func summaries(_ request: ControlMessage.List) throws(Failure) -> [PipelineSummary] {
+        var summaries: [PipelineSummary] = []
+        try stream("Summarize", request, as: ControlMessage.Summaries.self) { reply in
+            summaries += reply.summaries
+            return true
+        }
+        return summaries
+    }
+
+    /// The daemon, and all pipelines in short. Both are asked for at once, so that the daemon is waited for only once.
+    package func overview() throws(Failure) -> (daemon: DaemonStatus, summaries: [PipelineSummary]) {
+        var daemon: DaemonStatus?
+        var summaries: [PipelineSummary] = []
+        do {
+            // Neither has parameters.
+            try client.begin(ControlInterface.name + ".GetDaemon", more: false)
+            try client.begin(ControlInterface.name + ".Summarize")
+            try client.takeReplies(timeout: patience) { (reply) throws(VarlinkClientError) in
+                daemon = (try Self.decode(reply) as ControlMessage.Daemon).daemon
+                return true
+            }
+            try client.takeReplies(timeout: patience) { (reply) throws(VarlinkClientError) in
+                summaries += (try Self.decode(reply) as ControlMessage.Summaries).summaries
+                return true
+            }
+        } catch {
+            throw Self.failure(error)
+        }
+        guard let daemon else { throw .closed }
+        return (daemon, summaries)
+    }
+
     /// How pipelines are wired: those of these names, which may be patterns, or all.
     package func descriptions(_ names: [String]? = nil) throws(Failure) -> [PipelineDescription] {
         var pipelines: [PipelineDescription] = []

@@ -3,7 +3,7 @@ package import FreshetVarlink
 /// Turns calls of `io.freshet.Control` and `io.systemd.service` into those of a ``ControlService``: decodes, checks
 /// rights and names, encodes.
 package struct ControlDispatcher: Sendable {
-    /// Pipelines in one reply of a `List` with `more`: some tens of kilobytes, so that thousands of pipelines neither
+    /// Pipelines in one reply of a `List` or `Summarize` with `more`: some tens of kilobytes, so that thousands of pipelines neither
     /// hold up the loop nor fill the memory.
     package static let pipelinesPerReply = 64
 
@@ -26,6 +26,7 @@ package struct ControlDispatcher: Sendable {
             methods: [
                 "GetDaemon": method(getDaemon),
                 "List": method(list),
+                "Summarize": method(summarize),
                 "Describe": method(describe),
                 "Metrics": method(metrics),
                 "RecentEvents": method(recentEvents),
@@ -76,25 +77,38 @@ package struct ControlDispatcher: Sendable {
     }
 
     private func list(_ call: VarlinkCall) async throws -> ControlMessage.Pipelines {
+        try await choose(
+            call, state: \.state, reply: ControlMessage.Pipelines.init, one: { name in await service.pipeline(name) })
+    }
+
+    private func summarize(_ call: VarlinkCall) async throws -> ControlMessage.Summaries {
+        guard call.wantsMore else { throw VarlinkErrorReply.expectedMore }
+        return try await choose(
+            call, state: \.state, reply: ControlMessage.Summaries.init, one: { name in await service.summary(of: name) }
+        )
+    }
+
+    /// What `List` and `Summarize` are asked for, a part of it in each reply; returns the last one.
+    private func choose<Item, Reply: Encodable>(
+        _ call: VarlinkCall, state: (Item) -> PipelineState, reply: ([Item]) -> Reply, one: (String) async -> Item?
+    ) async throws -> Reply {
         let request = try call.parameters.decode(as: ControlMessage.List.self)
         if let limit = request.limit, limit < 1 { throw ControlError.invalidParameter("limit") }
         let names = try await fitting(request.names)
-        var pipelines: [PipelineStatus] = []
+        var items: [Item] = []
         var left = request.limit ?? .max
         for name in names where request.after.map({ $0 < name }) ?? true {
             guard left > 0 else { break }
             // One that a reload has taken away since is left out.
-            guard let pipeline = await service.pipeline(name), request.states?.contains(pipeline.state) ?? true else {
-                continue
-            }
+            guard let item = await one(name), request.states?.contains(state(item)) ?? true else { continue }
             left -= 1
-            if call.wantsMore && pipelines.count == Self.pipelinesPerReply {
-                try await call.send(VarlinkParameters(encoding: ControlMessage.Pipelines(pipelines: pipelines)))
-                pipelines.removeAll(keepingCapacity: true)
+            if call.wantsMore && items.count == Self.pipelinesPerReply {
+                try await call.send(VarlinkParameters(encoding: reply(items)))
+                items.removeAll(keepingCapacity: true)
             }
-            pipelines.append(pipeline)
+            items.append(item)
         }
-        return ControlMessage.Pipelines(pipelines: pipelines)
+        return reply(items)
     }
 
     private func refresh(_ call: VarlinkCall) async throws -> ControlMessage.Results {

@@ -218,6 +218,26 @@ package enum ControlInterface {
           heldSince: ?int
         )
 
+        # A pipeline in short, as a line of a list has it: what it does, and the copy that readers find, by its number, its size
+        # and what is special about it. Withdrawn is a copy that readers would find if it were not too old. Causes are the signals
+        # of the last run. HookFails says that a hook is owed whose last attempt failed.
+        type Summary (
+          name: string,
+          state: State,
+          waitingFor: ?WaitingReason,
+          freshness: ?Freshness,
+          generation: ?int,
+          size: ?int,
+          truncated: ?bool,
+          behind: ?bool,
+          pinned: ?bool,
+          withdrawn: ?int,
+          lastCheck: ?int,
+          nextRun: ?int,
+          causes: []string,
+          hookFails: ?bool
+        )
+
         # How a pipeline is wired, by its configuration: where its data comes from, the pipelines whose copies it reads, the
         # sources of signals that it listens to, by their names in Signals, what readers find, and what is run after a change.
         # The durations are null where there is none. WhenRunning is what a signal does while a run is under way: queue, for one
@@ -451,6 +471,9 @@ package enum ControlInterface {
         # then it stands for all that it fits, which may be none. States leaves out those in other states, after those up to that
         # name, and limit those beyond so many. Called with more, the answer comes in several replies, each with some of them.
         method List(names: ?[]string, states: ?[]State, after: ?string, limit: ?int) -> (pipelines: []Pipeline)
+
+        # The same in short, which costs a fraction: for lists, prompts and monitoring. To be called with more.
+        method Summarize(names: ?[]string, states: ?[]State, after: ?string, limit: ?int) -> (summaries: []Summary)
 
         # How pipelines are wired: those of these names, which may be patterns, or all. To be called with more.
         method Describe(names: ?[]string) -> (pipelines: []Description)

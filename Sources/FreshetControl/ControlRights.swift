@@ -17,6 +17,7 @@ package struct ControlRights: Hashable, Sendable {
     package static let deeds: [String: Deed] = [
         "io.freshet.Control.GetDaemon": .read,
         "io.freshet.Control.List": .read,
+        "io.freshet.Control.Summarize": .read,
         "io.freshet.Control.Describe": .read,
         "io.freshet.Control.Metrics": .read,
         "io.freshet.Control.RecentEvents": .read,

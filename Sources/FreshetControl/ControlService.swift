@@ -12,6 +12,8 @@ package protocol ControlService: Sendable {
     func hasPipeline(_ name: String) async -> Bool
     /// The status of one pipeline; nil if it has gone away.
     func pipeline(_ name: String) async -> PipelineStatus?
+    /// The same in short.
+    func summary(of name: String) async -> PipelineSummary?
     /// Requests a run. With `wait`, returns when the first run that started after the request has ended, or the one
     /// that superseded it; cancelled, it returns early and the run goes on.
     ///

@@ -41,6 +41,18 @@ extension FreshetControl.PipelineStatus {
     }
 }
 
+extension PipelineSummary {
+    init(_ status: FreshetPipelines.PipelineStatus, hookFails: Bool) {
+        self.init(
+            name: status.name, state: PipelineState(status.activity),
+            waitingFor: status.waitsFor.map { WaitingReason($0.reason) },
+            freshness: status.freshness.map(FreshetControl.Freshness.init),
+            generation: status.generation.map(GenerationStatus.init),
+            withdrawn: status.withdrawn.flatMap(WithdrawnCopy.init), lastCheck: status.lastCheck,
+            nextRun: status.next.map { NextRun($0).at }, causes: status.lastCauses.map(\.signal), hookFails: hookFails)
+    }
+}
+
 extension PipelineState {
     init(_ activity: PipelineActivity) {
         self =

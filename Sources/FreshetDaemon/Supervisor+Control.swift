@@ -48,6 +48,13 @@ extension Supervisor: ControlService {
             withdrawn: fault.remembered.withdrawn.flatMap(WithdrawnCopy.init), heldSince: fault.remembered.heldSince)
     }
 
+    func summary(of name: String) async -> PipelineSummary? {
+        // Of faulty ones there are few.
+        guard let hosted = pipelines[name] else { return await pipeline(name).map { PipelineSummary($0) } }
+        return PipelineSummary(
+            hosted.runner.status, hookFails: parts?.hooks.debts(of: name).contains(where: \.isFailing) ?? false)
+    }
+
     /// The pipeline that runs under this name.
     func hosted(_ name: String) throws(ControlError) -> HostedPipeline {
         if let hosted = pipelines[name] { return hosted }

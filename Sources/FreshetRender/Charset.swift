@@ -7,8 +7,11 @@ package enum Charset: Hashable, Sendable {
     /// By the locale, as systemd's tools have it: where none is named at all it is UTF-8.
     package static func choose(environment: [String: String]) -> Charset {
         let named = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty }
-        guard let named = named?.lowercased() else { return .unicode }
-        return named.contains("utf-8") || named.contains("utf8") ? .unicode : .ascii
+        guard let named else { return .unicode }
+        // Such as de_DE.UTF-8@euro. Compared as a whole: to search a text for another builds tables first, and this is
+        // done at each start.
+        let codeset = named.split(separator: ".", maxSplits: 1).last?.split(separator: "@").first?.lowercased()
+        return codeset == "utf-8" || codeset == "utf8" ? .unicode : .ascii
     }
 
     /// The text in characters that the terminal has. What has no likeness becomes question marks, as many as it takes

@@ -19,22 +19,30 @@ struct IsFresh: Verb {
     @Argument(help: "Pipelines, or patterns of their names.") var names: [String]
     @OptionGroup var options: GlobalOptions
 
-    func run(_ session: Session) throws(CommandFailure) {
+    func run(_ session: Session) throws(CommandFailure) { try Self.answer(names, session) }
+
+    static func answer(_ names: [String], _ session: Session) throws(CommandFailure) {
         let client = try session.connect()
-        let names = names
-        let pipelines = try session.asking { () throws(ControlClient.Failure) in try client.pipelines(names) }
-        if options.json {
+        let words: [String]
+        if session.options.json {
+            let pipelines = try session.asking { () throws(ControlClient.Failure) in try client.pipelines(names) }
             session.print(json: ControlMessage.Pipelines(pipelines: pipelines))
-        } else if !options.quiet {
-            for pipeline in pipelines { session.print(Self.word(pipeline)) }
+            words = pipelines.map { word($0) }
+        } else {
+            words = try session.asking { () throws(ControlClient.Failure) in
+                try client.summaries(ControlMessage.List(names: names))
+            }.map { word($0) }
+            if !session.options.quiet { for word in words { session.print(word) } }
         }
-        guard !pipelines.isEmpty, pipelines.allSatisfy({ Self.word($0) == Freshness.fresh.rawValue }) else {
+        guard !words.isEmpty, words.allSatisfy({ $0 == Freshness.fresh.rawValue }) else {
             throw CommandFailure(.failure)
         }
     }
 
     /// How old the copy is, in a word.
-    static func word(_ pipeline: PipelineStatus) -> String {
+    static func word(_ pipeline: PipelineStatus) -> String { word(PipelineSummary(pipeline)) }
+
+    private static func word(_ pipeline: PipelineSummary) -> String {
         if pipeline.withdrawn != nil { return "withdrawn" }
         guard pipeline.generation != nil else { return "none" }
         // A copy of which nobody knows when it was checked is not known to be fresh.

@@ -29,16 +29,25 @@ struct List: Verb {
     }
 
     func run(_ session: Session) throws(CommandFailure) {
+        try Self.answer(names, states: state?.states, limit: limit, session)
+    }
+
+    static func answer(
+        _ names: [String], states: [PipelineState]? = nil, limit: Int64? = nil, _ session: Session
+    ) throws(CommandFailure) {
         let client = try session.connect()
         // One more says whether there are more.
         let request = ControlMessage.List(
-            names: names.isEmpty ? nil : names, states: state?.states, limit: limit.map { $0 == .max ? $0 : $0 + 1 })
-        var pipelines = try session.asking { () throws(ControlClient.Failure) in try client.pipelines(request) }
-        let hasMore = limit.map { pipelines.count > $0 } ?? false
-        if let limit, hasMore { pipelines.removeLast(pipelines.count - Int(clamping: limit)) }
-        if options.json { return session.print(json: ControlMessage.Pipelines(pipelines: pipelines)) }
+            names: names.isEmpty ? nil : names, states: states, limit: limit.map { $0 == .max ? $0 : $0 + 1 })
+        let most = limit.map { Int(clamping: $0) } ?? .max
+        if session.options.json {
+            let pipelines = try session.asking { () throws(ControlClient.Failure) in try client.pipelines(request) }
+            return session.print(json: ControlMessage.Pipelines(pipelines: Array(pipelines.prefix(most))))
+        }
+        let found = try session.asking { () throws(ControlClient.Failure) in try client.summaries(request) }
+        let shown = Array(found.prefix(most))
         session.print(
-            PipelineView.table(pipelines, session),
-            total: "\(Count.text(pipelines.count, "pipeline")) listed\(hasMore ? ", and there are more" : "").")
+            SummaryView.table(shown, session.times),
+            total: "\(Count.text(shown.count, "pipeline")) listed\(found.count > most ? ", and there are more" : "").")
     }
 }

@@ -34,33 +34,41 @@ struct Status: Verb {
         if let journalLines, journalLines < 0 { throw ValidationError("-n wants a number from 0 on.") }
     }
 
-    func run(_ session: Session) throws(CommandFailure) {
+    func run(_ session: Session) throws(CommandFailure) { try Self.answer(names, journalLines: journalLines, session) }
+
+    static func answer(
+        _ names: [String], journalLines: Int? = nil, _ session: Session
+    ) throws(CommandFailure) {
         let client = try session.connect()
-        guard names.isEmpty else { return try show(client, session) }
-        let (daemon, pipelines) = try session.asking { () throws(ControlClient.Failure) in
-            (try client.daemon(), try client.pipelines())
+        guard names.isEmpty else { return try show(names, journalLines: journalLines ?? 10, client, session) }
+        if session.options.json {
+            let (daemon, pipelines) = try session.asking { () throws(ControlClient.Failure) in
+                (try client.daemon(), try client.pipelines())
+            }
+            return session.print(json: Everything(daemon: daemon, pipelines: pipelines))
         }
-        if options.json { return session.print(json: Everything(daemon: daemon, pipelines: pipelines)) }
+        let (daemon, summaries) = try session.asking { () throws(ControlClient.Failure) in try client.overview() }
         var lines = DaemonView.lines(daemon, session.times, session.palette)
-        if !pipelines.isEmpty {
+        if !summaries.isEmpty {
             lines += [""]
-            lines += PipelineView.table(pipelines, session).lines(
-                width: session.context.columns, legend: !options.noLegend, palette: session.palette)
+            lines += SummaryView.table(summaries, session.times).lines(
+                width: session.context.columns, legend: !session.options.noLegend, palette: session.palette)
         }
         session.print(lines.joined(separator: "\n"))
     }
 
-    private func show(_ client: ControlClient, _ session: Session) throws(CommandFailure) {
-        let names = names
+    private static func show(
+        _ names: [String], journalLines: Int, _ client: ControlClient, _ session: Session
+    ) throws(CommandFailure) {
         let pipelines = try session.asking { () throws(ControlClient.Failure) in try client.pipelines(names) }
-        if options.json { return session.print(json: ControlMessage.Pipelines(pipelines: pipelines)) }
+        if session.options.json { return session.print(json: ControlMessage.Pipelines(pipelines: pipelines)) }
         let (times, palette) = (session.times, session.palette)
         var blocks = pipelines.map {
             PipelineView(pipeline: $0, times: times, palette: palette, hasBars: session.context.isTerminal).lines
         }
         // As systemctl does it; a daemon that no service manager runs writes elsewhere.
         if pipelines.count == 1, let pipeline = pipelines.first, let isPersonal = session.isPersonalDaemon {
-            let lines = Journal.tail(of: pipeline.name, journalLines ?? 10, isPersonal: isPersonal, session)
+            let lines = Journal.tail(of: pipeline.name, journalLines, isPersonal: isPersonal, session)
             if !lines.isEmpty {
                 blocks.append(
                     lines.map { line in

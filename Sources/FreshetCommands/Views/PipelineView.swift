@@ -1,15 +1,13 @@
 import FreshetControl
 import FreshetRender
 
-/// A pipeline for people: as a block of lines, and as a row of a table.
+/// A pipeline for people, as a block of lines.
 struct PipelineView {
     let pipeline: PipelineStatus
     let times: Times
     let palette: Palette
     /// Whether how far a run is may be drawn.
     var hasBars = false
-
-    // MARK: Block
 
     /// The lines of `status`.
     var lines: [String] {
@@ -108,15 +106,7 @@ struct PipelineView {
         return "\(dot) \(DisplayText.harmless(pipeline.name))\(description)"
     }
 
-    private var style: Palette.Style {
-        switch pipeline.state {
-        case _ where pipeline.freshness == .expired: .bad
-        case .loaded: .good
-        case .failed: .bad
-        case .waiting, .loading: .busy
-        case .idle, .held, .unknown: .plain
-        }
-    }
+    private var style: Palette.Style { Palette.Style(pipeline.state, pipeline.freshness) }
 
     private var state: String {
         var text = pipeline.state.rawValue
@@ -160,12 +150,6 @@ struct PipelineView {
         return "pinned since \(times.both(since))" + (isBehind ? "; the source has other content" : "")
     }
 
-    /// The same, in a word behind the generation's number.
-    static func held(_ generation: GenerationStatus) -> String {
-        if generation.pinnedSince != nil { return " (pinned)" }
-        return generation.behind == true ? " (rolled back)" : ""
-    }
-
     /// Such as `12 of 500 requests in 24h`.
     static func budget(_ budget: BudgetStatus) -> String {
         "\(budget.used) of \(Count.text(budget.limit, "request")) in \(TimeText.duration(budget.periodUSec))"
@@ -186,36 +170,18 @@ struct PipelineView {
             return facts.isEmpty ? cause.signal : "\(cause.signal) (\(facts.joined(separator: ", ")))"
         }.joined(separator: ", ")
     }
+}
 
-    // MARK: Row
-
-    static let columns: [Table.Column] = [
-        .init("NAME", shrinksTo: 12), .init("STATE", shrinksTo: 15), .init("COPY", .right, shrinksTo: 8),
-        .init("SIZE", .right), .init("CHECKED"), .init("NEXT"), .init("CAUSES", shrinksTo: 8),
-    ]
-
-    static func table(_ pipelines: [PipelineStatus], _ session: Session) -> Table {
-        let (times, palette) = (session.times, session.palette)
-        return Table(
-            columns: columns, rows: pipelines.map { PipelineView(pipeline: $0, times: times, palette: palette).row })
-    }
-
-    /// The cells of `list`.
-    var row: [Table.Cell] {
-        var state = pipeline.state.rawValue
-        if let reason = pipeline.waitingFor, pipeline.state == .waiting { state += ":\(reason.rawValue)" }
-        if let freshness = pipeline.freshness, freshness != .fresh { state += " (\(freshness.rawValue))" }
-        if pipeline.hooks?.contains(where: { $0.since != nil }) == true { state += " (hook fails)" }
-        return [
-            Table.Cell(pipeline.name),
-            Table.Cell(state, style),
-            Table.Cell(
-                pipeline.generation.map { "\($0.number)\(Self.held($0))\($0.truncated == true ? " (truncated)" : "")" }
-                    ?? pipeline.withdrawn.map { "\($0.number) (withdrawn)" } ?? "-"),
-            Table.Cell(pipeline.generation.map { SizeText.bytes($0.size) } ?? "-"),
-            Table.Cell(pipeline.lastCheck.map(times.relative) ?? "-"),
-            Table.Cell(pipeline.nextRun.map { times.relative($0.at) } ?? "-"),
-            Table.Cell(pipeline.lastCauses.map(\.signal).joined(separator: ", ")),
-        ]
+extension Palette.Style {
+    /// How a pipeline does.
+    init(_ state: PipelineState, _ freshness: Freshness?) {
+        self =
+            switch state {
+            case _ where freshness == .expired: .bad
+            case .loaded: .good
+            case .failed: .bad
+            case .waiting, .loading: .busy
+            case .idle, .held, .unknown: .plain
+            }
     }
 }

@@ -5,7 +5,7 @@ package enum ControlMessage {
         package init(daemon: DaemonStatus) { self.daemon = daemon }
     }
 
-    /// Parameters of `List`.
+    /// Parameters of `List` and `Summarize`.
     package struct List: Codable, Hashable, Sendable {
         /// Of pipelines, or patterns; nil: all.
         package var names: [String]?
@@ -35,6 +35,11 @@ package enum ControlMessage {
     package struct Pipelines: Codable, Hashable, Sendable {
         package var pipelines: [PipelineStatus]
         package init(pipelines: [PipelineStatus]) { self.pipelines = pipelines }
+    }
+
+    package struct Summaries: Codable, Hashable, Sendable {
+        package var summaries: [PipelineSummary]
+        package init(summaries: [PipelineSummary]) { self.summaries = summaries }
     }
 
     package struct Refresh: Codable, Hashable, Sendable {

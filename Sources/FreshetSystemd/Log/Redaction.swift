@@ -15,7 +15,7 @@ public enum Redaction {
         let bytes = url.utf8
         var result = ""
         var start = bytes.startIndex
-        if let mark = bytes.firstRange(of: "://".utf8) {
+        if let mark = bytes.firstPlace(of: "://".utf8) {
             result += url[..<mark.upperBound]
             start = mark.upperBound
             let authority = bytes[start...].prefix { $0 != slash && $0 != questionMark && $0 != hash }
@@ -34,10 +34,10 @@ public enum Redaction {
     /// A text in which each URL (`scheme://…`, up to a space, a quotation mark or an angle bracket) is redacted.
     public static func text(_ text: String) -> String {
         // The common case: nothing to do, nothing to allocate.
-        guard text.utf8.firstRange(of: "://".utf8) != nil else { return text }
+        guard text.utf8.firstPlace(of: "://".utf8) != nil else { return text }
         var result = ""
         var rest = text[...]
-        while let mark = rest.utf8.firstRange(of: "://".utf8) {
+        while let mark = rest.utf8.firstPlace(of: "://".utf8) {
             let end = rest[mark.upperBound...].unicodeScalars.firstIndex(where: endsURL) ?? rest.endIndex
             // What stands before the mark holds no secret by itself, so where the scheme begins does not matter.
             result += url(rest[..<end])
@@ -52,8 +52,9 @@ public enum Redaction {
 }
 
 extension Collection where Element == UInt8 {
-    /// The first place where `other` begins.
-    fileprivate func firstRange(of other: some Collection<UInt8>) -> Range<Index>? {
+    /// The first place where `other` begins. Not called as the one of the regular expressions, which would be taken for
+    /// strings and builds tables first.
+    fileprivate func firstPlace(of other: some Collection<UInt8>) -> Range<Index>? {
         guard let first = other.first else { return nil }
         var start = startIndex
         while let found = self[start...].firstIndex(of: first) {

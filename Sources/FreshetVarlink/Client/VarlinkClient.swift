@@ -81,8 +81,22 @@ public final class VarlinkClient {
         every interval: Duration? = nil, meanwhile: @escaping () -> Void = {},
         each: (VarlinkParameters) throws(VarlinkClientError) -> Bool
     ) throws(VarlinkClientError) {
-        var deadline = timeout.map { ContinuousClock.Instant.now + $0 }
+        let deadline = timeout.map { ContinuousClock.Instant.now + $0 }
         try send(VarlinkCallMessage(method: method, parameters: parameters, more: true), by: deadline)
+        try takeReplies(
+            timeout: timeout, until: end, endingWithReaderOf: output, every: interval, meanwhile: meanwhile, each: each)
+    }
+
+    /// Takes the replies to the oldest call whose replies have not been taken: of several that were begun one after the
+    /// other, the first.
+    ///
+    /// - Parameters: as of ``callMore(_:_:timeout:until:endingWithReaderOf:every:meanwhile:each:)``.
+    public func takeReplies(
+        timeout: Duration? = nil, until end: ContinuousClock.Instant? = nil, endingWithReaderOf output: Int32? = nil,
+        every interval: Duration? = nil, meanwhile: @escaping () -> Void = {},
+        each: (VarlinkParameters) throws(VarlinkClientError) -> Bool
+    ) throws(VarlinkClientError) {
+        var deadline = timeout.map { ContinuousClock.Instant.now + $0 }
         while true {
             let pause = interval.map { Pause(length: $0, body: meanwhile) }
             let next: VarlinkReplyMessage?
@@ -133,9 +147,14 @@ public final class VarlinkClient {
     /// For poll(2) beside other things: readable when ``takeReply()`` may have something.
     public var rawDescriptor: Int32 { socket.rawValue }
 
-    /// Calls a method that may answer several times, whose replies are taken as they come.
-    public func begin(_ method: String, _ parameters: VarlinkParameters = .none) throws(VarlinkClientError) {
-        try send(VarlinkCallMessage(method: method, parameters: parameters, more: true), by: nil)
+    /// Calls a method whose replies are taken as they come, or later, by ``takeReply()`` or ``takeReplies(timeout:until:endingWithReaderOf:every:meanwhile:each:)``. Several may
+    /// be begun one after the other: they are answered in this order.
+    ///
+    /// - Parameter more: whether it may answer several times.
+    public func begin(
+        _ method: String, _ parameters: VarlinkParameters = .none, more: Bool = true
+    ) throws(VarlinkClientError) {
+        try send(VarlinkCallMessage(method: method, parameters: parameters, more: more), by: nil)
     }
 
     /// The next reply to what was begun, if it is there; nil: not yet. Never waits.

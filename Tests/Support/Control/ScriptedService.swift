@@ -76,6 +76,10 @@ package final class ScriptedService: ControlService {
 
     package func pipeline(_ name: String) async -> PipelineStatus? { script.withLock { $0.pipelines[name] } }
 
+    package func summary(of name: String) async -> PipelineSummary? {
+        script.withLock { $0.pipelines[name] }.map { PipelineSummary($0) }
+    }
+
     package func refresh(_ name: String, wait: Bool, force: Bool) async throws(ControlError) -> RefreshResult {
         await script.withLock { $0.beforeRefresh }?(name)
         let result = script.withLock { script in

@@ -251,7 +251,7 @@ import Testing
                 return result
             }
             let session = Session(
-                context: context, options: try GlobalOptions.parse(["--socket", path]))
+                context: context, options: SessionOptions(socket: path))
             let lines = Journal.tail(of: "jwks", 10, isPersonal: false, session)
             context.output(lines.joined(separator: "\n"))
         }

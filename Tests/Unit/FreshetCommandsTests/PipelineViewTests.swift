@@ -9,6 +9,11 @@ struct PipelineViewTests {
     private static let minute: Int64 = 60_000_000
     private let now: Int64 = 1_795_262_400_000_000
 
+    private func row(_ status: PipelineStatus) -> [String] {
+        SummaryView(summary: PipelineSummary(status), times: Times(now: now, timeZone: { _ in (0, "UTC") })).row.map(
+            \.text)
+    }
+
     private func view(_ pipeline: PipelineStatus) -> PipelineView {
         PipelineView(
             pipeline: pipeline, times: Times(now: now, timeZone: { _ in (0, "UTC") }),
@@ -58,7 +63,7 @@ struct PipelineViewTests {
         status.expires = now - 5 * Self.minute
         #expect(view(status).lines.contains("    State: loaded (expired)"))
         #expect(view(status).lines.last == "  Expires: 5min ago (max-age)")
-        #expect(view(status).row.map(\.text).contains("loaded (expired)"))
+        #expect(row(status).contains("loaded (expired)"))
     }
 
     @Test("a withdrawn copy is said to be that, since when, and what of it is kept")
@@ -68,7 +73,7 @@ struct PipelineViewTests {
             withdrawn: WithdrawnCopy(
                 number: 7, size: 1_024, digest: "", committedAt: now - 90 * Self.minute, since: now - 5 * Self.minute))
         #expect(view(status).lines.contains("     Copy: withdrawn 5min ago; generation 7, 1 KiB, is kept"))
-        #expect(view(status).row.map(\.text).contains("7 (withdrawn)"))
+        #expect(row(status).contains("7 (withdrawn)"))
     }
 
     @Test("hooks that are owed have a line each; those that fail are in the row too")
@@ -77,7 +82,7 @@ struct PipelineViewTests {
             name: "a", source: "https://example.com/", state: .loaded,
             hooks: [HookDebt(hook: "/x", generation: 7, running: true)])
         #expect(view(status).lines.last == "     Hook: /x runs for generation 7")
-        #expect(view(status).row.map(\.text).contains("loaded"))
+        #expect(row(status).contains("loaded"))
         var debt = HookDebt(
             hook: "/x a", generation: 7, running: false, attempts: 3, since: now - 5 * Self.minute,
             error: "/x exited with status 1", next: now + Self.minute)
@@ -87,7 +92,7 @@ struct PipelineViewTests {
                 "     Hook: /y waits for its turn for generation 7",
                 "     Hook: /x a: /x exited with status 1, 3 attempts for generation 7, first failed 5min ago, next in 1min",
             ])
-        #expect(view(status).row.map(\.text).contains("loaded (hook fails)"))
+        #expect(row(status).contains("loaded (hook fails)"))
         debt.running = true
         debt.next = nil
         status.hooks = [debt]

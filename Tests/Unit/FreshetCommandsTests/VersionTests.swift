@@ -17,6 +17,10 @@ import Testing
         "lastCauses":[],"needsNetwork":false,"colour":{"deep":[1,{"x":null}]},"lastRun":{"number":4,"started":1,
         "causes":[],"outcome":"forgotten"}}],"more":true}
         """,
+        "Summarize": """
+        {"summaries":[{"name":"jwks","state":"dreaming","waitingFor":"godot","freshness":"crisp","causes":[],
+        "colour":{"deep":[1,{"x":null}]}}],"more":true}
+        """,
         "Refresh": """
         {"results":[{"name":"jwks","outcome":"forgotten","failure":"it was another day"}]}
         """,
@@ -66,7 +70,7 @@ import Testing
     @Test("replies without what was always there are a failure, not a crash", arguments: ["list", "signals", "status"])
     func wrongReplies(verb: String) async throws {
         let transcript = Transcript()
-        let replies = ["List": #"{"pipelines":[{"name":7}]}"#, "Signals": "{}", "GetDaemon": #"{"daemon":null}"#]
+        let replies = ["Summarize": #"{"summaries":[{"name":7}]}"#, "Signals": "{}", "GetDaemon": #"{"daemon":null}"#]
         try await withForeignServer(replies: replies) { path in
             #expect(freshetctl(verb, transcript, socket: path) == .failure)
         }

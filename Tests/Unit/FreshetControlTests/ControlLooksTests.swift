@@ -32,6 +32,36 @@ import Testing
             #expect(try client.pipelines(.init(after: "p4", limit: 2)).map(\.name) == ["p5", "p6"])
             #expect(try client.pipelines(.init(states: [.failed], after: "p4")).map(\.name) == ["p6"])
             #expect(throws: ControlClient.Failure.self) { try client.pipelines(.init(limit: 0)) }
+            #expect(
+                try client.summaries(.init(names: ["p?"], states: [.failed], limit: 2)).map(\.name) == ["p2", "p4"])
+        }
+    }
+
+    @Test("the daemon and all pipelines in short are asked for at once, however many there are")
+    func overview() async throws {
+        let service = ScriptedService((100...399).map { "p\($0)" })
+        service.change { script in
+            script.pipelines["p250"]?.state = .waiting
+            script.pipelines["p250"]?.waitingFor = .network
+        }
+        try await withControlServer(service) { path in
+            let client = try ControlClient(path: path)
+            for _ in 1...2 {
+                let (daemon, summaries) = try client.overview()
+                #expect(daemon == (try client.daemon()))
+                #expect(summaries == (try client.pipelines()).map { PipelineSummary($0) })
+                #expect(summaries.count == 300)
+            }
+        }
+    }
+
+    @Test("in short is only said to those who take several replies")
+    func summariesNeedMore() async throws {
+        try await withControlServer(ScriptedService()) { path in
+            let client = try VarlinkClient(path: path)
+            #expect(throws: VarlinkClientError.refused(.expectedMore)) {
+                try client.call("io.freshet.Control.Summarize")
+            }
         }
     }
 

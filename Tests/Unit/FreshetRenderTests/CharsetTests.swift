@@ -7,7 +7,8 @@ import Testing
         "the locale says which characters there are, and where none is named they are UTF-8",
         arguments: [
             ([:], .unicode), (["LANG": "C.UTF-8"], .unicode), (["LANG": "de_DE.utf8"], .unicode),
-            (["LANG": "C"], .ascii),
+            (["LANG": "C"], .ascii), (["LANG": "fr_FR.UTF-8@euro"], .unicode), (["LC_CTYPE": "UTF-8"], .unicode),
+            (["LANG": "fr_FR.ISO-8859-15@euro"], .ascii), (["LANG": "."], .ascii),
             (["LANG": "de_DE.UTF-8", "LC_ALL": "POSIX"], .ascii), (["LANG": "C", "LC_CTYPE": "en_US.UTF-8"], .unicode),
             (["LC_ALL": "", "LANG": "de_DE"], .ascii),
         ] as [([String: String], Charset)])

@@ -40,6 +40,35 @@ import Testing
         }
     }
 
+    @Test("several calls are begun one after the other, and their replies taken in this order, refused ones among them")
+    func pipelined() async throws {
+        try await withServer { harness in
+            let client = try VarlinkClient(path: harness.path)
+            let count = "org.example.test.Count"
+            try client.begin("org.example.test.Echo", VarlinkParameters(encoding: Text(text: "x")), more: false)
+            try client.begin(count, VarlinkParameters(encoding: Number(number: 3)))
+            try client.begin("org.example.test.X", more: false)
+            try client.begin(count, VarlinkParameters(encoding: Number(number: 2)))
+            var texts: [String] = []
+            try client.takeReplies { reply in
+                texts.append((try? reply.decode(as: Text.self).text) ?? "")
+                return true
+            }
+            #expect(texts == ["x"])
+            func numbers() throws(VarlinkClientError) -> [Int] {
+                var numbers: [Int] = []
+                try client.takeReplies { reply in
+                    numbers.append((try? reply.decode(as: Number.self).number) ?? 0)
+                    return true
+                }
+                return numbers
+            }
+            #expect(try numbers() == [1, 2, 3])
+            #expect(throws: VarlinkClientError.refused(.methodNotFound("org.example.test.X"))) { try numbers() }
+            #expect(try numbers() == [1, 2])
+        }
+    }
+
     @Test("while no reply comes, something else is done again and again")
     func meanwhile() async throws {
         try await withServer { harness in

@@ -1,0 +1,46 @@
+import FreshetControl
+import FreshetRender
+
+/// A pipeline for people, as a row of a table.
+struct SummaryView {
+    let summary: PipelineSummary
+    let times: Times
+
+    static let columns: [Table.Column] = [
+        .init("NAME", shrinksTo: 12), .init("STATE", shrinksTo: 15), .init("COPY", .right, shrinksTo: 8),
+        .init("SIZE", .right), .init("CHECKED"), .init("NEXT"), .init("CAUSES", shrinksTo: 8),
+    ]
+
+    static func table(_ summaries: [PipelineSummary], _ times: Times) -> Table {
+        Table(columns: columns, rows: summaries.map { SummaryView(summary: $0, times: times).row })
+    }
+
+    /// The cells of `list`.
+    var row: [Table.Cell] {
+        var state = summary.state.rawValue
+        if let reason = summary.waitingFor, summary.state == .waiting { state += ":\(reason.rawValue)" }
+        if let freshness = summary.freshness, freshness != .fresh { state += " (\(freshness.rawValue))" }
+        if summary.hookFails == true { state += " (hook fails)" }
+        return [
+            Table.Cell(summary.name),
+            Table.Cell(state, Palette.Style(summary.state, summary.freshness)),
+            Table.Cell(copy),
+            Table.Cell(summary.size.map(SizeText.bytes) ?? "-"),
+            Table.Cell(summary.lastCheck.map(times.relative) ?? "-"),
+            Table.Cell(summary.nextRun.map(times.relative) ?? "-"),
+            Table.Cell(summary.causes.joined(separator: ", ")),
+        ]
+    }
+
+    /// Such as `7 (pinned)`.
+    private var copy: String {
+        guard let number = summary.generation else { return summary.withdrawn.map { "\($0) (withdrawn)" } ?? "-" }
+        var text = "\(number)"
+        if summary.pinned == true {
+            text += " (pinned)"
+        } else if summary.behind == true {
+            text += " (rolled back)"
+        }
+        return summary.truncated == true ? text + " (truncated)" : text
+    }
+}

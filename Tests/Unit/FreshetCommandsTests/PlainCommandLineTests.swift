@@ -1,0 +1,41 @@
+import ArgumentParser
+import Testing
+
+@testable import FreshetCommands
+
+@Suite("Command lines that are read without the parser") struct PlainCommandLineTests {
+    @Test(
+        "they mean what the parser makes of them",
+        arguments: [
+            ["status"], ["status", "jwks"], ["status", "--json", "a", "b*"], ["list"],
+            ["list", "--no-legend", "--no-pager"], ["is-fresh", "jwks"], ["is-fresh", "-q", "a", "--quiet", "b"],
+            ["status", ""], [], ["status", "--socket", "/x", "a"],
+        ])
+    func same(arguments: [String]) throws {
+        let plain = try #require(PlainCommandLine(arguments))
+        switch try FreshetctlCommand.parseAsRoot(arguments) {
+        case let parsed as List:
+            #expect(plain.verb == .list && plain.names == parsed.names && plain.options == parsed.options.values)
+            #expect(parsed.state == nil && parsed.limit == nil)
+        case let parsed as Status:
+            #expect(plain.verb == .status && plain.names == parsed.names && plain.options == parsed.options.values)
+            #expect(parsed.journalLines == nil)
+        case let parsed as IsFresh:
+            #expect(plain.verb == .isFresh && plain.names == parsed.names && plain.options == parsed.options.values)
+        case let parsed: Issue.record("the parser takes it for \(type(of: parsed))")
+        }
+    }
+
+    @Test(
+        "all else is left to the parser: other verbs, options with a value, abbreviations, and what is wrong",
+        arguments: [
+            ["show"], ["--json"], ["status", "-n", "3"], ["status", "--socket"], ["status", "--socket=/x"],
+            ["status", "--socket", "--json"], ["status", "--socket", "/x", "--socket", "/y"],
+            ["status", "--lines=3"], ["status", "--"], ["status", "-"], ["status", "--help"], ["status", "-h"],
+            ["status", "--version"], ["list", "--limit=2"], ["list", "--state", "failed"], ["list", "--jso"],
+            ["is-fresh"], ["is-fresh", "--quiet"], ["statsu"], [""], ["help", "status"],
+        ])
+    func others(arguments: [String]) {
+        #expect(PlainCommandLine(arguments) == nil)
+    }
+}
