@@ -11,7 +11,7 @@
 #   make bench-signals  the same, of the signals beside other libraries
 #   make docs      the libraries' documentation, in .build/docs
 #   make sanitize  unit tests and simulation under the thread and the address sanitizer
-#   make deb       a Debian package, in .build/deb (docs/packaging.md)
+#   make deb       install what is missing, and build a Debian package, in .build/deb (docs/packaging.md)
 #   make install   DESTDIR= PREFIX=/usr; leaves configuration that is there alone
 #   make uninstall leaves configuration and data
 #   make clean     remove what was built
@@ -65,13 +65,16 @@ install-completion = if $(BIN)/freshetctl completions $(1) >/dev/null; then \
 	else echo "make install: no completions for $(1)" >&2; fi
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build run test lint format bench bench-network bench-signals docs sanitize deb install uninstall clean
+.PHONY: help setup setup-deb setup-test build run test lint format bench bench-network bench-signals docs sanitize deb install uninstall clean
 
 help:
 	@sed -n '/^$$/q; s/^# \{0,1\}//p' Makefile
 
 setup:
 	@Scripts/setup run
+
+setup-deb:
+	@Scripts/setup deb
 
 setup-test:
 	@Scripts/setup test
@@ -116,9 +119,9 @@ docs:
 sanitize: setup-test
 	@Scripts/sanitize
 
-# Given the programs (BIN=DIRECTORY on the command line), it takes them and builds nothing.
+# Given the programs (BIN=DIRECTORY on the command line), it takes them, and installs and builds nothing.
 ifneq ($(origin BIN),command line)
-deb: build
+deb: setup-deb build
 endif
 deb:
 	@Scripts/deb $(BIN) $(DEBDIR)

@@ -20,7 +20,8 @@ extension CommandContext {
             talk: { text in _ = writeAll(Array(text.utf8)[...], to: STDERR_FILENO) },
             isTerminal: isTerminal,
             columns: isTerminal ? columns(of: STDOUT_FILENO, environment) : nil,
-            talkColumns: isatty(STDERR_FILENO) == 1 ? columns(of: STDERR_FILENO, environment) : nil,
+            // A serial console does not know its size, and is a terminal all the same.
+            talkColumns: isatty(STDERR_FILENO) == 1 ? columns(of: STDERR_FILENO, environment) ?? 80 : nil,
             answer: isatty(STDIN_FILENO) == 1 ? { readLine() } : nil,
             now: {
                 var time = timespec()

@@ -88,7 +88,8 @@ extension CommandFailure {
         case .noSuchGeneration(let name, let number, let kept):
             let what =
                 number.map { "generation \($0) of '\(name)' is not kept" } ?? "no older generation of '\(name)' is kept"
-            let rest = kept.isEmpty ? "" : "; there are \(kept.map(String.init).joined(separator: ", "))"
+            let numbers = kept.map(String.init).joined(separator: ", ")
+            let rest = kept.isEmpty ? "" : "; there \(kept.count == 1 ? "is generation" : "are generations") \(numbers)"
             self.init(.failure, DisplayText.harmless("\(what)\(rest). 'cache.keep' says how many are kept."))
         case .damagedGeneration(let name, let number):
             self.init(.failure, DisplayText.harmless("the file of generation \(number) of '\(name)' is damaged"))

@@ -52,11 +52,16 @@ enum SocketPath {
     static let name = "freshet/io.freshet.Control"
 
     /// `FRESHET_SOCKET`; else the system's daemon for root, and for others too if it is there; else the caller's own.
+    /// Where neither is there it is the caller's own for those who have configured one: nobody else is to be told how to
+    /// start it when it is the system's that has stopped.
     static func find(_ context: CommandContext) -> String {
-        if let path = context.environment["FRESHET_SOCKET"], !path.isEmpty { return path }
+        let environment = context.environment
+        func value(_ name: String) -> String? { environment[name].flatMap { $0.isEmpty ? nil : $0 } }
+        if let path = value("FRESHET_SOCKET") { return path }
         let system = "/run/" + name
-        guard context.user != 0, !context.exists(system), let own = context.environment["XDG_RUNTIME_DIR"], !own.isEmpty
-        else { return system }
-        return own + "/" + name
+        guard context.user != 0, !context.exists(system), let runtime = value("XDG_RUNTIME_DIR") else { return system }
+        let own = runtime + "/" + name
+        if context.exists(own) { return own }
+        return Session.personalConfiguration(environment).map(context.exists) == true ? own : system
     }
 }

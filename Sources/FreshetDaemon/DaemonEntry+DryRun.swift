@@ -153,11 +153,11 @@ private struct DryRunSession: Sendable {
         definition.refresh.files = []
         definition.hooks = []
         let handed = Credentials(environment: options.environment)
-        let isRoot = handed.directory == nil && geteuid() == 0
+        let reader: Surroundings.Reader = handed.directory != nil ? .service : geteuid() == 0 ? .root : .somebody
         return Surroundings(
             of: Configuration(pipelines: [definition]),
-            isRoot ? Credentials(directory: "/run/credentials/freshetd.service") : handed,
-            Supervisor.trust(options))
+            reader == .root ? Credentials(directory: "/run/credentials/freshetd.service") : handed,
+            readBy: reader, Supervisor.trust(options))
     }
 
     private struct Refused: Error {

@@ -17,8 +17,34 @@ struct Surroundings: Sendable {
     /// What a pipeline can do without.
     private(set) var warnings: [SurroundingsFault] = []
 
-    /// As the service itself sees them. Blocks on files and the name service.
-    init(of configuration: Configuration, _ credentials: Credentials, _ trust: ProgramTrust) {
+    /// Who reads credentials, and so what it means that one is not there.
+    enum Reader {
+        /// Whoever was handed them.
+        case service
+        /// Root, who looks at those of the service.
+        case root
+        /// Somebody who may not look at those.
+        case somebody
+
+        fileprivate func text(of error: CredentialError, for name: String) -> (message: String, remedy: String) {
+            switch (self, error.reason) {
+            case (.root, .missing):
+                ("the service does not run, or runs without the credential '\(error.name)'", error.remedy)
+            case (.somebody, .missing):
+                (
+                    "only root may read the credential '\(error.name)' of the service",
+                    "try it as root: sudo freshetctl run \(name) --dry-run"
+                )
+            default: (error.message, error.remedy)
+            }
+        }
+    }
+
+    /// As the service itself sees them, or whoever tries a pipeline beside it. Blocks on files and the name service.
+    init(
+        of configuration: Configuration, _ credentials: Credentials, readBy reader: Reader = .service,
+        _ trust: ProgramTrust
+    ) {
         for definition in configuration.pipelines {
             for needed in definition.credentials {
                 do throws(CredentialError) {
@@ -31,7 +57,8 @@ struct Surroundings: Sendable {
                     }
                     if let secret = secrets[needed.name] { check(secret, is: needed, of: definition) }
                 } catch {
-                    note(definition, needed.keys, error.message, error.remedy)
+                    let text = reader.text(of: error, for: definition.name)
+                    note(definition, needed.keys, text.message, text.remedy)
                 }
             }
             noteHidden(definition) { Self.isHidden($0) }
@@ -63,13 +90,8 @@ struct Surroundings: Sendable {
                         check(try credentials.secret(named: needed.name), is: needed, of: definition)
                     }
                 } catch {
-                    let isMissing = error.reason == .missing
-                    note(
-                        definition, needed.keys,
-                        isMissing
-                            ? "the service does not run, or runs without the credential '\(needed.name)'"
-                            : error.message,
-                        error.remedy)
+                    let text = Reader.root.text(of: error, for: definition.name)
+                    note(definition, needed.keys, text.message, text.remedy)
                 }
             }
             if isRoot { noteHidden(definition) { _ in true } }

@@ -105,8 +105,9 @@ struct EditPlan: Hashable {
     /// What a pipeline has at least.
     static func template(_ name: String) -> String {
         """
-        # The pipeline '\(name)'. Save and leave the editor to have it checked and installed; leave without saving, and
-        # nothing is made. 'freshetctl edit --examples' lists what to begin with instead.
+        # The pipeline '\(name)'. Save and leave the editor to have it checked and
+        # installed; leave without saving, and nothing is made. Every key is in
+        # freshet.pipeline(5); 'freshetctl edit --examples' lists other beginnings.
         description: What it is
         source:
           url: https://example.com/\(name).json

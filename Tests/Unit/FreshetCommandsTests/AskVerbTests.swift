@@ -208,9 +208,9 @@ import Testing
 
     @Test("the log of a user's own daemon is the user's journal")
     func ownLogs() {
-        let environment = ["XDG_RUNTIME_DIR": "/run/user/1000"]
+        let environment = ["XDG_RUNTIME_DIR": "/run/user/1000", "HOME": "/home/a"]
         #expect(
-            becomes("logs a", environment: environment) == [
+            becomes("logs a", environment: environment, existing: ["/home/a/.config/freshet"]) == [
                 "/usr/bin/journalctl", "--user", "--user-unit=freshetd.service", "FRESHET_PIPELINE=a",
             ])
         #expect(

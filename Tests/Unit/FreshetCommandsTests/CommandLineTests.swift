@@ -269,10 +269,28 @@ import Testing
         let own = ["XDG_RUNTIME_DIR": "/run/user/1000"]
         #expect(path(["FRESHET_SOCKET": "/s", "XDG_RUNTIME_DIR": "/x"]) == "/s")
         #expect(path(own, existing: [system]) == system)
-        #expect(path(own) == "/run/user/1000/freshet/io.freshet.Control")
+        let ownPath = "/run/user/1000/freshet/io.freshet.Control"
+        #expect(path(own, existing: [ownPath]) == ownPath)
+        #expect(path(own, existing: [ownPath, system]) == system)
         #expect(path(own, user: 0) == system)
         #expect(path([:]) == system)
         #expect(path(["FRESHET_SOCKET": "", "XDG_RUNTIME_DIR": ""]) == system)
+    }
+
+    @Test("when no daemon runs, a person who has configured none of their own is told of the system's")
+    func noSocket() {
+        func path(_ environment: [String: String], existing: Set<String> = []) -> String {
+            let own = environment.merging(["XDG_RUNTIME_DIR": "/run/user/1000"]) { given, _ in given }
+            return SocketPath.find(Transcript().context(environment: own, user: 1_000, existing: existing))
+        }
+        let system = "/run/freshet/io.freshet.Control"
+        let own = "/run/user/1000/freshet/io.freshet.Control"
+        #expect(path([:]) == system)
+        #expect(path(["HOME": "/home/ada"]) == system)
+        #expect(path(["HOME": "/home/ada"], existing: ["/home/ada/.config/freshet"]) == own)
+        let elsewhere = ["HOME": "/home/ada", "XDG_CONFIG_HOME": "/c"]
+        #expect(path(elsewhere, existing: ["/home/ada/.config/freshet"]) == system)
+        #expect(path(elsewhere, existing: ["/c/freshet"]) == own)
     }
 
     @Test("check becomes the freshetd beside it, with the same directories")

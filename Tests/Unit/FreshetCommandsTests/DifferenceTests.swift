@@ -211,12 +211,13 @@ struct LineDifferenceTests {
                 + #""text":"c"}],"newStart":1,"oldStart":1}],"to":4}"# + "\n")
         try await check(
             "diff jwks 1", contents, status: .failure,
-            talk: "freshetctl: generation 1 of 'jwks' is not kept; there are 2, 3, 4. 'cache.keep' says how many are "
+            talk:
+                "freshetctl: generation 1 of 'jwks' is not kept; there are generations 2, 3, 4. 'cache.keep' says how many are "
                 + "kept.\n")
         try await check(
             "diff jwks", [2: "a"], status: .failure,
             talk:
-                "freshetctl: no older generation of 'jwks' is kept; there are 2. 'cache.keep' says how many are kept.\n"
+                "freshetctl: no older generation of 'jwks' is kept; there is generation 2. 'cache.keep' says how many are kept.\n"
         )
     }
 

@@ -76,7 +76,9 @@ import Testing
         try await check("get jwks --generation 1 --json", service, output: #"{"generation":\#(generation)}"# + "\n")
         try await check(
             "get jwks --generation 2 --json", service, status: .failure,
-            talk: "freshetctl: generation 2 of 'jwks' is not kept; there are 1. 'cache.keep' says how many are kept.\n")
+            talk:
+                "freshetctl: generation 2 of 'jwks' is not kept; there is generation 1. 'cache.keep' says how many are kept.\n"
+        )
     }
 
     @Test("get prints the content of a generation as it is")
