@@ -132,7 +132,7 @@ import Testing
                     HookDebt(
                         hook: "/bin/notify", generation: 3, running: false, attempts: 2, since: now, error: "status 1")
                 ]
-            }, "hooks", "freshetctl logs jwks -n 20"
+            }, "hooks", "freshetctl logs jwks -n 20 -x"
         ),
     ]
 
