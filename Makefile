@@ -40,7 +40,7 @@ STRIP ?= -s
 DEBDIR ?= .build/deb
 # -z now: what the linker fills in is read-only before the first byte of the network is read.
 RELEASE = $(SWIFT) build --configuration release --static-swift-stdlib -Xlinker --gc-sections -Xlinker -z -Xlinker now \
-	-Xlinker -L$(CURDIR)/$(STATIC) $(SWIFTFLAGS)
+	-Xlinker "-L$(CURDIR)/$(STATIC)" $(SWIFTFLAGS)
 # Swift's library is linked statically, and so is the one of C++ that it needs, if there is one to be linked so: to fill in
 # its symbols would take a seventh of the time of a `freshetctl status`.
 STATIC = .build/static
@@ -65,7 +65,9 @@ install-completion = if $(BIN)/freshetctl completions $(1) >/dev/null; then \
 	else echo "make install: no completions for $(1)" >&2; fi
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-deb setup-test build run test lint format bench bench-network bench-signals docs sanitize deb install uninstall clean
+.PHONY: help setup setup-deb setup-test static-library build run test lint format bench bench-network bench-signals docs sanitize deb install uninstall clean
+# What builds uses all processors by itself, and what installs comes before it.
+.NOTPARALLEL:
 
 help:
 	@sed -n '/^$$/q; s/^# \{0,1\}//p' Makefile
@@ -79,12 +81,15 @@ setup-deb:
 setup-test:
 	@Scripts/setup test
 
-$(STATIC):
-	@mkdir -p $@
-	@library=$$("$$(dirname "$$(command -v $(SWIFT))")/clang" -print-file-name=libstdc++.a) && [ -e "$$library" ] && \
-		ln -sf "$$library" $@/ || echo 'make: no libstdc++.a: the programs need the shared library'
+# Each time, for the compiler that is there now.
+static-library:
+	@mkdir -p $(STATIC) && rm -f $(STATIC)/libstdc++.a
+	@for compiler in "$$(dirname "$$(readlink -f "$$(command -v $(SWIFT))")")/clang" clang g++; do \
+		library=$$("$$compiler" -print-file-name=libstdc++.a 2>/dev/null) && [ -e "$$library" ] && \
+			ln -s "$$library" $(STATIC)/ && break; \
+	done || echo 'make: there is no libstdc++.a: the programs will need the shared library' >&2
 
-build: | $(STATIC)
+build: static-library
 	@$(RELEASE) --product freshetd
 	@$(RELEASE) --product freshetctl
 

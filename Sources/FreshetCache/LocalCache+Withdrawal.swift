@@ -31,13 +31,13 @@ extension LocalCache {
             let whole = try keptOffer(of: pipeline, &state)
             let row = try withIndex { (index) throws(SQLiteError) in try index.pipeline(pipeline) }
             guard let row, let file = row.file, row.current != nil, row.pin == nil, !isMoot() else { return .left }
-            // If an attempt before this one came no further, its word may not be on the disk yet.
+            // Should it fail anywhere from here on, whoever asks next tries again.
+            state.isSuspect = true
             let offer = try sharedDurableTransaction { (index) throws(SQLiteError) in
-                if row.withdrawnAt == nil { try index.setWithdrawn(now, of: row.id) }
+                // Written anew also if an attempt before this one did: its word may not be on the disk.
+                try index.setWithdrawn(row.withdrawnAt ?? now, of: row.id)
                 return try index.offer(of: pipeline)
             }
-            // Should the rest fail, whoever asks next tries again.
-            state.isSuspect = true
             // As with a commit, the link is seen before the stamp.
             if let link = row.link { try hideSet(of: pipeline, at: link) }
             try hide(file)

@@ -153,7 +153,9 @@ private struct DryRunSession: Sendable {
         definition.refresh.files = []
         definition.hooks = []
         let handed = Credentials(environment: options.environment)
-        let reader: Surroundings.Reader = handed.directory != nil ? .service : geteuid() == 0 ? .root : .somebody
+        // Of a configuration of one's own, nobody else has the credentials either.
+        let reader: Surroundings.Reader =
+            handed.directory != nil || !isSystems && geteuid() != 0 ? .service : geteuid() == 0 ? .root : .somebody
         return Surroundings(
             of: Configuration(pipelines: [definition]),
             reader == .root ? Credentials(directory: "/run/credentials/freshetd.service") : handed,
@@ -189,11 +191,14 @@ private struct DryRunSession: Sendable {
     /// system's, whoever asks.
     private func cacheDirectory() throws(ServiceDirectoriesError) -> String {
         if let directory = options.cacheDirectory { return directory }
-        let isSystems =
-            options.configurationDirectories.isEmpty && options.environment["CONFIGURATION_DIRECTORY"] == nil
         return try ServiceDirectories(
             name: "freshet", environment: options.environment, userID: isSystems ? 0 : geteuid()
         ).cache
+    }
+
+    /// Whether it is the configuration of the system's daemon.
+    private var isSystems: Bool {
+        options.configurationDirectories.isEmpty && options.environment["CONFIGURATION_DIRECTORY"] == nil
     }
 
     // MARK: What came of it

@@ -12,15 +12,17 @@ extension Supervisor {
     func hold(_ name: String, _ isHeld: Bool, asker: String) async throws(ControlError) -> Bool {
         let store = try cacheStore()
         let before = heldSince(name)
-        guard (before != nil) != isHeld else { return false }
+        let isNew = (before != nil) != isHeld
         let since = isHeld ? WallClock.now : nil
         // At once: what comes before it and the disk may take their time, and something may fire.
-        setHeld(name, since: since)
+        if isNew { setHeld(name, since: since) }
         // A reload or a pruning that removes the pipeline comes before, and then there is nothing to hold, or after, and
         // then it was held.
         await takeReloadTurn()
         defer { endReloadTurn() }
         guard pipelines[name] != nil || faulty[name] != nil else { throw .noSuchPipeline(name: name, suggestion: nil) }
+        // What another one has said before is on the disk by now, or has come to nothing.
+        if !isNew, (heldSince(name) != nil) == isHeld { return false }
         // Again: a pipeline that has come back meanwhile knows what was remembered until now.
         setHeld(name, since: since)
         do throws(CacheError) {

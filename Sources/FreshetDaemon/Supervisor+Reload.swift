@@ -82,15 +82,17 @@ extension Supervisor {
 
     /// Waits until no other reload is under way, and keeps others waiting until ``endReloadTurn()``.
     func takeReloadTurn() async {
-        while isReloading {
-            await withCheckedContinuation { waitingReloads.append($0) }
+        guard isReloading else {
+            isReloading = true
+            return
         }
-        isReloading = true
+        await withCheckedContinuation { waitingReloads.append($0) }
     }
 
+    /// Hands the turn to the one that has waited longest: nobody who comes now gets it before.
     func endReloadTurn() {
+        guard waitingReloads.isEmpty else { return waitingReloads.removeFirst().resume() }
         isReloading = false
-        if !waitingReloads.isEmpty { waitingReloads.removeFirst().resume() }
     }
 
     /// Applies a sound configuration by its difference: what did not change keeps its state, its run and its back-off.

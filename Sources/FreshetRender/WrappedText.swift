@@ -11,13 +11,20 @@ package enum WrappedText {
             if index == 0 {
                 (line, used) = (String(word), width)
             } else if used + 1 + width > columns, !word.isEmpty, used > 0 {
-                lines.append(line)
+                lines.append(trimmed(line))
                 (line, used) = (String(word), width)
             } else {
                 line += " " + word
                 used += 1 + width
             }
         }
-        return line.isEmpty ? lines : lines + [line]
+        return line.isEmpty ? lines : lines + [trimmed(line)]
+    }
+
+    /// Without the spaces at its end, for which there may be no room.
+    private static func trimmed(_ line: String) -> String {
+        var line = line[...]
+        while line.last == " " { line.removeLast() }
+        return String(line)
     }
 }

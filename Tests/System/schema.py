@@ -75,6 +75,7 @@ files = blocks = 0
 for path in sorted((SOURCES / "etc").rglob("*.yaml")):
     document = yaml.load(path.read_text(), Loader) or {}
     kind = ("freshet" if path.name == "freshet.yaml"
+            else "freshet" if path.parent.name == "freshet.yaml.d"
             else "pipeline-drop-in" if path.parent.name.endswith(".yaml.d") else "pipeline")
     for complaint in complaints(kind, document):
         expect(False, f"{path.relative_to(SOURCES)}: {complaint}")

@@ -63,15 +63,20 @@ struct EditedFile {
             if !isDone { unlink(temporary) }
         }
         // The owner first: changing it takes bits of the mode away.
+        var mode = isThere ? status.st_mode & 0o7777 : 0o644
+        var pattern = isOwn ? path : isThere ? model : nil
         if isThere, status.st_uid != geteuid() || status.st_gid != getegid() {
-            // What is only like another file may be one's own.
-            guard fchown(descriptor, status.st_uid, status.st_gid) == 0 || (!isOwn && errno == EPERM) else {
-                throw EditFailure("cannot give '\(path)' to its owner", errno)
+            if fchown(descriptor, status.st_uid, status.st_gid) != 0 {
+                // What is only like another file may be one's own. Then its group is another one, which gets no more than
+                // all others.
+                guard !isOwn, errno == EPERM else { throw EditFailure("cannot give '\(path)' to its owner", errno) }
+                mode &= ~0o070 | (mode & 0o007) << 3
+                pattern = nil
             }
         }
         // The mode after the list: until there is that, its bits for the group would let all of the group in.
-        if isThere { try Self.carryOver(from: isOwn ? path : model ?? path, to: descriptor, temporary, isOwn: isOwn) }
-        guard fchmod(descriptor, isThere ? status.st_mode & 0o7777 : 0o644) == 0 else {
+        if isThere { try Self.carryOver(from: pattern, to: descriptor, temporary, isOwn: isOwn) }
+        guard fchmod(descriptor, mode) == 0 else {
             throw EditFailure("cannot set the mode of '\(temporary)'", errno)
         }
         try Self.write(content, to: descriptor, temporary)
@@ -85,23 +90,24 @@ struct EditedFile {
     /// the list of those who may it is a failure.
     ///
     /// - Parameters:
+    ///   - old: the path of the old one; nil: there is none whose list could be kept.
     ///   - new: the path of the new file.
     ///   - isOwn: it is the same file; or else another one is only to be like it.
     private static func carryOver(
-        from old: String, to descriptor: Int32, _ new: String, isOwn: Bool
+        from old: String?, to descriptor: Int32, _ new: String, isOwn: Bool
     ) throws(EditFailure) {
         let list = ExtendedAttribute.accessList
         do throws(SystemCallError) {
-            if let value = try ExtendedAttribute.value(list, of: old) {
+            if let old, let value = try ExtendedAttribute.value(list, of: old) {
                 try ExtendedAttribute.set(list, to: value, of: descriptor)
-            } else if isOwn {
+            } else {
                 // A directory gives what is made in it a list (default ACL), which this file does not have.
                 try ExtendedAttribute.remove(list, of: descriptor)
             }
         } catch {
-            throw EditFailure("cannot keep the access control list of '\(old)'", error.errno)
+            throw EditFailure("cannot keep the access control list of '\(old ?? new)'", error.errno)
         }
-        guard isOwn else { return }
+        guard isOwn, let old else { return }
         for name in ExtendedAttribute.names(of: old) where isLabel(name) {
             // Labels and notes: what cannot be kept lets nobody in. One that the file was made with is not set again: to
             // try that is an offence for SELinux, each minute where metrics are written.

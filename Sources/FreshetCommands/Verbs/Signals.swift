@@ -57,7 +57,7 @@ struct SignalsList: Verb {
             columns: [
                 // What is so now matters more than why it fired last.
                 .init("SIGNAL", shrinksTo: 12), .init("FACT", shrinksTo: 26), .init("FIRED", .right),
-                .init("IGNORED", .right), .init("LAST"), .init("DETAIL", shrinksTo: 8),
+                .init("IGNORED", .right), .init("LAST", shrinksTo: 9), .init("DETAIL", shrinksTo: 8),
             ],
             rows: signals.map { signal in
                 [

@@ -83,6 +83,8 @@ extension RefreshMachine {
         new.copy = copy
         new.retry = nil
         withdrawal = new
+        // Also where the one before was lost: the operator may have chosen another.
+        if copy != nil { hasGeneration = true }
         guard let before, let copy, before.isWithdrawn != copy.isWithdrawn else { return }
         if copy.isWithdrawn {
             report(.withdrawn(checked: confirmed))
@@ -95,6 +97,8 @@ extension RefreshMachine {
     /// Readers find nothing, as of any copy that is withdrawn; but there is nothing to be put back.
     mutating func copyLost() {
         hasGeneration = false
+        // That it is gone says all.
+        isExpired = false
         withdrawal?.copy?.isWithdrawn = true
     }
 

@@ -218,6 +218,19 @@ import Testing
         #expect(mode("etc/pipelines/jwks.yaml") == 0o660)
     }
 
+    @Test(
+        "a copy of a file without a list does not get the list of the directory in which it is made",
+        .enabled(if: hasAttributes))
+    func copiedWithoutList() async throws {
+        try write("usr/pipelines/jwks.yaml", "every: 1h\n", mode: 0o640)
+        try write("etc/pipelines/other.yaml", "every: 1h\n")
+        try set("system.posix_acl_default", Self.list, "etc/pipelines")
+        let result = try await edit(["jwks"], World(turns: [{ $0 + "# mine\n" }]), service: ScriptedService())
+        #expect(result.status == .success, "\(result.talk)")
+        #expect(try value(ExtendedAttribute.accessList, "etc/pipelines/jwks.yaml") == nil)
+        #expect(mode("etc/pipelines/jwks.yaml") == 0o640)
+    }
+
     @Test("a text that was not changed changes nothing", arguments: [true, false])
     func unchanged(saves: Bool) async throws {
         try write("etc/pipelines/jwks.yaml", "every: 1h\n")

@@ -1,3 +1,4 @@
+import FreshetCache
 import FreshetConfiguration
 import FreshetControl
 import FreshetEventLoop
@@ -59,8 +60,8 @@ struct HoldTests {
         #expect(lines.allSatisfy { $0.level == .notice && $0.metadata["pipeline"] == "a" })
     }
 
-    @Test("acts at once, waits for a reload under way, and leaves nothing of a pipeline which that removes")
-    func race() async throws {
+    /// Runs a daemon in this process, and hands it over when it is ready.
+    private func withSupervisor(_ body: (Supervisor, CacheStore) async throws -> Void) async throws {
         let home = try Home()
         try configure(home)
         let log = LogBook()
@@ -69,32 +70,84 @@ struct HoldTests {
         defer { loop.stop() }
         let daemon = try Supervisor(options: home.options, loop: loop, log: log.logger)
         let life = Task(executorPreference: loop) { await daemon.run() }
-        func comesTrue(_ condition: () async -> Bool) async -> Bool {
-            let deadline = ContinuousClock.now + patience
-            while await !condition() {
-                if ContinuousClock.now > deadline { return false }
-                await Task.yield()
-            }
-            return true
-        }
         #expect(await comesTrue { log.lines.contains { $0.message == "ready" } })
-        let store = try #require(await daemon.parts?.store)
-        for isRemoved in [true, false] {
-            await daemon.takeReloadTurn()
-            let hold = Task { await daemon.failureOfHold("a") }
-            #expect(await comesTrue { await daemon.pipeline("a")?.heldSince != nil })
-            #expect(await store.remembered("a").heldSince == nil)
-            await daemon.dismiss("a")
-            if !isRemoved { await daemon.bringBack() }
-            await daemon.endReloadTurn()
-            #expect(await hold.value == (isRemoved ? .noSuchPipeline(name: "a", suggestion: nil) : nil))
-            #expect(await (store.remembered("a").heldSince == nil) == isRemoved)
-            // Also what runs is what was brought back.
-            #expect(await (daemon.pipeline("a")?.heldSince == nil) == isRemoved)
-            if isRemoved { await daemon.bringBack() }
-        }
+        try await body(daemon, try #require(await daemon.parts?.store))
         daemon.end()
         #expect(await life.value == .success)
+    }
+
+    private func comesTrue(_ condition: () async -> Bool) async -> Bool {
+        let deadline = ContinuousClock.now + patience
+        while await !condition() {
+            if ContinuousClock.now > deadline { return false }
+            await Task.yield()
+        }
+        return true
+    }
+
+    @Test("acts at once, waits for a reload under way, and leaves nothing of a pipeline which that removes")
+    func race() async throws {
+        try await withSupervisor { daemon, store in
+            for isRemoved in [true, false] {
+                await daemon.takeReloadTurn()
+                let hold = Task { await daemon.failureOfHold("a") }
+                #expect(await comesTrue { await daemon.pipeline("a")?.heldSince != nil })
+                #expect(await store.remembered("a").heldSince == nil)
+                await daemon.dismiss("a")
+                if !isRemoved { await daemon.bringBack() }
+                await daemon.endReloadTurn()
+                #expect(await hold.value == (isRemoved ? .noSuchPipeline(name: "a", suggestion: nil) : nil))
+                #expect(await (store.remembered("a").heldSince == nil) == isRemoved)
+                // Also what runs is what was brought back.
+                #expect(await (daemon.pipeline("a")?.heldSince == nil) == isRemoved)
+                if isRemoved { await daemon.bringBack() }
+            }
+        }
+    }
+
+    @Test("a hold and a release that wait keep their order, whoever comes to reload as the turn ends")
+    func order() async throws {
+        try await withSupervisor { daemon, store in
+            await daemon.takeReloadTurn()
+            let hold = Task { try await daemon.hold("a", true, asker: "test") }
+            #expect(await comesTrue { await daemon.pipeline("a")?.heldSince != nil })
+            let release = Task { try await daemon.hold("a", false, asker: "test") }
+            #expect(await comesTrue { await daemon.pipeline("a")?.heldSince == nil })
+            await daemon.endReloadTurnAndTakeItAgain()
+            await daemon.endReloadTurn()
+            let answers = [try await hold.value, try await release.value]
+            #expect(answers == [true, true])
+            #expect(await daemon.pipeline("a")?.heldSince == nil)
+            #expect(await store.remembered("a").heldSince == nil)
+        }
+    }
+
+    @Test("that it is held already is said when the disk has it, and not before")
+    func already() async throws {
+        try await withSupervisor { daemon, store in
+            await daemon.takeReloadTurn()
+            let first = Task { try await daemon.hold("a", true, asker: "test") }
+            #expect(await comesTrue { await daemon.pipeline("a")?.heldSince != nil })
+            let second = Task { () -> (isNew: Bool, isKept: Bool) in
+                let isNew = try await daemon.hold("a", true, asker: "test")
+                return (isNew, await store.remembered("a").heldSince != nil)
+            }
+            // It has had its say by then, if it says anything.
+            for _ in 1...1_000 { await Task.yield() }
+            await daemon.endReloadTurn()
+            let isNew = try await first.value
+            #expect(isNew)
+            let answer = try await second.value
+            #expect(!answer.isNew && answer.isKept)
+        }
+    }
+}
+
+extension Supervisor {
+    /// As one that came to the actor while the turn was another's.
+    fileprivate func endReloadTurnAndTakeItAgain() async {
+        endReloadTurn()
+        await takeReloadTurn()
     }
 }
 

@@ -27,6 +27,8 @@ private let second: Int64 = 1_000_000
             ("", []), ("one", ["one"]), ("one two", ["one two"]), ("one two three", ["one two", "three"]),
             ("a b c d e f", ["a b c d", "e f"]), ("a/very/long/path is", ["a/very/long/path", "is"]),
             ("is a/very/long/path", ["is", "a/very/long/path"]), ("a  b", ["a  b"]), (" a", [" a"]),
+            ("abcdefg  x", ["abcdefg", "x"]),
+            ("abcdefg ", ["abcdefg"]),
             ("漢字 漢字", ["漢字", "漢字"]), ("漢 漢字", ["漢 漢字"]),
         ] as [(String, [String])])
     func lines(text: String, expected: [String]) {

@@ -102,14 +102,17 @@ struct JournalHistory: Hashable, Sendable {
         }
         let arguments =
             [
-                "--quiet", "--no-pager", "--output=json", "--lines=\(mostLines)",
+                "--no-pager", "--output=json", "--lines=\(mostLines)",
                 "--output-fields=" + JournalLine.fields.joined(separator: ","),
                 "--since=@\(window.since / 1_000_000)", "--until=@\(window.until / 1_000_000 + 1)",
             ] + Journal.matches([], isPersonal: isPersonal)
             + JournalLine.Message.allCases.map { "MESSAGE_ID=\($0.rawValue)" }
         guard case .ended(let status, let output, let talk) = session.context.child(journalctl, arguments, .collected)
         else { return nil }
-        guard output.isEmpty, status != 0 || !talk.isEmpty else { return JournalHistory(lines: output, window, names) }
+        // Not quiet, for what it says of rights; then it also says that there is no line.
+        guard !output.hasPrefix("{"), status != 0 || !talk.isEmpty else {
+            return JournalHistory(lines: output, window, names)
+        }
         // Of what was not read nothing is said but why.
         return JournalHistory(since: window.since, unread: talk)
     }

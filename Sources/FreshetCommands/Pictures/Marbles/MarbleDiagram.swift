@@ -99,7 +99,9 @@ struct MarbleDiagram: Hashable, Sendable {
         Self.assign(&heard, &runs, causes: parts.compactMap(\.run).map(\.causes))
         Self.explain(&heard, runs, description, status)
         for index in runs.indices {
-            let first = heard.filter { $0.run == index }.map(\.at).min() ?? runs[index].started
+            var first = heard.filter { $0.run == index }.map(\.at).min() ?? runs[index].started
+            // A further attempt waits from the end of the one before.
+            if runs[index].repeats != nil, index > 0, let ended = runs[index - 1].ended { first = min(first, ended) }
             runs[index].waits = Self.waits(parts, from: first, to: runs[index].started)
         }
         // What comes this soon belongs together.
@@ -140,18 +142,22 @@ struct MarbleDiagram: Hashable, Sendable {
     /// Gives each signal to the run that names it among its causes. A cause of which no event is known becomes one.
     ///
     /// - Parameter causes: of each run.
-    private static func assign(_ heard: inout [Heard], _ runs: inout [Run], causes: [[CauseStatus]]) {
-        for (index, causes) in causes.enumerated() {
+    private static func assign(_ heard: inout [Heard], _ runs: inout [Run], causes causesOfRuns: [[CauseStatus]]) {
+        for (index, causes) in causesOfRuns.enumerated() {
             for cause in causes {
                 let candidates = heard.indices.filter { place in
                     heard[place].signal == cause.signal && heard[place].at >= cause.first - tolerance
                         && heard[place].at <= cause.last + tolerance
                 }
-                // A run that does not succeed leaves its causes to the next one: that heard nothing new.
-                let inherited = candidates.filter { heard[$0].run.map { !runs[$0].hasSucceeded } ?? false }
-                if !inherited.isEmpty, index > 0 { runs[index].repeats = runs[index - 1].number }
-                let count = cause.count - inherited.reduce(0) { $0 + heard[$1].count }
-                guard count > 0 || inherited.isEmpty else { continue }
+                // A run that does not succeed leaves its causes to the next one: of those that one heard nothing new.
+                let inherited =
+                    index > 0 && !runs[index - 1].hasSucceeded
+                    ? causesOfRuns[index - 1].first {
+                        $0.signal == cause.signal && abs($0.first - cause.first) <= tolerance
+                    } : nil
+                if inherited != nil { runs[index].repeats = runs[index - 1].number }
+                let count = cause.count - (inherited?.count ?? 0)
+                guard count > 0 || inherited == nil else { continue }
                 // What the run knew last is certain; the others are those that came nearest before it.
                 let chosen = candidates.filter { heard[$0].run == nil }.sorted {
                     abs(heard[$0].at - cause.last) < abs(heard[$1].at - cause.last)

@@ -84,6 +84,20 @@ import Testing
         }
     }
 
+    @Test("a further attempt hears nothing new, also where not all is known of what the one before was for")
+    func attemptsOfWhatIsUnknown() {
+        let begin = 100 * second
+        let file = CauseStatus(signal: "network", number: 2, count: 2, first: begin - 2 * second, last: begin)
+        let diagram = diagram([
+            .signal("network", number: 2, at: begin), run(7, at: begin + 3 * second, .failed, [file]),
+            run(8, at: begin + 5 * second, .unchanged, [file]),
+        ])
+        #expect(
+            story(diagram).map { $0.prefix { $0 != ";" } } == [
+                "run 7: for a", "run 8: again, since run 7 did not succeed",
+            ])
+    }
+
     @Test("a signal without a run says why: fresh, answered, still to come, or unknown")
     func fates() {
         let begin = 100 * second

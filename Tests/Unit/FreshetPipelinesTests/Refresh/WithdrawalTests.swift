@@ -61,6 +61,28 @@ struct WithdrawalDialogueTests {
         #expect(talk.pass(until: 3110).map(\.deed) == [.withdraws])
     }
 
+    @Test("After one that was lost, a copy that the operator rolls back to stays for max-age from then, and no longer")
+    func rolledBackAfterLoss() {
+        let talk = talk()
+        #expect(talk.pass(until: 60).map(\.deed) == [.withdraws])
+        #expect(talk.at(61, .copyLost, .copySettled(.left)) == [])
+        #expect(talk.at(70, .copy(CopyFacts(number: 0, written: Dialogue.instant(70)))) == [])
+        #expect(talk.pass(until: 169.9) == [])
+        #expect(talk.pass(until: 180).map(\.deed) == [.withdraws])
+    }
+
+    @Test("One that is lost is not said to be no longer past its max-age, after an attempt that failed said that it is")
+    func lostAfterFailure() {
+        let talk = talk()
+        #expect(talk.pass(until: 60).map(\.deed) == [.withdraws])
+        _ = talk.at(61, .copySettled(.failed))
+        #expect(news(talk) == [.expired(checked: Dialogue.instant(-50))])
+        #expect(talk.pass(until: 130).map(\.deed) == [.withdraws])
+        #expect(talk.at(131, .copyLost, .copySettled(.left)) == [])
+        #expect(talk.pass(until: 3000) == [])
+        #expect(news(talk).count == 1)
+    }
+
     @Test("A check that succeeds has put it back already: its causes are told with it")
     func returns() {
         let talk = talk(lastCheck: -200, copy: gone)
