@@ -41,7 +41,7 @@ Loader.add_constructor("tag:yaml.org,2002:map", mapping)
 
 faults = []
 validators = {}
-for kind in ("pipeline", "pipeline-drop-in", "freshet"):
+for kind in ("pipeline", "pipeline-drop-in", "freshet", "freshet-drop-in"):
     schema = json.loads((SOURCES / f"etc/schema/{kind}.schema.json").read_text())
     jsonschema.Draft7Validator.check_schema(schema)
     validators[kind] = jsonschema.Draft7Validator(schema)
@@ -75,7 +75,7 @@ files = blocks = 0
 for path in sorted((SOURCES / "etc").rglob("*.yaml")):
     document = yaml.load(path.read_text(), Loader) or {}
     kind = ("freshet" if path.name == "freshet.yaml"
-            else "freshet" if path.parent.name == "freshet.yaml.d"
+            else "freshet-drop-in" if path.parent.name == "freshet.d"
             else "pipeline-drop-in" if path.parent.name.endswith(".yaml.d") else "pipeline")
     for complaint in complaints(kind, document):
         expect(False, f"{path.relative_to(SOURCES)}: {complaint}")
@@ -261,6 +261,8 @@ DAEMON_BAD = [
     "network-probe: probe.example", "cache: {max-total: much}", "cache: {min-free: 100%}", "cache: {file: a}",
     "cache: 4G", "network-probe: 'http://u@probe.example/'",
 ]
+DAEMON_DROP_IN_GOOD = ["splay: null", "cache: null", "cache: {min-free: null}", "network-probe: null\nconcurrency: 3"]
+DAEMON_DROP_IN_BAD = ["format: null", "every: null", "cache: {min-fee: null}", "cache: [null]"]
 
 
 # --- drop-ins, which are laid over this
@@ -375,9 +377,24 @@ def check_daemon():
         expect((said == []) == good, f"the schema {'refuses' if good else 'takes'}: {text} {said}")
 
 
+def check_daemon_drop_ins():
+    under = "splay: 5min\nnetwork-probe: http://probe.example/204\ncache: {max-total: 4G, min-free: 10%}\n"
+    cases = [(text, True) for text in DAEMON_GOOD + DAEMON_DROP_IN_GOOD]
+    cases += [(text, False) for text in DAEMON_BAD + DAEMON_DROP_IN_BAD]
+    for index, (text, good) in enumerate(cases):
+        directory = WORK / f"daemon-drop-in{index}"
+        (directory / "freshet.d").mkdir(parents=True)
+        (directory / "freshet.yaml").write_text(under)
+        (directory / "freshet.d/part.yaml").write_text(text + "\n")
+        expect((refused(directory) == set()) == good, f"the daemon {'refuses' if good else 'takes'} as a drop-in: {text}")
+        said = complaints("freshet-drop-in", yaml.load(text, Loader) or {})
+        expect((said == []) == good, f"the schema {'refuses' if good else 'takes'} as a drop-in: {text} {said}")
+
+
 count = check_pipelines()
 drop_ins = check_drop_ins()
 check_daemon()
+check_daemon_drop_ins()
 for fault in faults:
     print(fault)
 if faults:

@@ -65,6 +65,14 @@ struct FileSearch {
             for name in names where name == "freshet.yml" {
                 warnOfMisnamed(name, SearchPath.path(directory, name))
             }
+            // Where a pipeline would have them.
+            if names.contains("freshet.yaml.d") {
+                faults.append(
+                    Diagnostic(
+                        file: SearchPath.path(directory, "freshet.yaml.d"), severity: .warning,
+                        message: "the directory is not read: the drop-ins of freshet.yaml are in freshet.d",
+                        remedy: "rename it to freshet.d"))
+            }
         }
         let directories = searchPath.directories.map { SearchPath.path($0, "freshet.d") }
         return Group(name: "freshet", file: file, dropIns: dropIns(in: directories), isDaemon: true)

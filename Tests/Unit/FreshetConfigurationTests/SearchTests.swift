@@ -217,10 +217,12 @@ struct SearchTests {
         let configuration = load([
             "/etc/freshet/pipelines/a.yml": file("/x"), "/etc/freshet/pipelines/b.yaml.d/c.yaml": text("x: 1"),
             "/etc/freshet/pipelines/README": text("x"), "/etc/freshet/pipelines/.c.yaml": text("["),
+            "/etc/freshet/freshet.yaml.d/10-room.yaml": text("splay: 1min"),
         ])
-        #expect(configuration.diagnostics.map(\.severity) == [.warning, .warning])
+        #expect(configuration.diagnostics.map(\.severity) == [.warning, .warning, .warning])
         #expect(
             configuration.diagnostics.map(\.message) == [
+                "the directory is not read: the drop-ins of freshet.yaml are in freshet.d",
                 "the file is not read, since its name ends in .yml",
                 "there are drop-ins here for the pipeline 'b', which does not exist",
             ])
