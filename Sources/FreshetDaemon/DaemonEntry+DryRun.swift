@@ -230,9 +230,9 @@ private struct DryRunSession: Sendable {
             return .failure
         }
         if request.json {
-            show(ControlJSON.text(of: report) + "\n")
+            guard show(ControlJSON.text(of: report) + "\n") else { return .failure }
         } else if !request.isQuiet {
-            show(report.text)
+            guard show(report.text) else { return .failure }
         }
         return request.tellsChange && report.outcome == .changed ? .wouldChange : .success
     }
@@ -285,14 +285,18 @@ private struct DryRunSession: Sendable {
     // MARK: Words
 
     /// What is said of the result: beside the content where that goes to standard output.
-    private func show(_ text: String) {
-        StandardStream.write(text, to: request.output == "-" ? STDERR_FILENO : STDOUT_FILENO)
+    ///
+    /// - Returns: false if that is the answer that was asked for, and could not be written.
+    private func show(_ text: String) -> Bool {
+        guard request.output == "-" else { return StandardStream.answer(text) }
+        StandardStream.write(text, to: STDERR_FILENO)
+        return true
     }
 
     /// It did not come to a snapshot, or to nothing to compare it with.
     private func failed(_ message: String) -> DaemonExit {
         if request.json {
-            show(ControlJSON.text(of: DryRunReport(name: request.name, outcome: .failed, failure: message)) + "\n")
+            _ = show(ControlJSON.text(of: DryRunReport(name: request.name, outcome: .failed, failure: message)) + "\n")
         }
         return fail("\(request.name): \(message)")
     }
@@ -312,7 +316,7 @@ private struct DryRunSession: Sendable {
     private func refuse(_ diagnostics: [Diagnostic]) -> DaemonExit {
         if request.json {
             let message = ControlMessage.Diagnostics(diagnostics: diagnostics.map(ConfigurationDiagnostic.init))
-            StandardStream.write(ControlJSON.text(of: message) + "\n", to: STDOUT_FILENO)
+            _ = StandardStream.answer(ControlJSON.text(of: message) + "\n")
         } else {
             StandardStream.write(diagnostics.map { $0.text() + "\n" }.joined(), to: STDERR_FILENO)
         }

@@ -36,11 +36,13 @@ extension DaemonEntry {
         _ request: ExaminationRequest, cache: String, state: String
     ) throws(CacheError) -> DaemonExit {
         var report = ControlMessage.Examined()
+        var isWritten = true
         func add(_ part: ControlMessage.Examined) {
             report.add(part)
-            guard !request.json else { return }
+            // After a gap, what follows would only hide it.
+            guard !request.json, isWritten else { return }
             let lines = part.findings.flatMap(\.lines).map { PlainText.escaping($0) + "\n" }
-            StandardStream.write(lines.joined(), to: STDOUT_FILENO)
+            isWritten = StandardStream.answer(lines.joined())
         }
         let opened = try LocalCache.openToExamine(
             cacheDirectory: cache, stateDirectory: state, mends: request.repairs)
@@ -55,11 +57,11 @@ extension DaemonEntry {
             cache.flush()
         }
         if request.json {
-            StandardStream.write(ControlJSON.text(of: report) + "\n", to: STDOUT_FILENO)
+            isWritten = StandardStream.answer(ControlJSON.text(of: report) + "\n")
         } else if !request.isQuiet {
             StandardStream.write(report.total + "\n", to: STDERR_FILENO)
         }
-        return report.left == 0 ? .success : .failure
+        return report.left == 0 && isWritten ? .success : .failure
     }
 
     private static func becomeOwner(of directory: String) throws(CacheError) {

@@ -60,21 +60,20 @@ package enum DaemonEntry {
         if json {
             let diagnostics = configuration.diagnostics.map(ConfigurationDiagnostic.init)
             let text = ControlJSON.text(of: ControlMessage.Diagnostics(diagnostics: diagnostics))
-            StandardStream.write(text + "\n", to: STDOUT_FILENO)
-            return configuration.isSound ? .success : .configuration
+            let isWritten = StandardStream.answer(text + "\n")
+            return !configuration.isSound ? .configuration : isWritten ? .success : .failure
         }
         var text = ""
         for diagnostic in configuration.diagnostics { text += diagnostic.text() + "\n" }
         let errors = configuration.diagnostics.count { $0.severity == .error }
-        if errors == 0 {
-            let count = configuration.pipelines.count
-            text += "\(count) \(count == 1 ? "pipeline" : "pipelines"), no faults\n"
-            text += polkitRule(for: configuration, options)
-        } else {
-            text += "\(errors) \(errors == 1 ? "fault" : "faults")\n"
+        guard errors == 0 else {
+            StandardStream.write("\(text)\(errors) \(errors == 1 ? "fault" : "faults")\n", to: STDERR_FILENO)
+            return .configuration
         }
-        StandardStream.write(text, to: errors == 0 ? STDOUT_FILENO : STDERR_FILENO)
-        return errors == 0 ? .success : .configuration
+        let count = configuration.pipelines.count
+        text += "\(count) \(count == 1 ? "pipeline" : "pipelines"), no faults\n"
+        text += polkitRule(for: configuration, options)
+        return StandardStream.answer(text) ? .success : .failure
     }
 
     /// What an administrator has to allow, where hooks reload units; empty: nothing.
@@ -110,6 +109,16 @@ package enum DaemonEntry {
 }
 
 enum StandardStream {
+    /// Writes what was asked for to standard output. Whoever keeps it has to know if that is not all of it, which is said
+    /// on standard error.
+    ///
+    /// - Returns: false if it did not take all.
+    static func answer(_ text: String) -> Bool {
+        if write(Array(text.utf8)[...], to: STDOUT_FILENO) { return true }
+        write("freshetd: cannot write the output: \(String(cString: strerror(errno)))\n", to: STDERR_FILENO)
+        return false
+    }
+
     /// Writes all of a text, or what the reader takes of it.
     static func write(_ text: String, to descriptor: Int32) {
         _ = write(Array(text.utf8)[...], to: descriptor)
