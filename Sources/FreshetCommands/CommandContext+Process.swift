@@ -1,3 +1,4 @@
+import FreshetEventLoop
 import Glibc
 
 extension CommandContext {
@@ -22,7 +23,7 @@ extension CommandContext {
             columns: isTerminal ? columns(of: STDOUT_FILENO, environment) : nil,
             // A serial console does not know its size, and is a terminal all the same.
             talkColumns: isatty(STDERR_FILENO) == 1 ? columns(of: STDERR_FILENO, environment) ?? 80 : nil,
-            answer: isatty(STDIN_FILENO) == 1 ? { readLine() } : nil,
+            answer: isatty(STDIN_FILENO) == 1 ? { readAnswer() } : nil,
             now: {
                 var time = timespec()
                 clock_gettime(CLOCK_REALTIME, &time)
@@ -67,6 +68,21 @@ extension CommandContext {
         var size = winsize()
         guard ioctl(terminal, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
         return Int(size.ws_col)
+    }
+
+    /// A line of the terminal that standard input is; nil: it has ended, or what would end this program arrived meanwhile,
+    /// such as Ctrl-C. Then whoever asked can still say what becomes of what was under way.
+    private static func readAnswer() -> String? {
+        guard let signals = try? SignalQueue([SIGINT, SIGTERM, SIGHUP]) else { return readLine() }
+        var entries = [
+            pollfd(fd: signals.rawValue, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0),
+        ]
+        while poll(&entries, nfds_t(entries.count), -1) < 0 && errno == EINTR {}
+        if entries[0].revents == 0, let line = readLine() { return line }
+        // The cursor still is behind the question.
+        _ = writeAll([UInt8(ascii: "\n")], to: STDERR_FILENO)
+        return nil
     }
 
     private static func ownPath() -> String? {
