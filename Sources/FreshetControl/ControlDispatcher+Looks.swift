@@ -73,6 +73,7 @@ extension ControlDispatcher {
     private func hold(_ call: VarlinkCall, _ isHeld: Bool) async throws -> ControlMessage.Held {
         let name = try call.parameters.decode(as: ControlMessage.Name.self).name
         _ = try await existing([name])
-        return ControlMessage.Held(changed: try await service.hold(name, isHeld, asker: Self.asker(of: call)))
+        return ControlMessage.Held(
+            name: name, changed: try await service.hold(name, isHeld, asker: Self.asker(of: call)))
     }
 }

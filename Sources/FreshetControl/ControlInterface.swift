@@ -537,10 +537,10 @@ package enum ControlInterface {
 
         # Has nothing of a pipeline run until Release, whatever fires, across restarts. A run under way ends by itself; what is heard
         # meanwhile is remembered, and its copy stays as it is. Changed is false if it was held already.
-        method Hold(name: string) -> (changed: bool)
+        method Hold(name: string) -> (name: string, changed: bool)
 
         # Lets a held pipeline run again; what was heard meanwhile is acted on. Changed is false if it was not held.
-        method Release(name: string) -> (changed: bool)
+        method Release(name: string) -> (name: string, changed: bool)
 
         # Examines the cache beside all else that the daemon does: reads all content and compares it with its digests, the index
         # with the files, and the copies with their generations. With repair, removes what is damaged, so that the next request is

@@ -56,18 +56,30 @@ struct Release: Verb {
 
 /// What the two have in common.
 private enum Holding {
-    /// Changes one after the other. One that fails, such as for its name, ends it: those before it are told of already.
+    /// Changes one after the other. A name that is no pipeline's keeps none of the others from it, as with systemctl, and
+    /// is a failure in the end.
     static func change(
         _ names: [String], _ session: Session,
         _ change: (String) throws(ControlClient.Failure) -> ControlMessage.Held, say: (String, Bool) -> String
     ) throws(CommandFailure) {
+        var unknown: ExitStatus?
         for name in names {
-            let reply = try session.asking { () throws(ControlClient.Failure) in try change(name) }
+            let reply: ControlMessage.Held
+            do throws(ControlClient.Failure) {
+                reply = try change(name)
+            } catch {
+                let failure = session.failure(error)
+                guard case .refused(.noSuchPipeline) = error else { throw failure }
+                session.context.talk("freshetctl: \(failure.message)\n")
+                unknown = failure.status
+                continue
+            }
             if session.options.json {
                 session.print(json: reply)
             } else {
                 session.say(DisplayText.harmless(say(name, reply.changed)))
             }
         }
+        if let unknown { throw CommandFailure(unknown) }
     }
 }

@@ -123,8 +123,14 @@ extension ControlMessage {
 
     /// The reply of `Hold` and `Release`.
     package struct Held: Codable, Hashable, Sendable {
+        /// Of which pipeline it is said.
+        package var name: String
         /// It was not so before.
         package var changed: Bool
-        package init(changed: Bool) { self.changed = changed }
+
+        package init(name: String, changed: Bool) {
+            self.name = name
+            self.changed = changed
+        }
     }
 }

@@ -165,6 +165,26 @@ private func service() -> ScriptedService {
         }
     }
 
+    @Test("hold and release act on all pipelines that there are; a name that is none is told, and a failure in the end")
+    func holdSeveral() async throws {
+        let service = service()
+        try await check(
+            "hold jkws prices jwks", service, status: .failure,
+            talk: """
+                freshetctl: there is no pipeline 'jkws'; did you mean 'jwks'?
+                'prices' is held: nothing of it runs until 'freshetctl release prices'
+                'jwks' is held: nothing of it runs until 'freshetctl release jwks'
+
+                """)
+        try await check(
+            "release jwks jkws prices --json", service, status: .failure,
+            output: """
+                {"changed":true,"name":"jwks"}
+                {"changed":true,"name":"prices"}
+
+                """, talk: "freshetctl: there is no pipeline 'jkws'; did you mean 'jwks'?\n")
+    }
+
     @Test("refresh says that it was requested, unless it is to be quiet")
     func refresh() async throws {
         try await check("refresh jwks", talk: "jwks: refresh requested\n")
