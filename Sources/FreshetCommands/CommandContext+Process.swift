@@ -4,6 +4,8 @@ import Glibc
 extension CommandContext {
     /// The world as it is: this process's streams, clock and environment.
     package static func ofThisProcess() -> CommandContext {
+        // Before anything is opened.
+        StandardDescriptors.occupy()
         let isTerminal = isatty(STDOUT_FILENO) == 1
         let environment = readEnvironment()
         var outputFailure: String?

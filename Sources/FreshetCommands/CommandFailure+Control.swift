@@ -15,6 +15,11 @@ extension CommandFailure {
                 .notRunning,
                 "freshetd does not run: \(what)\n"
                     + Self.remedy(socket: socket, hasEnded: isSocketThere, isInstalled: isInstalled))
+        case .notAnswering:
+            self.init(
+                .notRunning,
+                "freshetd does not answer: it starts or stops slowly, or hangs; '\(Self.systemctl("status", socket))' says "
+                    + "which")
         case .closed: self.init(.notRunning, "freshetd closed the connection: it stops, or has too many clients")
         case .notFreshet:
             self.init(.notRunning, "who answers at '\(DisplayText.harmless(socket))' is not freshetd")
@@ -132,7 +137,8 @@ extension CommandFailure {
             self.init(
                 .failure,
                 DisplayText.harmless(
-                    "no pages of '\(name)' are loaded on demand at '\(path.joined(separator: " "))'\(hint)"))
+                    "no pages of '\(name)' are loaded on demand at \(path.map { "'\($0)'" }.joined(separator: " "))\(hint)"
+                ))
         case .severalBranches(let name, let more):
             self.init(
                 .failure,

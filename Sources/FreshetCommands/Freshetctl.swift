@@ -116,8 +116,15 @@ package enum Freshetctl {
     }
 
     private static func unknownVerb(_ arguments: [String]) -> String? {
-        guard let index = verbIndex(arguments), !verbs.contains(arguments[index]) else { return nil }
-        return arguments[index]
+        guard let index = verbIndex(arguments) else { return nil }
+        guard verbs.contains(arguments[index]) else { return arguments[index] }
+        // Help on what is no verb would be the help on all.
+        let rest = arguments[(index + 1)...]
+        guard arguments[index] == "help", let wanted = rest.first, !wanted.hasPrefix("-"), !verbs.contains(wanted)
+        else {
+            return nil
+        }
+        return wanted
     }
 
     /// Moves global options that stand before the verb, or before a verb's own verb, behind it, where the parser wants

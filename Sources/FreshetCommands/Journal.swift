@@ -36,7 +36,6 @@ extension Session {
     var isPersonalDaemon: Bool? {
         let path = socketPath
         if path == "/run/" + SocketPath.name { return false }
-        guard let own = context.environment["XDG_RUNTIME_DIR"], !own.isEmpty else { return nil }
-        return path == own + "/" + SocketPath.name ? true : nil
+        return path == SocketPath.own(context) ? true : nil
     }
 }

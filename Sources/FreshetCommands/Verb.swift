@@ -20,6 +20,23 @@ struct Session {
         try asking { () throws(ControlClient.Failure) in try ControlClient(path: socketPath) }
     }
 
+    /// The names that are meant by these, some of which may be patterns, for verbs that act on each: in this order, and
+    /// each once. Patterns that nothing fits are a failure, since nobody acts on nothing.
+    func expanded(_ names: [String], _ client: ControlClient) throws(CommandFailure) -> [String] {
+        let patterns = names.filter(PipelineSelection.isPattern)
+        guard !patterns.isEmpty else { return names }
+        let found = try asking { () throws(ControlClient.Failure) in
+            try client.summaries(ControlMessage.List(names: patterns)).map(\.name)
+        }
+        for pattern in patterns where PipelineSelection.ordered(found, as: [pattern], by: \.self).isEmpty {
+            throw CommandFailure(.failure, DisplayText.harmless("no pipeline is called '\(pattern)'"))
+        }
+        var seen: Set<String> = []
+        return names.flatMap { name in
+            PipelineSelection.isPattern(name) ? PipelineSelection.ordered(found, as: [name], by: \.self) : [name]
+        }.filter { seen.insert($0).inserted }
+    }
+
     /// Asks the daemon, and tells people what an error means and what to do.
     func asking<Answer>(
         _ question: () throws(ControlClient.Failure) -> Answer
@@ -39,7 +56,9 @@ struct Session {
             times: times)
     }
 
-    var socketPath: String { options.socket ?? SocketPath.find(context) }
+    var socketPath: String {
+        options.socket ?? (options.user ? SocketPath.own(context) : SocketPath.find(context))
+    }
 
     var times: Times { Times(now: context.now(), timeZone: context.timeZone) }
 

@@ -12,6 +12,8 @@ package final class ControlClient {
         case notRunning(String, isSocketThere: Bool)
         /// The socket's directory, or the socket, is closed to this user; the sentence says which.
         case noAccess(String)
+        /// Somebody listens, and says nothing.
+        case notAnswering
         /// The daemon closed the connection.
         case closed
         /// Somebody listens, and does not have the interface.
@@ -28,12 +30,34 @@ package final class ControlClient {
     /// The longest that an answer, or each part of one, is waited for; nil: as long as it takes.
     package var patience: Duration?
 
-    /// - Parameter path: of the daemon's socket.
-    package init(path: String) throws(Failure) {
+    /// How long the daemon may say nothing before it is asked, on a connection of its own, whether it answers at all.
+    package static let silence: Duration = .seconds(15)
+    /// How long the answer to that may take. Together it is what D-Bus clients give a service.
+    private static let proof: Duration = .seconds(10)
+
+    /// A daemon that is at work may take as long as it takes for an answer; one that answers nobody is given up.
+    ///
+    /// - Parameters:
+    ///   - path: of the daemon's socket.
+    ///   - silence: as ``silence``.
+    ///   - proof: how long the answer may take to whether it answers.
+    package init(
+        path: String, silence: Duration = ControlClient.silence, proof: Duration = ControlClient.proof
+    ) throws(Failure) {
         do {
             client = try VarlinkClient(path: path)
         } catch {
             throw Self.failure(error)
+        }
+        client.silence = VarlinkClient.Silence(length: silence) { Self.answers(at: path, within: proof) }
+    }
+
+    private static func answers(at path: String, within limit: Duration) -> Bool {
+        do {
+            try VarlinkClient(path: path).call("org.varlink.service.GetInfo", timeout: limit)
+            return true
+        } catch {
+            return false
         }
     }
 
@@ -54,6 +78,11 @@ package final class ControlClient {
             return true
         }
         return pipelines
+    }
+
+    /// Those of these names, or patterns of names, in the order in which they are given.
+    package func named(_ names: [String]) throws(Failure) -> [PipelineStatus] {
+        PipelineSelection.ordered(try pipelines(names), as: names, by: \.name)
     }
 
     /// Pipelines in short: those that a request chooses, by name.
@@ -410,7 +439,8 @@ package final class ControlClient {
                 : .notRunning(error.description, isSocketThere: error.isDeserted)
         case .closed: .closed
         case .violation: .mismatch(error.description)
-        case .timedOut, .interrupted, .system: .other(error.description)
+        case .timedOut: .notAnswering
+        case .interrupted, .system: .other(error.description)
         }
     }
 }

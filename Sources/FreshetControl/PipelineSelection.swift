@@ -17,6 +17,17 @@ package struct PipelineSelection: Hashable, Sendable {
     /// No name of a pipeline has one of these characters.
     package static func isPattern(_ name: String) -> Bool { name.contains { "*?[".contains($0) } }
 
+    /// What was found of pipelines, in the order in which their names, or patterns of them, were given, as often as they
+    /// were.
+    package static func ordered<Found>(
+        _ found: [Found], as names: [String], by name: (Found) -> String
+    ) -> [Found] {
+        let byName = Dictionary(found.map { (name($0), $0) }) { first, _ in first }
+        return names.flatMap { asked in
+            isPattern(asked) ? found.filter { fnmatch(asked, name($0), 0) == 0 } : byName[asked].map { [$0] } ?? []
+        }
+    }
+
     /// Whether a pipeline is meant; what is about none is about all.
     package func wants(_ name: String?) -> Bool {
         guard let names, let name else { return true }

@@ -7,6 +7,7 @@ import Glibc
 @main
 struct Main {
     static func main() {
+        StandardDescriptors.occupy()
         // The helper process for jq is this very binary; it needs nothing of the rest.
         if CommandLine.arguments.dropFirst().first == JQHelper.argument { JQHelper.main() }
         FreshetDaemonCommand.main()

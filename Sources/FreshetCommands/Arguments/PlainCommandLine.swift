@@ -25,13 +25,16 @@ struct PlainCommandLine: Hashable {
             if !Self.isOption(argument) {
                 names.append(argument)
             } else if argument == "--socket" {
-                guard options.socket == nil, let path = rest.popFirst(), !Self.isOption(path) else { return nil }
+                guard options.socket == nil, let path = rest.popFirst(), !path.isEmpty, !Self.isOption(path) else {
+                    return nil
+                }
                 options.socket = path
             } else {
                 guard options.set(argument) else { return nil }
             }
         }
         if verb == .isFresh, names.isEmpty { return nil }
+        if options.socket != nil, options.user { return nil }
     }
 
     private static func isOption(_ argument: String) -> Bool { argument.utf8.first == UInt8(ascii: "-") }

@@ -43,12 +43,14 @@ enum Completion {
         guard let tree = CommandTree.ofFreshetctl(), let shell = arguments.first else { return .failure }
         var words = Array(arguments.dropFirst())
         var cut = 0
+        var isQuoted = false
         if shell == "bash" {
             guard words.count == 2 else { return .failure }
             let piece = words[1] == "=" || words[1] == ":" ? "" : words[1]
             words = Array(split(words[0]).dropFirst())
             // bash puts what is chosen in the place of its piece alone.
-            cut = max(0, (words.last ?? "").count - piece.count)
+            cut = max(0, (words.last ?? "").count - (split(piece).last ?? "").count)
+            isQuoted = piece.hasPrefix("'") || piece.hasPrefix("\"")
         } else if words.first == "--" {
             words.removeFirst()
         }
@@ -61,13 +63,23 @@ enum Completion {
         case .candidates(let candidates):
             for candidate in candidates where candidate.text.hasPrefix(current) && !candidate.text.contains("\n") {
                 let note = shell == "bash" ? nil : candidate.note
-                text += candidate.text.dropFirst(cut)
+                let rest = candidate.text.dropFirst(cut)
+                text += shell == "bash" && !isQuoted ? escaped(rest) : String(rest)
                 if let note { text += "\t" + DisplayText.harmless(note) }
                 text += "\n"
             }
         }
         context.output(text)
         return .success
+    }
+
+    /// As bash takes it for one word: it puts what is completed on the line as it is, where others quote it themselves.
+    static func escaped(_ text: some StringProtocol) -> String {
+        text.reduce(into: "") { result, character in
+            let isPlain =
+                character.isLetter || character.isNumber || "_./:=,@%+-".contains(character) || !character.isASCII
+            result += isPlain ? "\(character)" : "\\\(character)"
+        }
     }
 
     /// The words of a line as a shell divides it; the last one may be empty.
@@ -168,7 +180,10 @@ enum Completion {
                 .map { Candidate(text: $0.name, note: ParameterView.text($0)) }
         case .settings: found = settings(parameters(pipeline, source), current)
         case .branches: found = branches(pipeline.flatMap(source.pipeline), Array(place.positionals.dropFirst()))
-        case .signals: found = signals(source.signals(), place.positionals)
+        case .signals:
+            // Nobody raises those by hand.
+            let own: Set = place.verbs.last == "fire" ? ["operator", "parameter", "timer"] : []
+            found = signals(source.signals().filter { !own.contains($0.name) }, place.positionals)
         case .properties: found = properties(pipeline.flatMap(source.pipeline) ?? source.pipelines("").first)
         case .examples: found = source.examples()
         case .states:
@@ -224,7 +239,7 @@ enum Completion {
 
     /// The daemon's, at the socket that the words name, if they do.
     private static func source(_ words: [String], _ context: CommandContext) -> Source {
-        var socket = SocketPath.find(context)
+        var socket = words.contains("--user") ? SocketPath.own(context) : SocketPath.find(context)
         for (index, word) in words.enumerated() {
             if word == "--socket", index + 1 < words.count { socket = words[index + 1] }
             if word.hasPrefix("--socket=") { socket = String(word.dropFirst("--socket=".count)) }
@@ -232,6 +247,7 @@ enum Completion {
         // Connected when something is asked: most is known without.
         func ask<Answer>(_ question: (ControlClient) throws(ControlClient.Failure) -> Answer) -> Answer? {
             guard let client = try? ControlClient(path: socket) else { return nil }
+            client.patience = .seconds(2)
             return try? question(client)
         }
         return Source(

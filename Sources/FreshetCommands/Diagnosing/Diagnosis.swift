@@ -45,12 +45,16 @@ struct Diagnosis: Hashable {
 
     /// The daemon does not answer.
     ///
-    /// - Parameter remedy: a command; nil: there is none that is known to help.
-    static func withoutDaemon(_ reason: String, remedy: String?) -> Diagnosis {
+    /// - Parameters:
+    ///   - isThere: whether there is one, which says nothing.
+    ///   - remedy: a command; nil: there is none that is known to help.
+    static func withoutDaemon(_ reason: String, isThere: Bool = false, remedy: String?) -> Diagnosis {
         var diagnosis = Diagnosis()
-        diagnosis.add(
-            .bad, "daemon", reason, Conclusion(text: "The daemon does not run: nothing is kept fresh.", command: remedy)
-        )
+        let text =
+            isThere
+            ? "The daemon listens, and answers nobody: nothing is kept fresh."
+            : "The daemon does not run: nothing is kept fresh."
+        diagnosis.add(.bad, "daemon", reason, Conclusion(text: text, command: remedy))
         return diagnosis
     }
 
@@ -174,8 +178,14 @@ struct Diagnosis: Hashable {
         }
         let text = PipelineView.run(run, times)
         guard let failure = pipeline.failure else {
-            let isBad = run.outcome == .failed
-            return add(isBad ? .bad : .good, "run", run.failure.map { "\(text): \($0)" } ?? text)
+            guard run.outcome == .failed else { return add(.good, "run", text) }
+            // What it is made of is where to look.
+            let input = facts.wiring.inputs.first { run.failure?.contains("'\($0)'") ?? false }
+            return add(
+                .bad, "run", run.failure.map { "\(text): \($0)" } ?? text,
+                Conclusion(
+                    text: run.failure.map { "Its last run failed: \($0)" } ?? "Its last run failed.",
+                    command: input.map { "freshetctl diagnose \($0)" } ?? "freshetctl logs \(pipeline.name) -n 20"))
         }
         let branches = pipeline.branches.map { ", \($0.failed) of \($0.total) branches" } ?? ""
         let count = Count.text(failure.attempts, "attempt")

@@ -22,21 +22,24 @@ struct Diagnose: Verb {
 
     func run(_ session: Session) throws(CommandFailure) {
         let client: ControlClient
+        let name = name
+        let daemon: DaemonStatus
         do throws(ControlClient.Failure) {
             client = try ControlClient(path: session.socketPath)
+            daemon = try client.daemon()
         } catch {
             let failure = session.failure(error)
             guard failure.status == .notRunning, !options.json else { throw failure }
             let lines = failure.message.split(separator: "\n", maxSplits: 1).map(String.init)
-            show(.withoutDaemon(lines.first ?? "", remedy: Self.start(session)), session)
+            let isThere = error == .notAnswering
+            show(
+                .withoutDaemon(
+                    lines.first ?? "", isThere: isThere, remedy: Self.systemctl(isThere ? "status" : "start", session)),
+                session)
             throw CommandFailure(failure.status)
         }
-        let name = name
-        let (daemon, pipelines, wirings, signals) = try session.asking { () throws(ControlClient.Failure) in
-            (
-                try client.daemon(), try client.pipelines([name]), try client.descriptions([name]),
-                try client.signals()
-            )
+        let (pipelines, wirings, signals) = try session.asking { () throws(ControlClient.Failure) in
+            (try client.pipelines([name]), try client.descriptions([name]), try client.signals())
         }
         guard pipelines.count == 1, let pipeline = pipelines.first, let wiring = wirings.first else {
             throw CommandFailure(
@@ -57,8 +60,8 @@ struct Diagnose: Verb {
     }
 
     /// Nil: no service manager has the daemon of this socket.
-    private static func start(_ session: Session) -> String? {
-        session.isPersonalDaemon.map { $0 ? "systemctl --user start freshetd" : "systemctl start freshetd" }
+    private static func systemctl(_ verb: String, _ session: Session) -> String? {
+        session.isPersonalDaemon.map { "systemctl \($0 ? "--user " : "")\(verb) freshetd" }
     }
 
     private func show(_ diagnosis: Diagnosis, _ session: Session) {

@@ -15,12 +15,12 @@ struct Hold: Verb {
               freshetctl release catalogue   # and runs at once if something fired
             """)
 
-    @Argument(help: "Pipelines.") var names: [String]
+    @Argument(help: "Pipelines, or patterns of their names.") var names: [String]
     @OptionGroup var options: GlobalOptions
 
     func run(_ session: Session) throws(CommandFailure) {
         let client = try session.connect()
-        try Holding.change(names, session) { name throws(ControlClient.Failure) in
+        try Holding.change(try session.expanded(names, client), session) { name throws(ControlClient.Failure) in
             try client.hold(name)
         } say: { name, isNew in
             isNew
@@ -39,14 +39,15 @@ struct Release: Verb {
 
             Examples:
               freshetctl release catalogue
+              freshetctl release 'feed-*'
             """)
 
-    @Argument(help: "Pipelines.") var names: [String]
+    @Argument(help: "Pipelines, or patterns of their names.") var names: [String]
     @OptionGroup var options: GlobalOptions
 
     func run(_ session: Session) throws(CommandFailure) {
         let client = try session.connect()
-        try Holding.change(names, session) { name throws(ControlClient.Failure) in
+        try Holding.change(try session.expanded(names, client), session) { name throws(ControlClient.Failure) in
             try client.release(name)
         } say: { name, isNew in
             isNew ? "'\(name)' runs again" : "nothing changed: '\(name)' is not held"

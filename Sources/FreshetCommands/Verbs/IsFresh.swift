@@ -25,13 +25,14 @@ struct IsFresh: Verb {
         let client = try session.connect()
         let words: [String]
         if session.options.json {
-            let pipelines = try session.asking { () throws(ControlClient.Failure) in try client.pipelines(names) }
+            let pipelines = try session.asking { () throws(ControlClient.Failure) in try client.named(names) }
             session.print(json: ControlMessage.Pipelines(pipelines: pipelines))
             words = pipelines.map { word($0) }
         } else {
-            words = try session.asking { () throws(ControlClient.Failure) in
+            let found = try session.asking { () throws(ControlClient.Failure) in
                 try client.summaries(ControlMessage.List(names: names))
-            }.map { word($0) }
+            }
+            words = PipelineSelection.ordered(found, as: names, by: \.name).map { word($0) }
             if !session.options.quiet { for word in words { session.print(word) } }
         }
         guard !words.isEmpty, words.allSatisfy({ $0 == Freshness.fresh.rawValue }) else {

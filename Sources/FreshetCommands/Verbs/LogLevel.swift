@@ -29,8 +29,16 @@ struct LogLevelVerb: Verb {
     func run(_ session: Session) throws(CommandFailure) {
         let client = try session.connect()
         if let level = level.flatMap(LogLevel.init(name:)) {
-            try session.asking { () throws(ControlClient.Failure) in try client.setLogLevel(level) }
-            return
+            let former = try session.asking { () throws(ControlClient.Failure) in
+                let former = try client.logLevel()
+                try client.setLogLevel(level)
+                return former
+            }
+            if options.json { return session.print(json: ControlMessage.Level(level: level)) }
+            return session.say(
+                former == level
+                    ? "nothing changed: the log level is \(level.rawValue) already"
+                    : "the log level is \(level.rawValue) until the daemon ends; it was \(former.rawValue)")
         }
         let level = try session.asking { () throws(ControlClient.Failure) in try client.logLevel() }
         if options.json { return session.print(json: ControlMessage.Level(level: level)) }

@@ -12,11 +12,12 @@ struct Refresh: Verb {
 
             Examples:
               freshetctl refresh jwks --wait
+              freshetctl refresh 'feed-*'
               freshetctl refresh --all
               freshetctl refresh jwks --force --wait
             """)
 
-    @Argument(help: "Pipelines.") var names: [String] = []
+    @Argument(help: "Pipelines, or patterns of their names.") var names: [String] = []
     @Flag(help: "Refresh all pipelines.") var all = false
     @Flag(help: "Wait until the runs have ended.") var wait = false
     @Flag(help: "Pass the origin's Retry-After, and budgets.") var force = false
@@ -30,7 +31,8 @@ struct Refresh: Verb {
     func run(_ session: Session) throws(CommandFailure) {
         let client = try session.connect()
         let request = ControlMessage.Refresh(
-            names: all ? nil : names, all: all ? true : nil, wait: wait ? true : nil, force: force ? true : nil)
+            names: all ? nil : try session.expanded(names, client), all: all ? true : nil, wait: wait ? true : nil,
+            force: force ? true : nil)
         var results: [RefreshResult] = []
         let progress = ProgressLine(request.names, in: session) { try? session.connect() }
         defer { progress.clear() }

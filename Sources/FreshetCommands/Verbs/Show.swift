@@ -28,7 +28,7 @@ struct Show: Verb {
         let client = try session.connect()
         let names = names
         guard names.isEmpty else {
-            let pipelines = try session.asking { () throws(ControlClient.Failure) in try client.pipelines(names) }
+            let pipelines = try session.asking { () throws(ControlClient.Failure) in try client.named(names) }
             if options.json { return session.print(json: ControlMessage.Pipelines(pipelines: pipelines)) }
             return show(pipelines.map(ControlProperty.all), session)
         }

@@ -61,7 +61,7 @@ struct Status: Verb {
     private static func show(
         _ names: [String], journalLines: Int, _ client: ControlClient, _ session: Session
     ) throws(CommandFailure) {
-        let pipelines = try session.asking { () throws(ControlClient.Failure) in try client.pipelines(names) }
+        let pipelines = try session.asking { () throws(ControlClient.Failure) in try client.named(names) }
         if session.options.json { return session.print(json: ControlMessage.Pipelines(pipelines: pipelines)) }
         let (times, palette) = (session.times, session.palette)
         var blocks = pipelines.map {

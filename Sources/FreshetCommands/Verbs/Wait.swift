@@ -41,8 +41,12 @@ struct Wait: Verb {
         // One connection says that something happened. Others ask what: the daemon closes one that says nothing for long.
         let news = try session.connect()
         let path = session.socketPath
-        func look() -> Result<[PipelineStatus], ControlClient.Failure> {
-            Result { () throws(ControlClient.Failure) in try ControlClient(path: path).pipelines(names) }
+        func look(within patience: Duration? = nil) -> Result<[PipelineStatus], ControlClient.Failure> {
+            Result { () throws(ControlClient.Failure) in
+                let client = try ControlClient(path: path)
+                client.patience = patience
+                return try client.pipelines(names)
+            }
         }
         let progress = ProgressLine(names, in: session, goal: "waits until \(goal.words)") { try? session.connect() }
         defer { progress.clear() }
@@ -67,7 +71,8 @@ struct Wait: Verb {
         progress.clear()
         // How they are when the time is over; perhaps nobody has looked yet.
         if case .success(let seen) = looked, seen.isEmpty || !seen.allSatisfy(goal.isReached) {
-            looked = look()
+            // The time is over, also if the daemon does not answer.
+            looked = look(within: .seconds(2))
         }
         let pipelines: [PipelineStatus]
         switch looked {

@@ -20,6 +20,22 @@ public final class VarlinkClient {
     private var isUsable = true
     private let isInterrupted: () -> Bool
 
+    /// A pause in which the service says nothing, as a service that is at work does, and as one that hangs.
+    public struct Silence {
+        /// How long it lasts.
+        public var length: Duration
+        /// Asked at its end whether to go on waiting; if not, the call under way throws ``VarlinkClientError/timedOut``.
+        public var mayLast: () -> Bool
+
+        public init(length: Duration, mayLast: @escaping () -> Bool) {
+            self.length = length
+            self.mayLast = mayLast
+        }
+    }
+
+    /// What is done when nothing has come for long, beside the timeouts of calls; nil: nothing.
+    public var silence: Silence?
+
     /// Connects.
     ///
     /// - Parameters:
@@ -252,19 +268,22 @@ public final class VarlinkClient {
         var entries = [
             pollfd(fd: socket.rawValue, events: events, revents: 0), pollfd(fd: output ?? -1, events: 0, revents: 0),
         ]
+        var end = silence.map { ContinuousClock.Instant.now + $0.length }
         while true {
             let interlude = pause.map { ContinuousClock.Instant.now + $0.length }
-            let next = [deadline, interlude].compactMap { $0 }.min()
+            let next = [deadline, interlude, end].compactMap { $0 }.min()
             let result = poll(&entries, nfds_t(entries.count), Self.milliseconds(until: next))
             if result > 0 { return entries[0].revents != 0 }
             if result == 0 {
-                if let pause, let interlude, interlude <= ContinuousClock.Instant.now {
-                    pause.body()
-                    continue
+                let now = ContinuousClock.Instant.now
+                if let deadline, deadline <= now { throw fail(.timedOut) }
+                if let silence, let over = end, over <= now {
+                    guard silence.mayLast() else { throw fail(.timedOut) }
+                    end = .now + silence.length
                 }
+                if let pause, let interlude, interlude <= now { pause.body() }
                 // A long wait is cut into what poll(2) can express.
-                if let deadline, ContinuousClock.Instant.now < deadline { continue }
-                throw fail(.timedOut)
+                continue
             }
             guard errno == EINTR else { throw fail(.system(SystemCallError("poll", errno: errno))) }
             if isInterrupted() { throw fail(.interrupted) }

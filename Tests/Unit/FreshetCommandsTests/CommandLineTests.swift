@@ -23,6 +23,7 @@ import Testing
             ("--json lst", "there is no verb 'lst'; did you mean 'list'?"),
             ("--socket /s refrsh x", "there is no verb 'refrsh'; did you mean 'refresh'?"),
             ("teleportation", "there is no verb 'teleportation'\n"),
+            ("help statsu", "there is no verb 'statsu'; did you mean 'status'?"),
         ])
     func unknownVerb(line: String, expected: String) {
         let transcript = Transcript()
@@ -37,7 +38,8 @@ import Testing
             "status --no-such-option", "signals fire", "signals fier network", "refresh", "refresh --all jwks", "get",
             "get a b", "signals x",
             "--no-such-option", "log-level loud", "log-level 8", "log-level info debug",
-            "get a --file b --json", "list --socket", "run jwks", "run --dry-run", "run a b --dry-run",
+            "get a --file b --json", "list --socket", "list --socket=", "refresh a --user --socket /s", "run jwks",
+            "run --dry-run", "run a b --dry-run",
             "is-fresh", "wait", "wait a --fresh --state loaded", "wait a --timeout soon", "wait a --state gone",
             "wait a --generation 0", "logs -n -1", "status -n x", "list --limit 0", "list --state", "edit",
             "edit a --from b", "edit --new --drop-in a", "edit --examples a", "diagnose", "completions",
@@ -275,6 +277,23 @@ import Testing
         #expect(path(own, user: 0) == system)
         #expect(path([:]) == system)
         #expect(path(["FRESHET_SOCKET": "", "XDG_RUNTIME_DIR": ""]) == system)
+    }
+
+    @Test("--user means the caller's own daemon, whatever else there is")
+    func ownSocket() {
+        func talk(_ arguments: [String], _ environment: [String: String], user: UInt32 = 1_000) -> String {
+            let transcript = Transcript()
+            let context = transcript.context(
+                environment: environment, user: user, existing: ["/run/freshet/io.freshet.Control"])
+            #expect(Freshetctl.run(arguments, context) == .notRunning)
+            return transcript.talk
+        }
+        let own = "nobody answers at '/nonexistent/freshet/io.freshet.Control'"
+        let environment = ["XDG_RUNTIME_DIR": "/nonexistent", "FRESHET_SOCKET": "/other"]
+        for arguments in [["status", "--user"], ["--user", "list", "--limit", "2"], ["--user", "is-fresh", "a"]] {
+            #expect(talk(arguments, environment).contains(own))
+        }
+        #expect(talk(["--user", "list"], [:], user: 77).contains("'/run/user/77/freshet/io.freshet.Control'"))
     }
 
     @Test("when no daemon runs, a person who has configured none of their own is told of the system's")

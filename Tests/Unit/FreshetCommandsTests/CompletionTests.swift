@@ -32,7 +32,9 @@ import Testing
                 }
             },
             signals: {
-                ["network", "network to 192.0.2.1", "file /etc/a", "resume"].map { SignalStatus(name: $0, fact: "f") }
+                ["network", "network to 192.0.2.1", "file /etc/a", "resume", "operator", "timer"].map {
+                    SignalStatus(name: $0, fact: "f")
+                }
             },
             examples: { [.init(text: "kiosk", note: "For a kiosk.")] })
     }
@@ -110,7 +112,19 @@ import Testing
         // Without a daemon there are no names, and no complaints.
         #expect(answer("freshetctl status ", "") == "")
         #expect(answer("freshetctl list --state=fai", "fai") == "failed\n")
+        #expect(answer("freshetctl list --state=failed,wai", "failed,wai") == "failed,waiting\n")
         #expect(answer("freshetctl list --state=", "=") == "idle\nwaiting\nloading\nloaded\nfailed\nheld\n")
+    }
+
+    @Test("bash gets a word as it has to stand on the line")
+    func escaping() {
+        #expect(Completion.escaped("x y") == "x\\ y")
+        #expect(Completion.escaped("it's $5; ok?") == "it\\'s\\ \\$5\\;\\ ok\\?")
+        #expect(Completion.escaped("--state=failed,waiting") == "--state=failed,waiting")
+        #expect(Completion.escaped("größe_1.json") == "größe_1.json")
+        for word in ["x y", "a'b\"c", "\\", "~/$HOME"] {
+            #expect(Completion.split("a " + Completion.escaped(word)) == ["a", word])
+        }
     }
 
     @Test("other shells are told what a word is for")

@@ -56,6 +56,27 @@ import Testing
             ])
     }
 
+    @Test("what fails since a pipeline that it is made of has no copy leads there")
+    func input() {
+        let diagnosis = Self.diagnosis { facts in
+            facts.wiring.inputs = ["other", "nf"]
+            facts.pipeline.generation = nil
+            facts.pipeline.lastRun = RunStatus(
+                number: 1, started: Self.now - 60_000_000, durationUSec: 5, outcome: .failed,
+                failure: "pipeline 'nf', of which this is made, has no copy yet")
+        }
+        #expect(diagnosis.stuck?.text == "Its last run failed: pipeline 'nf', of which this is made, has no copy yet")
+        #expect(diagnosis.stuck?.command == "freshetctl diagnose nf")
+    }
+
+    @Test("a daemon that answers nobody is told apart from one that does not run")
+    func silent() {
+        let diagnosis = Diagnosis.withoutDaemon(
+            "it does not answer", isThere: true, remedy: "systemctl status freshetd")
+        #expect(diagnosis.conclusion.text == "The daemon listens, and answers nobody: nothing is kept fresh.")
+        #expect(diagnosis.steps.map(\.verdict) == [.bad])
+    }
+
     private static let failure = FailureStatus(message: "the origin answered 503", since: now - 60_000_000, attempts: 4)
 
     private static let stuck: [(name: String, change: Change, step: String, command: String)] = [

@@ -61,7 +61,7 @@ import Testing
             "history jwks -n 0", status: .usage,
             talk: """
                 Error: -n wants a number from 1 on.
-                Usage: freshetctl history <name> [--lines <lines>] [--key <path>] [--socket <path>] [--json] [--no-legend] [--no-pager] [--quiet]
+                Usage: freshetctl history <name> [--lines <lines>] [--key <path>] [--socket <path>] [--user] [--json] [--no-legend] [--no-pager] [--quiet]
                   See 'freshetctl history --help' for more information.
 
                 """)

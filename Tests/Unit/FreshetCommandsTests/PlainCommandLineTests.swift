@@ -10,6 +10,7 @@ import Testing
             ["status"], ["status", "jwks"], ["status", "--json", "a", "b*"], ["list"],
             ["list", "--no-legend", "--no-pager"], ["is-fresh", "jwks"], ["is-fresh", "-q", "a", "--quiet", "b"],
             ["status", ""], [], ["status", "--socket", "/x", "a"],
+            ["status", "--user"], ["list", "a", "--user", "--json"],
         ])
     func same(arguments: [String]) throws {
         let plain = try #require(PlainCommandLine(arguments))
@@ -31,7 +32,8 @@ import Testing
         arguments: [
             ["show"], ["--json"], ["status", "-n", "3"], ["status", "--socket"], ["status", "--socket=/x"],
             ["status", "--socket", "--json"], ["status", "--socket", "/x", "--socket", "/y"],
-            ["status", "--lines=3"], ["status", "--"], ["status", "-"], ["status", "--help"], ["status", "-h"],
+            ["status", "--socket", ""], ["status", "--user", "--socket", "/x"], ["status", "--lines=3"],
+            ["status", "--"], ["status", "-"], ["status", "--help"], ["status", "-h"],
             ["status", "--version"], ["list", "--limit=2"], ["list", "--state", "failed"], ["list", "--jso"],
             ["is-fresh"], ["is-fresh", "--quiet"], ["statsu"], [""], ["help", "status"],
         ])

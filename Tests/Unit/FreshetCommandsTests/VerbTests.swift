@@ -185,6 +185,28 @@ private func service() -> ScriptedService {
                 """, talk: "freshetctl: there is no pipeline 'jkws'; did you mean 'jwks'?\n")
     }
 
+    @Test("what is asked of several is answered in the order in which they were named, as often as they were")
+    func order() async throws {
+        try await check("is-fresh prices jwks prices", status: .failure, output: "none\nfresh\nnone\n")
+        try await check("is-fresh jwks p*", status: .failure, output: "fresh\nnone\n")
+        try await check("show prices jwks -p name --value", output: "prices\n\njwks\n")
+    }
+
+    @Test("refresh, hold and release take patterns; what nothing is called is a failure")
+    func patterns() async throws {
+        try await check("refresh j* prices j*", talk: "jwks: refresh requested\nprices: refresh requested\n")
+        let service = service()
+        try await check("hold * --quiet", service)
+        try await check(
+            "release [jp]* --json", service,
+            output: """
+                {"changed":true,"name":"jwks"}
+                {"changed":true,"name":"prices"}
+
+                """)
+        try await check("hold jwks zz*", status: .failure, talk: "freshetctl: no pipeline is called 'zz*'\n")
+    }
+
     @Test("refresh says that it was requested, unless it is to be quiet")
     func refresh() async throws {
         try await check("refresh jwks", talk: "jwks: refresh requested\n")
@@ -527,11 +549,16 @@ private func service() -> ScriptedService {
         let service = service()
         try await check("log-level", service, output: "info\n")
         try await check("log-level --json", service, output: #"{"level":"info"}"# + "\n")
+        try await check(
+            "log-level info", service, talk: "nothing changed: the log level is info already\n")
+        try await check(
+            "log-level notice", service, talk: "the log level is notice until the daemon ends; it was info\n")
+        try await check("log-level info --json", service, output: #"{"level":"info"}"# + "\n")
         for (name, level) in [
             ("trace", LogLevel.trace), ("debug", .debug), ("err", .error), ("error", .error), ("emerg", .critical),
             ("alert", .critical), ("crit", .critical), ("warning", .warning), ("7", .debug), ("0", .critical),
         ] {
-            try await check("log-level \(name)", service)
+            try await check("log-level \(name) --quiet", service)
             try await check("log-level", service, output: "\(level.rawValue)\n")
         }
         for name in LogLevel.names { #expect(LogLevel(name: name) != nil) }

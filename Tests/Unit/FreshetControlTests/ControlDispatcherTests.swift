@@ -20,6 +20,27 @@ import Testing
         }
     }
 
+    @Test("a daemon that answers nobody is given up; one that is at work is awaited")
+    func silence() async throws {
+        var template = Array("/tmp/freshet-silent.XXXXXX".utf8CString)
+        let directory = try #require(mkdtemp(&template).map { String(cString: $0) })
+        defer { rmdir(directory) }
+        let listener = try VarlinkListener(path: directory + "/s")
+        defer { listener.close() }
+        let silent = try ControlClient(path: directory + "/s", silence: .milliseconds(2), proof: .milliseconds(2))
+        #expect(throws: ControlClient.Failure.notAnswering) { try silent.daemon() }
+
+        let service = ScriptedService()
+        // Longer than it may be silent without an answer to whether it answers.
+        service.change { $0.beforeRefresh = { _ in usleep(50_000) } }
+        try await withControlServer(service) { path in
+            let client = try ControlClient(path: path, silence: .milliseconds(2), proof: .seconds(30))
+            var names: [String] = []
+            try client.refresh(.init(names: ["jwks"], wait: true)) { names.append($0.name) }
+            #expect(names == ["jwks"])
+        }
+    }
+
     @Test("many pipelines come in several replies, to those who want it")
     func batches() async throws {
         let limit = ControlDispatcher.pipelinesPerReply

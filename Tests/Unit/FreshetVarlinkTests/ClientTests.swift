@@ -111,6 +111,20 @@ import Testing
         }
     }
 
+    @Test("a service that says nothing for long is waited for as long as it may be silent")
+    func silence() async throws {
+        try await withServer { [wait] harness in
+            let client = try VarlinkClient(path: harness.path)
+            var asked = 0
+            client.silence = VarlinkClient.Silence(length: .milliseconds(2)) {
+                asked += 1
+                return asked < 3
+            }
+            #expect(throws: VarlinkClientError.timedOut) { try client.call(wait, every: .milliseconds(1)) }
+            #expect(asked == 3)
+        }
+    }
+
     @Test("nobody at the path is an error that names it")
     func unreachable() {
         let error = #expect(throws: VarlinkClientError.self) { try VarlinkClient(path: "/nonexistent/socket") }
