@@ -81,7 +81,9 @@ extension CommandContext {
             pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0),
         ]
         while poll(&entries, nfds_t(entries.count), -1) < 0 && errno == EINTR {}
-        if entries[0].revents == 0, let line = readLine() { return line }
+        // Taken, or it would end this program when it is no longer held back.
+        let isEnding = entries[0].revents != 0 && signals.take() != nil
+        if !isEnding, let line = readLine() { return line }
         // The cursor still is behind the question.
         _ = writeAll([UInt8(ascii: "\n")], to: STDERR_FILENO)
         return nil

@@ -54,6 +54,16 @@ struct Watch: Verb {
         if let failure { throw failure }
     }
 
+    /// The lines of a text as a terminal may have them.
+    static func harmless(_ content: [UInt8]) -> [UInt8] {
+        let lines = String(decoding: content, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
+        let shown = lines.map { line in
+            line.split(separator: "\t", omittingEmptySubsequences: false).map { DisplayText.harmless(String($0)) }
+                .joined(separator: "\t")
+        }
+        return Array(shown.joined(separator: "\n").utf8)
+    }
+
     private static func mayChangeCopy(_ event: ControlEvent) -> Bool {
         switch event.kind {
         case .runEnded, .state, .skipped, .reloaded: true
@@ -195,7 +205,11 @@ private struct Watched {
     }
 
     private func show(_ side: Comparison.Side, _ content: [UInt8]) -> Bool {
-        guard options.json else { return session.context.outputBytes(content[...]) }
+        guard options.json else {
+            // Somebody looks at it, and what changes is shown beside it; who wants the bytes has 'get'.
+            let shown = session.context.isTerminal ? Watch.harmless(content) : content
+            return session.context.outputBytes(shown[...])
+        }
         let text = String(validating: content, as: UTF8.self)
         let snapshot = Snapshot(
             generation: side.number, content: text, base64: text == nil ? Base64.text(of: content) : nil)

@@ -192,6 +192,14 @@ private func service() -> ScriptedService {
         try await check("show prices jwks -p name --value", output: "prices\n\njwks\n")
     }
 
+    @Test("what an origin sent steers no terminal on which its copy is watched; lines and tabs stay")
+    func watchedOnTerminal() {
+        let content = "a\tb\n\u{1B}]0;title\u{7}c\n"
+        #expect(
+            String(decoding: Watch.harmless(Array(content.utf8)), as: UTF8.self) == "a\tb\n\\u{1b}]0;title\\u{7}c\n")
+        #expect(Watch.harmless([]).isEmpty)
+    }
+
     @Test("refresh, hold and release take patterns; what nothing is called is a failure")
     func patterns() async throws {
         try await check("refresh j* prices j*", talk: "jwks: refresh requested\nprices: refresh requested\n")
