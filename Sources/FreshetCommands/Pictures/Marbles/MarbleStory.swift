@@ -101,6 +101,10 @@ struct MarbleStory {
                 return "\(names): no run; run \(run) had checked the copy \(TimeText.duration(after)) before\(span)"
             case .answered(let run): return "\(names): no run of its own; run \(run) succeeded after it"
             case .pending: return "\(names): its run is still to come"
+            case .held:
+                let remedy = "'freshetctl release \(diagram.name)' lets it run"
+                return "\(names): waits, since \(diagram.name) is held; \(remedy)"
+            case .refusedHeld: return "\(names): refused, since \(diagram.name) was held"
             case .unknown: return "\(names): no run is known of"
             }
         }
