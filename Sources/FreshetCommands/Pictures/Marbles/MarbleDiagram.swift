@@ -48,7 +48,8 @@ struct MarbleDiagram: Hashable, Sendable {
     }
 
     struct Wait: Hashable, Sendable {
-        var reason: WaitingReason
+        /// Nil: the pipeline was held.
+        var reason: WaitingReason?
         var microseconds: Int64
     }
 
@@ -282,7 +283,13 @@ struct MarbleDiagram: Hashable, Sendable {
     private static func waits(_ parts: [Timeline.Part], from: Int64, to: Int64) -> [Wait] {
         var waits: [Wait] = []
         for part in parts {
-            guard case .waiting(let reason) = part.kind, part.to > from, part.from < to else { continue }
+            let reason: WaitingReason?
+            switch part.kind {
+            case .waiting(let what): reason = what
+            case .held: reason = nil
+            case .run: continue
+            }
+            guard part.to > from, part.from < to else { continue }
             let length = min(part.to, to) - max(part.from, from)
             // A storm that goes on is one wait, however often its end was put off.
             if let place = waits.firstIndex(where: { $0.reason == reason }) {

@@ -47,7 +47,8 @@ struct MarbleStory {
         }
         if count > 0, let repeated = run.repeats { text += ", and again, since run \(repeated) did not succeed" }
         let waits = run.waits.map { wait in
-            "waited \(TimeText.duration(wait.microseconds)) for \(PipelineView.waiting(wait.reason))"
+            "waited \(TimeText.duration(wait.microseconds)) "
+                + (wait.reason.map { "for \(PipelineView.waiting($0))" } ?? "while it was held")
         }
         if waits.isEmpty, let first = own.first, run.started - first.at < 50_000 {
             text += "; at once"

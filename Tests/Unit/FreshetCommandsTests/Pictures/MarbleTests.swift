@@ -235,10 +235,9 @@ import Testing
             run(1, at: begin + 2 * second, .changed, [cause]),
         ]
         #expect(
-            story(diagram(events + released, status: Scenario.status("a", .loaded))).map { $0.prefix { $0 != ";" } }
-                == [
-                    "run 1: for a", "b: refused, since a was held",
-                ])
+            story(diagram(events + released, status: Scenario.status("a", .loaded))) == [
+                "run 1: for a; waited 2.0 s while it was held; changed in 100 ms", "b: refused, since a was held",
+            ])
     }
 
     @Test("what was heard before the last run began is not still to come")
@@ -267,6 +266,15 @@ import Testing
         let episode = diagram([run(4, at: 3 * second, .changed, [cause])]).episodes.first
         #expect(episode?.heard == 3 && episode?.marbles.first?.detail == "language")
         #expect(episode?.marbles.first?.fate == .run(0))
+    }
+
+    @Test("a signal without a run is an instant, in a frame of a millisecond")
+    func instant() {
+        let diagram = diagram([.signal("network", number: 1, at: 100 * second)])
+        let frames = diagram.episodes.first.map { episode in
+            MarbleFrames.fitting(episode, most: 60) { $0.lines(episode).first?.count ?? 0 }
+        }
+        #expect(frames?.length == 1_000 && frames?.lanes.first?.events.joined().count == 1)
     }
 
     @Test("what is apart is an episode of its own, and the last ones are kept")
