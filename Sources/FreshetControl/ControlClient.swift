@@ -329,6 +329,65 @@ package final class ControlClient {
         }
     }
 
+    // MARK: Answers beside other things
+
+    /// Asks for the daemon, and for the pipelines that a request chooses, if there is one. Waits for neither: when
+    /// ``rawDescriptor`` is readable, ``takeLook(hasPipelines:)`` has the answers, or learns that there will be none.
+    package func beginLook(_ request: ControlMessage.List?) throws(Failure) {
+        let encoded: VarlinkParameters? = if let request { try encode(request) } else { nil }
+        do {
+            try client.begin(ControlInterface.name + ".GetDaemon", more: false)
+            if let encoded { try client.begin(ControlInterface.name + ".List", encoded) }
+        } catch {
+            throw Self.failure(error)
+        }
+    }
+
+    /// - Parameter hasPipelines: they were asked for.
+    package func takeLook(
+        hasPipelines: Bool
+    ) throws(Failure) -> (daemon: DaemonStatus, pipelines: [PipelineStatus]) {
+        var daemon: DaemonStatus?
+        var pipelines: [PipelineStatus] = []
+        do {
+            try client.takeReplies(timeout: patience) { (reply) throws(VarlinkClientError) in
+                daemon = (try Self.decode(reply) as ControlMessage.Daemon).daemon
+                return true
+            }
+            if hasPipelines {
+                try client.takeReplies(timeout: patience) { (reply) throws(VarlinkClientError) in
+                    pipelines += (try Self.decode(reply) as ControlMessage.Pipelines).pipelines
+                    return true
+                }
+            }
+        } catch {
+            throw Self.failure(error)
+        }
+        guard let daemon else { throw .closed }
+        return (daemon, pipelines)
+    }
+
+    /// Requests runs, and does not wait for the answer: ``takeRefreshed(each:)`` has it.
+    package func beginRefresh(_ request: ControlMessage.Refresh) throws(Failure) {
+        let encoded = try encode(request)
+        do {
+            try client.begin(ControlInterface.name + ".Refresh", encoded)
+        } catch {
+            throw Self.failure(error)
+        }
+    }
+
+    package func takeRefreshed(each: (RefreshResult) -> Void) throws(Failure) {
+        do {
+            try client.takeReplies(timeout: patience) { (reply) throws(VarlinkClientError) in
+                (try Self.decode(reply) as ControlMessage.Results).results.forEach(each)
+                return true
+            }
+        } catch {
+            throw Self.failure(error)
+        }
+    }
+
     package func signals() throws(Failure) -> [SignalStatus] {
         try call("Signals", as: ControlMessage.Signals.self).signals
     }

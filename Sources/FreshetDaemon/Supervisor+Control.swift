@@ -67,6 +67,8 @@ extension Supervisor: ControlService {
             guard let fault = faulty[name] else { throw .noSuchPipeline(name: name, suggestion: nil) }
             return RefreshResult(name: name, outcome: .failed, failure: "it does not run: \(fault.message)")
         }
+        // What is refused is answered, and is no signal: nothing heard it.
+        if let refusal = hosted.runner.refusal(force: force) { return result(name, refusal) }
         book.note(SignalName.operation, force ? "refresh --force" : "refresh", pipeline: name)
         guard wait else {
             switch hosted.runner.requestRefresh(force: force) {

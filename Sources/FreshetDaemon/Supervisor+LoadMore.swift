@@ -16,8 +16,10 @@ extension Supervisor {
         if runner.status.heldSince != nil { throw .cannotLoadMore(name: name, reason: Self.held(name)) }
         let known: [String]
         let answer: RefreshAnswer
-        book.note(SignalName.operation, (["load-more"] + place).joined(separator: " "), pipeline: name)
         do throws(LoadMoreFault) {
+            // What is refused is answered, and is no signal: nothing heard it.
+            try runner.mayLoadMore(at: place)
+            book.note(SignalName.operation, (["load-more"] + place).joined(separator: " "), pipeline: name)
             guard wait else { return LoadMoreResult(name: name, path: try runner.requestMore(at: place)) }
             (known, answer) = try await runner.loadMore(at: place)
         } catch {

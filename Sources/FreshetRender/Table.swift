@@ -7,11 +7,16 @@ package struct Table: Sendable {
         package var alignment: Alignment
         /// Whether it gives way when the terminal is too narrow, and then to how many columns at least.
         package var shrinksTo: Int?
+        /// Where that is not enough, columns are left out: first the one with the highest number here; nil: this one is not.
+        package var goes: Int?
+        /// How wide it is at least, unless it has to give way.
+        package var least = 0
 
-        package init(_ title: String, _ alignment: Alignment = .left, shrinksTo: Int? = nil) {
+        package init(_ title: String, _ alignment: Alignment = .left, shrinksTo: Int? = nil, goes: Int? = nil) {
             self.title = title
             self.alignment = alignment
             self.shrinksTo = shrinksTo
+            self.goes = goes
         }
     }
 
@@ -51,11 +56,37 @@ package struct Table: Sendable {
     }
 
     private func shownLines(width: Int?, legend: Bool, palette: Palette) -> [String] {
-        let widths = columnWidths(within: width, legend: legend)
+        var table = self
+        var widths = table.widestColumns(legend: legend)
+        if let width {
+            let mayGo = nextToGo != nil
+            while true {
+                let excess = table.shrink(&widths, to: width)
+                guard excess > 0 else { break }
+                guard let first = table.nextToGo else {
+                    // What is left is what has to be seen, though not all of it.
+                    if mayGo { table.cut(&widths, by: excess) }
+                    break
+                }
+                table.remove(first)
+                widths = table.widestColumns(legend: legend)
+            }
+        }
         var lines: [String] = []
-        if legend { lines.append(line(columns.map { Cell($0.title, .heading) }, widths, palette)) }
-        lines += rows.map { line($0, widths, palette) }
+        if legend { lines.append(table.line(table.columns.map { Cell($0.title, .heading) }, widths, palette)) }
+        lines += table.rows.map { table.line($0, widths, palette) }
         return lines
+    }
+
+    /// The column that is left out before all others.
+    private var nextToGo: Int? {
+        columns.indices.filter { columns[$0].goes != nil }
+            .max { (columns[$0].goes ?? 0) < (columns[$1].goes ?? 0) }
+    }
+
+    private mutating func remove(_ column: Int) {
+        columns.remove(at: column)
+        for row in rows.indices where column < rows[row].count { rows[row].remove(at: column) }
     }
 
     private func line(_ cells: [Cell], _ widths: [Int], _ palette: Palette) -> String {
@@ -74,13 +105,17 @@ package struct Table: Sendable {
         return line
     }
 
-    private func columnWidths(within width: Int?, legend: Bool) -> [Int] {
-        var widths = columns.indices.map { index in
-            rows.reduce(legend ? DisplayText.width(of: columns[index].title) : 0) { widest, row in
+    private func widestColumns(legend: Bool) -> [Int] {
+        columns.indices.map { index in
+            let title = legend ? DisplayText.width(of: columns[index].title) : 0
+            return rows.reduce(max(title, columns[index].least)) { widest, row in
                 max(widest, index < row.count ? DisplayText.width(of: row[index].text) : 0)
             }
         }
-        guard let width else { return widths }
+    }
+
+    /// Has columns give way that may; returns by how much they are still too wide together.
+    private func shrink(_ widths: inout [Int], to width: Int) -> Int {
         var excess = widths.reduce(columns.count - 1, +) - width
         // The widest that may shrink gives first, so that short columns stay whole as long as possible.
         while excess > 0 {
@@ -89,6 +124,15 @@ package struct Table: Sendable {
             widths[widest] -= 1
             excess -= 1
         }
-        return widths
+        return excess
+    }
+
+    /// Takes more from those that may shrink than they would give, as long as something is to be seen of each.
+    private func cut(_ widths: inout [Int], by excess: Int) {
+        for _ in 0..<excess {
+            let candidates = columns.indices.filter { columns[$0].shrinksTo != nil && widths[$0] > 1 }
+            guard let widest = candidates.max(by: { widths[$0] < widths[$1] }) else { return }
+            widths[widest] -= 1
+        }
     }
 }

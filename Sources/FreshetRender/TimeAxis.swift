@@ -38,16 +38,30 @@ package struct TimeAxis: Hashable, Sendable {
         let needed = span / Int64(max(1, most))
         step = Self.steps.first { $0 >= needed } ?? max(needed, Self.steps.last ?? 1)
         ticks = []
-        // Ticks are round by the clock on the wall: its offset counts.
-        let shift = offset(first) &* 1_000_000
-        let local = first &+ shift
-        let rest = local % step
-        var instant = rest == 0 ? first : first &- rest &+ (local >= 0 ? step : 0)
+        // Ticks are round by the clock on the wall: its offset counts, which may be another one at the next tick.
+        var instant = Self.rounded(first, step: step, since: first, offset: offset)
         while instant <= last, ticks.count <= max(1, most) {
             ticks.append(Tick(at: instant, label: TimeText.tick(instant, step: step, offset: offset(instant))))
             let (next, overflow) = instant.addingReportingOverflow(step)
             guard !overflow else { break }
-            instant = next
+            instant = Self.rounded(next, step: step, since: instant &+ (step + 1) / 2, offset: offset)
         }
+    }
+
+    /// An instant nearby that is round: the last one before it, or else the next one.
+    ///
+    /// - Parameter least: none before this one.
+    private static func rounded(_ instant: Int64, step: Int64, since least: Int64, offset: (Int64) -> Int64) -> Int64 {
+        let shift = offset(instant)
+        let local = instant &+ shift &* 1_000_000
+        let rest = ((local % step) + step) % step
+        let before = instant &- rest
+        // Not over a change of the offset: there it would be round no more.
+        if before >= least, offset(before) == shift { return before }
+        guard rest != 0 else { return instant }
+        let after = before &+ step
+        let round = after &- (offset(after) &- shift) &* 1_000_000
+        // That time of day may have been passed over.
+        return offset(round) == offset(after) ? round : round &+ step
     }
 }

@@ -37,10 +37,16 @@ struct Graph: Verb {
         case .mermaid: session.write(GraphLanguages(graph: graph).mermaid)
         case .svg: session.write(GraphSVG(graph: graph).text)
         case .text:
-            guard !graph.rows.isEmpty else { return session.say("There are no pipelines.") }
+            guard !graph.rows.isEmpty else { return session.say(Self.nothing(names)) }
             let picture = GraphText(graph: graph, palette: session.palette, legend: !options.noLegend)
             session.show(picture.lines(columns: session.pictureColumns))
         }
+    }
+
+    /// That there is nothing to draw.
+    private static func nothing(_ names: [String]?) -> String {
+        guard let names else { return "There are no pipelines." }
+        return DisplayText.harmless("There is no pipeline \(names.map { "'\($0)'" }.joined(separator: " or ")).")
     }
 }
 

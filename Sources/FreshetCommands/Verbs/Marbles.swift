@@ -41,8 +41,10 @@ struct Marbles: Verb {
             (try client.descriptions([name]), try client.pipelines([name]))
         }
         guard let description = descriptions.first, descriptions.count == 1 else {
-            throw CommandFailure(
-                .failure, DisplayText.harmless("'\(name)' is \(Count.text(descriptions.count, "pipeline")); name one"))
+            let what =
+                descriptions.isEmpty
+                ? "there is no pipeline '\(name)'" : "'\(name)' is \(descriptions.count) pipelines; name one"
+            throw CommandFailure(.failure, DisplayText.harmless(what))
         }
         let history = try RecentHistory.read([name], window, reachesBack: hasTime, client, session)
         if options.json { return session.print(json: history.reply) }

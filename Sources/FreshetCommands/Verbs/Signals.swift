@@ -56,8 +56,8 @@ struct SignalsList: Verb {
         let table = Table(
             columns: [
                 // What is so now matters more than why it fired last.
-                .init("SIGNAL", shrinksTo: 12), .init("FACT", shrinksTo: 26), .init("FIRED", .right),
-                .init("IGNORED", .right), .init("LAST", shrinksTo: 9), .init("DETAIL", shrinksTo: 8),
+                .init("SIGNAL", shrinksTo: 12), .init("FACT", shrinksTo: 26), .init("FIRED", .right, goes: 2),
+                .init("IGNORED", .right, goes: 4), .init("LAST", goes: 1), .init("DETAIL", shrinksTo: 8, goes: 3),
             ],
             rows: signals.map { signal in
                 [

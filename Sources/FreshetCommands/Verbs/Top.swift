@@ -61,17 +61,36 @@ private struct TopScreen {
     private static let wholeEvery: Int64 = 30_000_000
     /// How often what is on the screen is asked for, while something happens.
     private static let visibleEvery: Int64 = 1_000_000
+    /// How often while nothing does, so that it is noticed if the daemon hangs.
+    private static let restingEvery: Int64 = 5_000_000
 
-    /// How long the daemon may take to answer: keys and signals wait as long, and one that hangs is as good as gone.
+    /// How long the rest of an answer may take that has begun: keys and signals wait as long.
     private static let patience: Duration = .seconds(2)
+
+    /// What the daemon was asked, and has not answered yet. Nobody waits for it: keys, signals and the clock go on.
+    private struct Question {
+        enum Kind {
+            /// All pipelines, page by page: those after a name.
+            case page(after: String?)
+            /// Those that are on the screen; if there are none, the daemon alone.
+            case visible([String])
+        }
+
+        var client: ControlClient
+        var kind: Kind
+        var at: Int64
+    }
 
     private let names: [String]?
     private let session: Session
     private var model = TopModel()
-    private var client: ControlClient?
+    /// Nil: the daemon is gone.
     private var monitor: ControlClient?
+    private var question: Question?
+    /// Of a run that was asked for.
+    private var order: ControlClient?
     private var widths: [Int] = []
-    /// The last name of what is being asked for, page by page; nil: nothing is.
+    /// The last name of what is being asked for, page by page.
     private var asked: (after: String?, isUnderWay: Bool) = (nil, false)
     private var gathering: [PipelineStatus] = []
     private var lastWhole: Int64 = 0
@@ -84,28 +103,24 @@ private struct TopScreen {
         self.session = session
     }
 
-    /// Connects, and asks for the first pipelines.
+    /// Connects, and asks for the first pipelines; waits for them.
     mutating func connect() throws(CommandFailure) {
-        let client = try session.connect()
-        client.patience = Self.patience
-        let monitor = try session.connect()
-        let names = names
-        model.daemon = try session.asking { () throws(ControlClient.Failure) in
-            try monitor.beginMonitor(names)
-            return try client.daemon()
+        do throws(ControlClient.Failure) {
+            try begin(at: session.context.now())
+            try takeAnswer()
+        } catch {
+            throw session.failure(error)
         }
-        (self.client, self.monitor) = (client, monitor)
-        begin()
-        try session.asking { () throws(ControlClient.Failure) in try askPage() }
     }
 
     mutating func run(_ terminal: FullScreen) -> End {
         fit(terminal)
         draw(terminal)
         while true {
-            // While there is more to ask for nothing is waited for; else a clock goes on each second.
-            let patience: Int32 = asked.isUnderWay ? 0 : Int32(1_000 - session.context.now() / 1_000 % 1_000)
-            switch terminal.next(beside: monitor?.rawDescriptor, milliseconds: patience) {
+            // A clock goes on each second.
+            let patience = Int32(1_000 - session.context.now() / 1_000 % 1_000)
+            let others = [monitor, question?.client, order].compactMap { $0?.rawDescriptor }
+            switch terminal.next(beside: others, milliseconds: patience) {
             case .keys(let keys):
                 for key in keys {
                     switch model.press(key) {
@@ -118,7 +133,7 @@ private struct TopScreen {
             case .changed:
                 terminal.clear()
                 widths = []
-            case .other: takeEvents()
+            case .others(let readable): take(readable)
             case .timeout: break
             case .ended(let signal): return .signal(signal)
             case .gone: return .quit
@@ -143,108 +158,139 @@ private struct TopScreen {
 
     // MARK: The daemon
 
-    private mutating func begin() {
-        asked = (nil, true)
-        gathering = []
-        lastWhole = session.context.now()
+    /// Follows what happens, and asks for all pipelines.
+    private mutating func begin(at now: Int64) throws(ControlClient.Failure) {
+        let monitor = try ControlClient(path: session.socketPath)
+        try monitor.beginMonitor(names)
+        self.monitor = monitor
+        beginWhole(at: now)
+        try ask(.page(after: nil), at: now)
     }
 
-    private mutating func askPage() throws(ControlClient.Failure) {
-        guard asked.isUnderWay else { return }
-        if asked.after == nil { try connectAnew() }
-        guard let client else { return }
-        let some = try client.pipelines(ControlMessage.List(names: names, after: asked.after, limit: Self.page))
-        gathering += some
-        // What is there is shown at once.
-        model.merge(some)
-        if some.count < Int(Self.page) {
-            model.replace(with: gathering)
-            (asked, gathering) = ((nil, false), [])
-        } else {
-            asked.after = some.last?.name
+    private mutating func beginWhole(at now: Int64) {
+        asked = (nil, true)
+        gathering = []
+        lastWhole = now
+        // The rest of what was asked for before would be taken for a part of this.
+        if case .page? = question?.kind { question = nil }
+    }
+
+    /// On a connection of its own: the daemon closes those that say nothing for a while.
+    private mutating func ask(_ kind: Question.Kind, at now: Int64) throws(ControlClient.Failure) {
+        let client = try ControlClient(path: session.socketPath)
+        client.patience = Self.patience
+        switch kind {
+        case .page(let after): try client.beginLook(ControlMessage.List(names: names, after: after, limit: Self.page))
+        case .visible(let names): try client.beginLook(names.isEmpty ? nil : ControlMessage.List(names: names))
         }
+        question = Question(client: client, kind: kind, at: now)
     }
 
     /// Asks for what is due, and connects anew if the daemon was gone.
     private mutating func askOn() {
         let now = session.context.now()
-        guard client != nil, monitor != nil else {
-            guard now - lastVisible >= Self.visibleEvery else { return }
-            lastVisible = now
-            try? connect()
-            return
-        }
+        if let question { return model.waits(since: question.at, now: now) }
         do throws(ControlClient.Failure) {
-            if asked.isUnderWay { return try askPage() }
-            if model.order != .name, isDirty, now - lastWhole >= Self.wholeEvery { return begin() }
-            let isBusy = model.visible.contains { $0.state == .loading }
-            guard isDirty || isBusy, now - lastVisible >= Self.visibleEvery else { return }
-            (lastVisible, isDirty) = (now, false)
-            try askVisible()
-        } catch {
-            lose(error)
-        }
-    }
-
-    /// The daemon closes connections that say nothing for a while, and this one may have.
-    private mutating func connectAnew() throws(ControlClient.Failure) {
-        let client = try ControlClient(path: session.socketPath)
-        client.patience = Self.patience
-        self.client = client
-    }
-
-    private mutating func askVisible() throws(ControlClient.Failure) {
-        try connectAnew()
-        guard let client else { return }
-        model.daemon = try client.daemon()
-        let visible = model.visible.map(\.name)
-        guard !visible.isEmpty else {
-            // None, and not only none that the filter lets through.
-            if model.count == 0 { begin() }
-            return
-        }
-        do throws(ControlClient.Failure) {
-            model.merge(try client.pipelines(visible))
-        } catch .refused {
-            // One of them is gone.
-            begin()
-        } catch {
-            throw error
-        }
-    }
-
-    private mutating func takeEvents() {
-        do throws(ControlClient.Failure) {
-            while let reply = try monitor?.takeEvent() {
-                guard let event = reply.event else { continue }
-                if event.kind == .reloaded || event.kind == .skipped { begin() }
-                if model.note(event) { isDirty = true }
+            guard monitor != nil else {
+                guard now - lastVisible >= Self.visibleEvery else { return }
+                lastVisible = now
+                return try begin(at: now)
             }
-            model.arrangeAfterEvents()
+            if asked.isUnderWay { return try ask(.page(after: asked.after), at: now) }
+            if model.order != .name, isDirty, now - lastWhole >= Self.wholeEvery { beginWhole(at: now) }
+            let isBusy = isDirty || model.visible.contains { $0.state == .loading }
+            guard now - lastVisible >= (isBusy ? Self.visibleEvery : Self.restingEvery) else { return }
+            (lastVisible, isDirty) = (now, false)
+            // None at all, and not only none that the filter lets through.
+            if model.count == 0 { beginWhole(at: now) }
+            try ask(asked.isUnderWay ? .page(after: nil) : .visible(model.visible.map(\.name)), at: now)
         } catch {
             lose(error)
         }
+    }
+
+    /// Takes what has come.
+    private mutating func take(_ readable: [Int32]) {
+        if let order, readable.contains(order.rawDescriptor) { takeOrdered(order) }
+        do throws(ControlClient.Failure) {
+            if let monitor, readable.contains(monitor.rawDescriptor) { try takeEvents(monitor) }
+            if let question, readable.contains(question.client.rawDescriptor) { try takeAnswer() }
+        } catch {
+            lose(error)
+        }
+    }
+
+    private mutating func takeAnswer() throws(ControlClient.Failure) {
+        guard let question else { return }
+        self.question = nil
+        let now = session.context.now()
+        switch question.kind {
+        case .page:
+            let (daemon, some) = try question.client.takeLook(hasPipelines: true)
+            model.answered(daemon, at: now)
+            gathering += some
+            // What is there is shown at once.
+            model.merge(some)
+            if some.count < Int(Self.page) {
+                model.replace(with: gathering)
+                (asked, gathering) = ((nil, false), [])
+            } else {
+                asked.after = some.last?.name
+            }
+        case .visible(let names):
+            do throws(ControlClient.Failure) {
+                let (daemon, some) = try question.client.takeLook(hasPipelines: !names.isEmpty)
+                model.answered(daemon, at: now)
+                model.merge(some)
+            } catch .refused {
+                // One of them is gone.
+                beginWhole(at: now)
+            } catch {
+                throw error
+            }
+        }
+    }
+
+    private mutating func takeEvents(_ monitor: ControlClient) throws(ControlClient.Failure) {
+        while let reply = try monitor.takeEvent() {
+            guard let event = reply.event else { continue }
+            if event.kind == .reloaded || event.kind == .skipped { beginWhole(at: session.context.now()) }
+            if model.note(event) { isDirty = true }
+        }
+        model.arrangeAfterEvents()
     }
 
     private mutating func refresh(_ name: String) {
-        guard client != nil else { return }
+        guard monitor != nil, order == nil else {
+            model.message = "freshetd does not answer"
+            return
+        }
         do throws(ControlClient.Failure) {
-            try connectAnew()
-            try client?.refresh(ControlMessage.Refresh(names: [name])) { result in
-                model.message = RefreshView.text(result, waited: false, session.times)
-            }
-        } catch .closed {
-            lose(.closed)
+            let order = try ControlClient(path: session.socketPath)
+            order.patience = Self.patience
+            try order.beginRefresh(ControlMessage.Refresh(names: [name]))
+            self.order = order
         } catch {
             model.message = session.failure(error).message
         }
     }
 
-    /// The daemon is gone: it is tried again each second.
+    private mutating func takeOrdered(_ order: ControlClient) {
+        self.order = nil
+        do throws(ControlClient.Failure) {
+            let times = session.times
+            try order.takeRefreshed { model.message = RefreshView.text($0, waited: false, times) }
+        } catch {
+            model.message = session.failure(error).message
+        }
+    }
+
+    /// The daemon is gone, or does not answer what it has to: it is tried again each second.
     private mutating func lose(_ failure: ControlClient.Failure) {
-        (client, monitor) = (nil, nil)
+        (monitor, question, order) = (nil, nil, nil)
         asked = (nil, false)
-        model.forget()
-        model.message = session.failure(failure).message.split(separator: "\n").first.map(String.init)
+        let lines = session.failure(failure).message.split(separator: "\n")
+        let isThere = if case .refused = failure { true } else { false }
+        model.lose(lines.first.map(String.init) ?? "", isThere: isThere)
     }
 }

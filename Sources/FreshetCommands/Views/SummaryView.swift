@@ -7,8 +7,9 @@ struct SummaryView {
     let times: Times
 
     static let columns: [Table.Column] = [
-        .init("NAME", shrinksTo: 12), .init("STATE", shrinksTo: 15), .init("COPY", .right, shrinksTo: 8),
-        .init("SIZE", .right), .init("CHECKED"), .init("NEXT"), .init("CAUSES", shrinksTo: 8),
+        .init("NAME", shrinksTo: 12), .init("STATE", shrinksTo: 15), .init("COPY", .right, shrinksTo: 8, goes: 2),
+        .init("SIZE", .right, goes: 4), .init("CHECKED"), .init("NEXT", goes: 1),
+        .init("CAUSES", shrinksTo: 8, goes: 3),
     ]
 
     static func table(_ summaries: [PipelineSummary], _ times: Times) -> Table {

@@ -35,10 +35,15 @@ extension PipelineRunner {
     /// Asks for a run without waiting for it; returns why it is refused, if it is.
     @discardableResult
     package func requestRefresh(force: Bool) -> RefreshRefusal? {
-        let now = world.clock.now
-        if let refusal = state.withLock({ $0.machine.refusal(force: force, at: now) }) { return refusal }
+        if let refusal = refusal(force: force) { return refusal }
         mailbox.post(.refresh(request: nil, force: force))
         return nil
+    }
+
+    /// Why the operator's request would be refused now; nil: it would not.
+    package func refusal(force: Bool) -> RefreshRefusal? {
+        let now = world.clock.now
+        return state.withLock { $0.machine.refusal(force: force, at: now) }
     }
 
     /// The configuration that holds now.

@@ -35,10 +35,19 @@ extension PipelineRunner {
     /// - Returns: its place.
     @discardableResult
     package func requestMore(at place: [String]) throws(LoadMoreFault) -> [String] {
+        let place = try mayLoadMore(at: place)
+        mailbox.post(.loadMore(request: nil, place: place))
+        return place
+    }
+
+    /// Whether one further page may be asked for now.
+    ///
+    /// - Returns: its place.
+    @discardableResult
+    package func mayLoadMore(at place: [String]) throws(LoadMoreFault) -> [String] {
         let place = try existing(place)
         let now = world.clock.now
         if let refusal = state.withLock({ $0.machine.loadMoreRefusal(at: now) }) { throw .refused(refusal) }
-        mailbox.post(.loadMore(request: nil, place: place))
         return place
     }
 

@@ -60,6 +60,37 @@ struct HoldTests {
         #expect(lines.allSatisfy { $0.level == .notice && $0.metadata["pipeline"] == "a" })
     }
 
+    @Test("a demand that is refused is no signal: it is neither counted nor remembered")
+    func refused() async throws {
+        let home = try Home()
+        try configure(home)
+        _ = try await withDaemon(home) { client in
+            func demands() throws -> (counted: Int64?, told: Int) {
+                (
+                    try client.signals().first { $0.name == "operator" }?.fired,
+                    try client.recentEvents(["a"]).events.count { $0.kind == .signal && $0.signal == "operator" }
+                )
+            }
+            #expect(try client.refresh("a").outcome == .changed)
+            #expect(try demands() == (1, 1))
+            #expect(try client.hold("a").changed)
+            #expect(try client.refresh("a").failure?.contains("it is held") == true)
+            try client.refresh(ControlMessage.Refresh(names: ["a"])) {
+                #expect($0.failure?.contains("it is held") == true)
+            }
+            #expect(throws: ControlClient.Failure.self) {
+                try client.loadMore(ControlMessage.LoadMore(name: "a"))
+            }
+            #expect(try client.release("a").changed)
+            #expect(throws: ControlClient.Failure.self) {
+                try client.loadMore(ControlMessage.LoadMore(name: "a"))
+            }
+            #expect(try demands() == (1, 1))
+            #expect(try client.refresh("a").outcome == .unchanged)
+            #expect(try demands() == (2, 2))
+        }
+    }
+
     /// Runs a daemon in this process, and hands it over when it is ready.
     private func withSupervisor(_ body: (Supervisor, CacheStore) async throws -> Void) async throws {
         let home = try Home()

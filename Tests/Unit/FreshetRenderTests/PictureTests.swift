@@ -34,6 +34,30 @@ import Testing
         #expect(axis.ticks.map(\.label) == ["00:45", "01:00", "01:15", "01:30"])
     }
 
+    /// Central Europe in 2026: summer from March 29, 01:00 UTC, to October 25, 01:00 UTC.
+    private static func centralEurope(_ instant: Int64) -> Int64 {
+        1_774_746_000_000_000 <= instant && instant < 1_792_890_000_000_000 ? 7_200 : 3_600
+    }
+
+    @Test(
+        "ticks are round also after the clocks are put forward or back, and go on",
+        arguments: [
+            // From 2026-03-28 00:00 by the clock.
+            (1_774_652_400, 3 * 86_400, 3, ["Mar 28", "Mar 29", "Mar 30"]),
+            (1_774_652_400 + 20 * 3_600, 12 * 3_600, 6, ["20:00", "22:00", "Mar 29", "04:00", "06:00", "08:00"]),
+            (1_774_652_400 + 25 * 3_600 + 1_800, 4 * 3_600, 2, ["04:00", "06:00"]),
+            // From 2026-10-24 00:00.
+            (1_792_792_800, 3 * 86_400, 3, ["Oct 24", "Oct 25", "Oct 26"]),
+            (1_792_792_800 + 22 * 3_600, 9 * 3_600, 5, ["22:00", "Oct 25", "02:00", "02:00", "04:00", "06:00"]),
+            (1_792_792_800 + 26 * 3_600, 7_200, 4, ["02:00", "02:30", "02:00", "02:30", "03:00"]),
+        ] as [(Int64, Int64, Int, [String])])
+    func daylightSaving(first: Int64, length: Int64, most: Int, labels: [String]) {
+        let axis = TimeAxis(
+            from: first * 1_000_000, to: (first + length) * 1_000_000, most: most, offset: Self.centralEurope)
+        #expect(axis.ticks.map(\.label).starts(with: labels), "\(axis.ticks.map(\.label))")
+        #expect(zip(axis.ticks, axis.ticks.dropFirst()).allSatisfy { $0.at < $1.at })
+    }
+
     @Test("midnight has its date, and less than a minute its seconds")
     func labels() {
         let day = 86_400_000_000 as Int64

@@ -184,6 +184,40 @@ private let second: Int64 = 1_000_000
         #expect(table.lines(width: 5, legend: false, palette: plain).first == "jwks 1.2 KiB https…")
     }
 
+    @Test("where shrinking is not enough, columns go, the least important first, and what is left fits")
+    func leftOut() {
+        let table = Table(
+            columns: [
+                .init("NAME", shrinksTo: 4), .init("SIZE", .right, goes: 2), .init("CHECKED"), .init("CAUSES", goes: 1),
+            ],
+            rows: [["homepage", "1.2 KiB", "3min ago", "network"], ["jwks", "9 B", "now", "timer"]])
+        func shown(_ width: Int) -> [String] { table.lines(width: width, legend: true, palette: plain) }
+        #expect(
+            shown(33) == [
+                "NAME        SIZE CHECKED  CAUSES", "homepage 1.2 KiB 3min ago network",
+                "jwks         9 B now      timer",
+            ])
+        #expect(shown(28) == ["NAME     CHECKED  CAUSES", "homepage 3min ago network", "jwks     now      timer"])
+        #expect(shown(20) == ["NAME     CHECKED", "homepage 3min ago", "jwks     now"])
+        #expect(shown(13) == ["NAME CHECKED", "hom… 3min ago", "jwks now"])
+        #expect(shown(11) == ["N… CHECKED", "h… 3min ago", "j… now"])
+        #expect(table.lines(width: nil, legend: true, palette: plain) == shown(33))
+    }
+
+    @Test("a column that is to be so wide at least is, unless it has to give way, and nothing of it is cut then")
+    func least() {
+        var table = table
+        table.columns[2].least = 30
+        table.columns.append(.init("END"))
+        for row in table.rows.indices { table.rows[row].append("x") }
+        #expect(
+            table.lines(width: 50, legend: false, palette: plain) == [
+                "jwks 1.2 KiB https://id.example.com/jwks    x", "日本  64 MiB" + String(repeating: " ", count: 32) + "x",
+            ])
+        #expect(
+            table.lines(width: 42, legend: false, palette: plain).first == "jwks 1.2 KiB https://id.example.com/jwks x")
+    }
+
     @Test("colours do not count as width")
     func colours() {
         let lines = table.lines(width: nil, legend: false, palette: Palette(isColourful: true))

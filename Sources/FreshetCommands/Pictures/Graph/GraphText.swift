@@ -21,7 +21,7 @@ struct GraphText {
         let left = max(12, min(widest, room / 2))
         let out = text + left + 1
         // With so many wires that no room is left the lines are longer, and nothing is lost.
-        var canvas = TextCanvas(columns: max(columns, out + 12))
+        var canvas = TextCanvas(columns: max(columns, out + 10))
         // Where each wire begins and ends: between them it is drawn.
         var first = [Int](repeating: .max, count: graph.wires.count)
         var last = [Int](repeating: -1, count: graph.wires.count)
@@ -59,9 +59,10 @@ struct GraphText {
         var lines = canvas.lines(palette)
         if legend {
             lines.append("")
-            lines.append(
+            let words =
                 "\(glyphs.dot) listens   \(glyphs.gather) gathers them into one signal   "
-                    + "\(glyphs.arrow) runs, and what follows")
+                + "\(glyphs.arrow) runs, and what follows"
+            lines += MarblesText.wrapped(words, "   ", columns)
         }
         return lines
     }

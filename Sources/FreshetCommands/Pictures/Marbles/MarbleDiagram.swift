@@ -13,6 +13,10 @@ struct MarbleDiagram: Hashable, Sendable {
         case answered(run: Int64)
         /// Its run is still to come.
         case pending
+        /// Its run is still to come, and does not before the pipeline is released.
+        case held
+        /// The operator asked for a run while it was held, which was refused.
+        case refusedHeld
         case unknown
     }
 
@@ -44,7 +48,8 @@ struct MarbleDiagram: Hashable, Sendable {
     }
 
     struct Wait: Hashable, Sendable {
-        var reason: WaitingReason
+        /// Nil: the pipeline was held.
+        var reason: WaitingReason?
         var microseconds: Int64
     }
 
@@ -96,8 +101,8 @@ struct MarbleDiagram: Hashable, Sendable {
         let parts = lane?.parts ?? []
         var runs = parts.compactMap { part in part.run.map { Run($0, part) } }
         var heard = Self.heard(description, history)
-        Self.assign(&heard, &runs, causes: parts.compactMap(\.run).map(\.causes))
-        Self.explain(&heard, runs, description, status)
+        Self.assign(&heard, &runs, parts.compactMap(\.run), Self.places(of: history.events))
+        Self.explain(&heard, runs, parts, description, status)
         for index in runs.indices {
             var first = heard.filter { $0.run == index }.map(\.at).min() ?? runs[index].started
             // A further attempt waits from the end of the one before.
@@ -116,6 +121,12 @@ struct MarbleDiagram: Hashable, Sendable {
         var signal: String
         var source: String
         var at: Int64
+        /// Of several, when the last one was.
+        var until: Int64
+        /// Where among the events it was told; nil: nowhere.
+        var place: Int?
+        /// It is this pipeline's alone: what its timer, its parameters and the operator ask for.
+        var isOwn = false
         var number: Int64?
         var count: Int64 = 1
         var detail: String?
@@ -126,14 +137,32 @@ struct MarbleDiagram: Hashable, Sendable {
 
     private static func heard(_ description: PipelineDescription, _ history: RecentHistory) -> [Heard] {
         let sources = Set(description.signals)
-        return history.events.compactMap { event in
+        return history.events.enumerated().compactMap { place, event in
             guard event.kind == .signal, event.at >= history.since, let signal = event.signal else { return nil }
             let source = event.source ?? signal
             guard event.pipeline == description.name || event.pipeline == nil && sources.contains(source) else {
                 return nil
             }
-            return Heard(signal: signal, source: source, at: event.at, number: event.number, detail: event.detail)
+            return Heard(
+                signal: signal, source: source, at: event.at, until: event.at, place: place,
+                isOwn: event.pipeline != nil, number: event.number, detail: event.detail)
         }
+    }
+
+    /// Where among the events each run begins.
+    private static func places(of events: [ControlEvent]) -> [RunStatus: Int] {
+        var places: [RunStatus: Int] = [:]
+        var begun: [Int64: Int] = [:]
+        for (place, event) in events.enumerated() {
+            guard let run = event.run else { continue }
+            if event.kind == .runStarted {
+                begun[run.number] = place
+                places[run] = place
+            } else if event.kind == .runEnded, let begin = begun.removeValue(forKey: run.number) {
+                places[run] = begin
+            }
+        }
+        return places
     }
 
     /// How far an occurrence's instant and that of its event may lie apart: they are read from two clocks.
@@ -141,51 +170,98 @@ struct MarbleDiagram: Hashable, Sendable {
 
     /// Gives each signal to the run that names it among its causes. A cause of which no event is known becomes one.
     ///
-    /// - Parameter causes: of each run.
-    private static func assign(_ heard: inout [Heard], _ runs: inout [Run], causes causesOfRuns: [[CauseStatus]]) {
-        for (index, causes) in causesOfRuns.enumerated() {
-            for cause in causes {
-                let candidates = heard.indices.filter { place in
-                    heard[place].signal == cause.signal && heard[place].at >= cause.first - tolerance
-                        && heard[place].at <= cause.last + tolerance
-                }
+    /// - Parameters:
+    ///   - statuses: of each run.
+    ///   - places: where among the events each run begins.
+    private static func assign(
+        _ heard: inout [Heard], _ runs: inout [Run], _ statuses: [RunStatus], _ places: [RunStatus: Int]
+    ) {
+        // Each event is looked at for the causes of its own signal.
+        var bySignal: [String: [Int]] = [:]
+        for (index, signal) in heard.enumerated() { bySignal[signal.signal, default: []].append(index) }
+        for (index, status) in statuses.enumerated() {
+            for cause in status.causes {
                 // A run that does not succeed leaves its causes to the next one: of those that one heard nothing new.
                 let inherited =
                     index > 0 && !runs[index - 1].hasSucceeded
-                    ? causesOfRuns[index - 1].first {
+                    ? statuses[index - 1].causes.first {
                         $0.signal == cause.signal && abs($0.first - cause.first) <= tolerance
                     } : nil
                 if inherited != nil { runs[index].repeats = runs[index - 1].number }
                 let count = cause.count - (inherited?.count ?? 0)
                 guard count > 0 || inherited == nil else { continue }
+                let free = (bySignal[cause.signal] ?? []).filter {
+                    heard[$0].run == nil && belongs(heard[$0], to: cause, of: status, beginning: places[status])
+                }
                 // What the run knew last is certain; the others are those that came nearest before it.
-                let chosen = candidates.filter { heard[$0].run == nil }.sorted {
-                    abs(heard[$0].at - cause.last) < abs(heard[$1].at - cause.last)
-                }.prefix(Int(clamping: count))
+                let chosen = free.sorted {
+                    isNearer(heard[$0], heard[$1], to: cause)
+                }.prefix(Int(clamping: max(1, count))).sorted()
                 for place in chosen { heard[place].run = index }
-                if chosen.isEmpty {
+                if let first = chosen.first, let last = chosen.last {
+                    let rest = count - Int64(chosen.count)
+                    // Of what was set while it was quiet there is one event, when it was quiet: they were set before.
+                    guard cause.signal == Self.gathersItself, heard[last].isOwn else { continue }
+                    if rest > 0 { heard[last].count += rest }
+                    heard[last].until = min(heard[last].at, cause.last)
+                    if inherited == nil { heard[first].at = min(heard[first].at, cause.first) }
+                    if first != last { heard[last].at = heard[last].until }
+                } else {
+                    let at = min(cause.last, runs[index].started)
                     heard.append(
                         Heard(
-                            signal: cause.signal, source: cause.signal, at: min(cause.last, runs[index].started),
-                            count: max(1, count), detail: cause.detail, run: index))
+                            signal: cause.signal, source: cause.signal, at: at, until: at, count: max(1, count),
+                            detail: cause.detail, run: index))
                 }
             }
         }
         heard.sort { $0.at < $1.at }
     }
 
+    /// The signal that waits for a calm of its own before it is told.
+    private static let gathersItself = "parameter"
+
+    /// Whether a cause of a run may be what an event tells.
+    private static func belongs(
+        _ heard: Heard, to cause: CauseStatus, of run: RunStatus, beginning: Int?
+    ) -> Bool {
+        // What was told after a run began was none of its causes.
+        if let beginning, let place = heard.place {
+            guard place < beginning else { return false }
+        } else if heard.at > run.started + tolerance {
+            return false
+        }
+        // What is heard by this pipeline alone is told by itself: a timer that was due in a sleep when that is over, a
+        // parameter when it was quiet for long enough, and the operator before the pipeline knows. Their order says all.
+        if heard.isOwn { return true }
+        if let number = cause.number, heard.number == number { return true }
+        return heard.at >= cause.first - tolerance && heard.at <= cause.last + tolerance
+    }
+
+    private static func isNearer(_ one: Heard, _ other: Heard, to cause: CauseStatus) -> Bool {
+        let isFirst = cause.number != nil && one.number == cause.number
+        let isSecond = cause.number != nil && other.number == cause.number
+        if isFirst != isSecond { return isFirst }
+        return abs(one.at - cause.last) < abs(other.at - cause.last)
+    }
+
     private static let environment: Set<String> = ["start", "network", "resume", "foreground", "timer"]
 
     /// Says of those without a run why they have none.
     private static func explain(
-        _ heard: inout [Heard], _ runs: [Run], _ description: PipelineDescription, _ status: PipelineStatus?
+        _ heard: inout [Heard], _ runs: [Run], _ parts: [Timeline.Part], _ description: PipelineDescription,
+        _ status: PipelineStatus?
     ) {
+        let successes = runs.filter(\.hasSucceeded)
+        let lastStart = runs.map(\.started).max()
+        let holds = parts.filter { $0.kind == .held }
         for index in heard.indices where heard[index].run == nil {
             let at = heard[index].at
-            let successes = runs.filter(\.hasSucceeded)
             let before = successes.last { ($0.ended ?? .max) <= at }
             if let during = successes.first(where: { $0.started <= at && at <= ($0.ended ?? .max) }) {
                 heard[index].fate = .answered(run: during.number)
+            } else if heard[index].signal == "operator", holds.contains(where: { $0.from <= at && at <= $0.to }) {
+                heard[index].fate = .refusedHeld
             } else if environment.contains(heard[index].signal), let before, let ended = before.ended,
                 let span = description.freshForUSec, at - ended < span
             {
@@ -194,7 +270,11 @@ struct MarbleDiagram: Hashable, Sendable {
                 environment.contains(heard[index].signal)
             {
                 heard[index].fate = .answered(run: later.number)
-            } else if status?.state == .waiting || status?.state == .held || status?.state == .loading {
+            } else if let lastStart, at <= lastStart {
+                // A run takes along all that was heard before it: this is not among what is still to come.
+            } else if status?.state == .held {
+                heard[index].fate = .held
+            } else if status?.state == .waiting || status?.state == .loading {
                 heard[index].fate = .pending
             }
         }
@@ -203,7 +283,13 @@ struct MarbleDiagram: Hashable, Sendable {
     private static func waits(_ parts: [Timeline.Part], from: Int64, to: Int64) -> [Wait] {
         var waits: [Wait] = []
         for part in parts {
-            guard case .waiting(let reason) = part.kind, part.to > from, part.from < to else { continue }
+            let reason: WaitingReason?
+            switch part.kind {
+            case .waiting(let what): reason = what
+            case .held: reason = nil
+            case .run: continue
+            }
+            guard part.to > from, part.from < to else { continue }
             let length = min(part.to, to) - max(part.from, from)
             // A storm that goes on is one wait, however often its end was put off.
             if let place = waits.firstIndex(where: { $0.reason == reason }) {
@@ -252,8 +338,8 @@ struct MarbleDiagram: Hashable, Sendable {
     private static func marbles(_ heard: [Heard]) -> [Marble] {
         var marbles: [Marble] = heard.map {
             Marble(
-                label: "", source: $0.source, at: $0.at, until: $0.at, count: $0.count, detail: $0.detail,
-                fate: $0.fate)
+                label: "", source: $0.source, at: $0.at, until: max($0.at, $0.until), count: $0.count,
+                detail: $0.detail, fate: $0.fate)
         }
         if marbles.count > labels.count {
             // More than there are letters: those of one source for one run are one, at the time of the first.

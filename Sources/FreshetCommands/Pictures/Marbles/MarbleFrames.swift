@@ -91,7 +91,9 @@ struct MarbleFrames: Hashable, Sendable {
     static func fitting(
         _ episode: MarbleDiagram.Episode, most: Int, columns: (MarbleFrames) -> Int
     ) -> MarbleFrames {
-        let span = max(1, episode.to - episode.from)
+        // Of a single instant any frame is long enough.
+        guard episode.to > episode.from else { return MarbleFrames(episode, length: 1_000) }
+        let span = episode.to - episode.from
         let steps = [1, 2, 5, 10, 20, 50, 100, 200, 500].map { Int64($0) } + TimeAxis.steps
         for step in steps where span / step < Int64(most) {
             let frames = MarbleFrames(episode, length: step)

@@ -47,7 +47,8 @@ struct MarbleStory {
         }
         if count > 0, let repeated = run.repeats { text += ", and again, since run \(repeated) did not succeed" }
         let waits = run.waits.map { wait in
-            "waited \(TimeText.duration(wait.microseconds)) for \(PipelineView.waiting(wait.reason))"
+            "waited \(TimeText.duration(wait.microseconds)) "
+                + (wait.reason.map { "for \(PipelineView.waiting($0))" } ?? "while it was held")
         }
         if waits.isEmpty, let first = own.first, run.started - first.at < 50_000 {
             text += "; at once"
@@ -101,6 +102,10 @@ struct MarbleStory {
                 return "\(names): no run; run \(run) had checked the copy \(TimeText.duration(after)) before\(span)"
             case .answered(let run): return "\(names): no run of its own; run \(run) succeeded after it"
             case .pending: return "\(names): its run is still to come"
+            case .held:
+                let remedy = "'freshetctl release \(diagram.name)' lets it run"
+                return "\(names): waits, since \(diagram.name) is held; \(remedy)"
+            case .refusedHeld: return "\(names): refused, since \(diagram.name) was held"
             case .unknown: return "\(names): no run is known of"
             }
         }

@@ -131,8 +131,8 @@ struct TimelineText {
             canvas.put(tick.label, row: 0, column: place + 1, .faint)
             free = place + tick.label.count + 2
         }
-        // Of a window within a day, which day.
-        let date = times.absolute(timeline.until).split(separator: " ").dropFirst().first.map(String.init) ?? ""
+        // The day at the beginning: the next one has a tick of its own.
+        let date = times.absolute(timeline.since).split(separator: " ").dropFirst().first.map(String.init) ?? ""
         canvas.put(String(date.prefix(start - 1)), row: 0, column: 0, .faint)
     }
 

@@ -11,8 +11,8 @@ final class FullScreen {
         case keys([TopKey])
         /// It has another size, or may show something else.
         case changed
-        /// The descriptor beside it is readable.
-        case other
+        /// These descriptors beside it are readable.
+        case others([Int32])
         /// Nothing happened in time.
         case timeout
         /// This signal wants the program to end.
@@ -95,20 +95,18 @@ final class FullScreen {
 
     /// Waits for a key, a signal, or something beside.
     ///
-    /// - Parameter other: a descriptor beside it; nil: none.
-    func next(beside other: Int32?, milliseconds: Int32) -> Event {
-        var entries = [
-            pollfd(fd: signals.rawValue, events: Int16(POLLIN), revents: 0),
-            pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0),
-            pollfd(fd: other ?? -1, events: Int16(POLLIN), revents: 0),
-        ]
+    /// - Parameter others: descriptors beside it.
+    func next(beside others: [Int32], milliseconds: Int32) -> Event {
+        var entries = ([signals.rawValue, STDIN_FILENO] + others).map {
+            pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
+        }
         let patience = reader.isIncomplete ? min(milliseconds, Self.sequenceMilliseconds) : milliseconds
         let count = poll(&entries, nfds_t(entries.count), max(0, patience))
         guard count != 0 else { return reader.isIncomplete ? .keys(reader.flush()) : .timeout }
         guard count > 0 else { return .timeout }
         if entries[0].revents != 0, let signal = signals.take() { return heard(signal) }
         if entries[1].revents != 0 { return readKeys() }
-        return .other
+        return .others(entries.dropFirst(2).filter { $0.revents != 0 }.map(\.fd))
     }
 
     private func readKeys() -> Event {

@@ -35,8 +35,19 @@ struct TopModel: Sendable {
     var daemon: DaemonStatus?
     /// The last signal that fired.
     private(set) var signal: ControlEvent?
-    /// What the last command came to, or what is wrong.
+    /// What the last command came to.
     var message: String?
+    /// The daemon is gone; why, and what helps. What is known of it is shown still, as what it is: old.
+    private(set) var trouble: String?
+    /// The daemon is there all the same, and refuses.
+    private(set) var isThere = false
+    /// When it was asked what it has not answered yet, if that is so long ago that it seems to hang.
+    private(set) var silentSince: Int64?
+    /// When it answered last.
+    private(set) var answeredAt: Int64?
+
+    /// What is shown is what was, and may not be so any more.
+    var isOld: Bool { trouble != nil || silentSince != nil }
     /// How many rows fit.
     var room = 20 { didSet { settle() } }
     private var pipelines: [String: PipelineStatus] = [:]
@@ -65,12 +76,27 @@ struct TopModel: Sendable {
         arrange()
     }
 
-    /// What a daemon has that is gone is not shown any longer.
-    mutating func forget() {
-        daemon = nil
-        pipelines = [:]
-        signal = nil
-        arrange()
+    /// The daemon is gone, or is there and refuses.
+    mutating func lose(_ trouble: String, isThere: Bool = false) {
+        (self.trouble, self.isThere) = (trouble, isThere)
+        silentSince = nil
+    }
+
+    /// The daemon has answered.
+    mutating func answered(_ daemon: DaemonStatus, at now: Int64) {
+        // Another one: what the one before it heard was its own.
+        if self.daemon?.since != daemon.since || self.daemon?.pid != daemon.pid { signal = nil }
+        self.daemon = daemon
+        answeredAt = now
+        (trouble, silentSince) = (nil, nil)
+    }
+
+    /// How long an answer may take before that is told, in microseconds: a busy daemon and a machine that swaps are slow.
+    static let silence: Int64 = 3_000_000
+
+    /// The daemon was asked and has not answered.
+    mutating func waits(since asked: Int64, now: Int64) {
+        silentSince = now - asked >= Self.silence ? asked : nil
     }
 
     /// Takes what has happened, as far as that says all; whether the daemon has to be asked for more of the pipeline.

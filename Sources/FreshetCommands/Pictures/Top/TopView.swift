@@ -29,9 +29,8 @@ struct TopView {
 
     private func head(_ columns: Int, _ glyphs: Glyphs) -> [String] {
         let time = String(times.timeOfDay(times.now).prefix(8))
-        guard let daemon = model.daemon else {
-            return [line("freshetd does not answer", right: time, .bad, columns, glyphs), "", "", ""]
-        }
+        if model.isOld { return headOfOld(time, columns, glyphs) }
+        guard let daemon = model.daemon else { return [line("", right: time, .plain, columns, glyphs), "", "", ""] }
         let up = TimeText.duration(max(0, times.now - daemon.since))
         let counts = daemon.pipelines
         let states = [
@@ -54,6 +53,19 @@ struct TopView {
         ]
     }
 
+    /// Of a daemon that is gone, or hangs: what is shown below is what was.
+    private func headOfOld(_ time: String, _ columns: Int, _ glyphs: Glyphs) -> [String] {
+        var what = "freshetd does not answer"
+        if let since = model.silentSince { what += ", for \(TimeText.duration(max(0, times.now - since)))" }
+        if model.trouble != nil, model.isThere { what = "freshetd refuses" }
+        let old = model.answeredAt.map { "Below is how it was at \(times.timeOfDay($0).prefix(8))." } ?? ""
+        var lines = WrappedText.lines(glyphs.text(model.trouble ?? ""), columns: columns)
+        if lines.count > 2 { lines = [lines[0], lines[1...].joined(separator: " ")] }
+        lines = [""] + lines + [old, "", ""]
+        return [line(what, right: time, .bad, columns, glyphs)]
+            + lines[1...3].map { line($0, .plain, columns, glyphs) }
+    }
+
     private func line(
         _ text: String, right: String = "", _ style: Palette.Style, _ columns: Int, _ glyphs: Glyphs,
         _ whole: Palette.Style = .plain
@@ -65,14 +77,15 @@ struct TopView {
     }
 
     private static let columns: [Table.Column] = [
-        .init("NAME", shrinksTo: 12), .init("STATE", shrinksTo: 10), .init("COPY", .right), .init("SIZE", .right),
-        .init("CHECKED", shrinksTo: 7), .init("NEXT", shrinksTo: 6), .init("LAST RUN", shrinksTo: 8),
+        .init("NAME", shrinksTo: 12), .init("STATE", shrinksTo: 10), .init("COPY", .right, goes: 3),
+        .init("SIZE", .right, goes: 4), .init("CHECKED", shrinksTo: 7), .init("NEXT", shrinksTo: 6, goes: 1),
+        .init("LAST RUN", shrinksTo: 8, goes: 2),
     ]
 
     private func list(_ columns: Int, _ glyphs: Glyphs, _ widths: inout [Int]) -> [String] {
         let visible = model.visible
-        let titles = Self.columns
-        var cells = visible.map(row)
+        var titles = Self.columns
+        let cells = visible.map(row)
         widths = titles.indices.map { column in
             let now =
                 ([titles[column].title] + cells.map { $0[column].text }).map { DisplayText.width(of: glyphs.text($0)) }
@@ -80,17 +93,14 @@ struct TopView {
             return max(now, column < widths.count ? widths[column] : 0)
         }
         // The last column is as wide as what is left.
-        for row in cells.indices {
-            for column in titles.indices.dropLast() {
-                let text = cells[row][column].text
-                let padding = String(repeating: " ", count: max(0, widths[column] - DisplayText.width(of: text)))
-                cells[row][column].text = titles[column].alignment == .right ? padding + text : text + padding
-            }
-        }
+        for column in titles.indices.dropLast() { titles[column].least = widths[column] }
         let table = Table(columns: titles, rows: cells)
         let plain = table.lines(
             width: columns, legend: true, palette: Palette(isColourful: false, charset: palette.charset))
-        var lines = table.lines(width: columns, legend: true, palette: palette)
+        var lines =
+            model.isOld
+            ? plain.map { palette.paint(DisplayText.truncated($0, to: columns), .faint) }
+            : table.lines(width: columns, legend: true, palette: palette)
         for (index, pipeline) in visible.enumerated() where pipeline.name == model.chosen && index + 1 < lines.count {
             let text = DisplayText.truncated(plain[index + 1], to: columns)
             let padding = String(repeating: " ", count: max(0, columns - DisplayText.width(of: text)))
@@ -98,7 +108,8 @@ struct TopView {
             lines[index + 1] = "\u{1B}[7m\(text)\(padding)\u{1B}[0m"
         }
         if visible.isEmpty {
-            lines.append(model.filter.isEmpty ? "no pipelines" : glyphs.text("none has '\(model.filter)' in its name"))
+            let none = model.isOld ? "" : "no pipelines"
+            lines.append(model.filter.isEmpty ? none : glyphs.text("none has '\(model.filter)' in its name"))
         }
         return lines
     }

@@ -117,6 +117,140 @@ import Testing
         #expect(fate(.signal("reload", number: 1, at: begin + 30 * second), status: waiting) == .pending)
     }
 
+    private func parameter(_ first: Int64, _ last: Int64? = nil, count: Int64 = 1) -> CauseStatus {
+        CauseStatus(signal: "parameter", count: count, first: first, last: last ?? first, detail: "query")
+    }
+
+    private func started(_ number: Int64, at: Int64, _ causes: [CauseStatus]) -> ControlEvent {
+        .runStarted(RunStatus(number: number, started: at, causes: causes), of: "a", at: at + 200)
+    }
+
+    @Test("a parameter that waits for its quiet is one marble, when it was set, and for its run")
+    func quietParameters() {
+        var events: [ControlEvent] = []
+        for turn in 0..<4 {
+            let set = (100 + Int64(turn) * 2) * second
+            // Told when it was quiet for 300 ms, just before the run begins.
+            let at = set + 300_200
+            events += [
+                .state(.waiting, of: "a", waitingFor: .quiet, at: set + 100),
+                .signal("parameter", number: Int64(turn + 1), detail: "query", pipeline: "a", at: at),
+                started(Int64(turn + 1), at: at - 100, [parameter(set)]),
+                run(Int64(turn + 1), at: at - 100, .changed, [parameter(set)]),
+            ]
+        }
+        let diagram = diagram(events)
+        #expect(MarbleStory(diagram: diagram, times: Scenario.times).headline == "a: 4 signals made 4 runs")
+        let expected = zip(1...4, ["a", "b", "c", "d"]).map { number, label in
+            "run \(number): for \(label); waited 300 ms for calm; changed in 100 ms"
+        }
+        #expect(story(diagram) == expected)
+        #expect(diagram.episodes.first?.marbles.map(\.at) == [100, 102, 104, 106].map { $0 * second })
+    }
+
+    @Test("values that were set one after the other before it was quiet are one marble of so many")
+    func severalParameters() {
+        let set = 100 * second
+        let cause = parameter(set, set + 200_000, count: 3)
+        let at = set + 500_000
+        let diagram = diagram([
+            .signal("parameter", number: 3, detail: "query", pipeline: "a", at: at), started(1, at: at, [cause]),
+            run(1, at: at, .changed, [cause]),
+        ])
+        let marble = diagram.episodes.first?.marbles.first
+        #expect(diagram.episodes.first?.marbles.count == 1)
+        #expect(marble?.count == 3 && marble?.at == set && marble?.until == set + 200_000)
+        #expect(MarbleStory(diagram: diagram, times: Scenario.times).headline == "a: 3 signals made 1 run")
+    }
+
+    @Test("parameters that were let through, and then waited for the network, are all of the one run")
+    func parametersThatWait() {
+        let set = 100 * second
+        let cause = parameter(set, set + 60 * second, count: 2)
+        let run = run(1, at: set + 300 * second, .changed, [cause])
+        let diagram = diagram([
+            .signal("parameter", number: 1, detail: "query", pipeline: "a", at: set + 300_000),
+            .signal("parameter", number: 2, detail: "query", pipeline: "a", at: set + 60_300_000),
+            started(1, at: set + 300 * second, [cause]), run,
+        ])
+        #expect(MarbleStory(diagram: diagram, times: Scenario.times).headline == "a: 2 signals made 1 run")
+        #expect(diagram.episodes.flatMap(\.marbles).allSatisfy { $0.fate == .run(0) })
+        #expect(diagram.episodes.first?.marbles.map(\.at) == [set, set + 60 * second])
+    }
+
+    @Test("a timer that was due while the machine slept is heard when it is awake, and is one marble")
+    func overdueTimer() {
+        let awake = 1_000 * second
+        let cause = CauseStatus(signal: "timer", first: awake - 900 * second, last: awake - 900 * second)
+        let diagram = diagram([
+            .signal("timer", number: 1, detail: "every 15min", pipeline: "a", at: awake),
+            started(1, at: awake, [cause]), run(1, at: awake, .unchanged, [cause]),
+        ])
+        #expect(diagram.episodes.flatMap(\.marbles).map(\.fate) == [.run(0)])
+        #expect(diagram.episodes.first?.marbles.first?.at == awake)
+    }
+
+    @Test("a signal is known by its number, also where the clock was put back before its run was told of")
+    func steppedClock() {
+        let begin = 1_000 * second
+        let cause = CauseStatus(
+            signal: "network", number: 7, first: begin - 20 * second, last: begin - 20 * second)
+        let diagram = diagram([
+            .signal("network", number: 6, at: begin - 60 * second), .signal("network", number: 7, at: begin),
+            started(1, at: begin + 100, [cause]), run(1, at: begin + 100, .unchanged, [cause]),
+        ])
+        #expect(MarbleStory(diagram: diagram, times: Scenario.times).headline == "a: 2 signals made 1 run")
+        #expect(diagram.episodes.last?.marbles.last?.fate == .run(0))
+    }
+
+    @Test("what was told after a run began is none of its causes")
+    func afterwards() {
+        let begin = 100 * second
+        let cause = CauseStatus(signal: "operator", first: begin, last: begin)
+        let diagram = diagram([
+            started(1, at: begin, [cause]),
+            .signal("operator", number: 2, detail: "refresh", pipeline: "a", at: begin + 1_000),
+            run(1, at: begin, .failed, [cause]),
+        ])
+        #expect(diagram.episodes.flatMap(\.marbles).map(\.fate).filter { $0 == .run(0) }.count == 1)
+        #expect(diagram.episodes.flatMap(\.marbles).count == 2)
+    }
+
+    @Test("what a held pipeline heard waits for its release, and says so; a refresh was refused")
+    func held() {
+        let begin = 100 * second
+        let held = Scenario.status("a", .held)
+        let events: [ControlEvent] = [
+            .state(.held, of: "a", at: begin - second), .signal("start", number: 1, at: begin),
+            .signal("operator", number: 1, detail: "refresh", pipeline: "a", at: begin + second),
+        ]
+        #expect(
+            story(diagram(events, status: held)) == [
+                "a: waits, since a is held; 'freshetctl release a' lets it run", "b: refused, since a was held",
+            ])
+        // Released, it runs for what it heard; the refusal stays one.
+        let cause = CauseStatus(signal: "start", number: 1, first: begin, last: begin)
+        let released: [ControlEvent] = [
+            .state(.idle, of: "a", at: begin + 2 * second), started(1, at: begin + 2 * second, [cause]),
+            run(1, at: begin + 2 * second, .changed, [cause]),
+        ]
+        #expect(
+            story(diagram(events + released, status: Scenario.status("a", .loaded))) == [
+                "run 1: for a; waited 2.0 s while it was held; changed in 100 ms", "b: refused, since a was held",
+            ])
+    }
+
+    @Test("what was heard before the last run began is not still to come")
+    func past() {
+        let begin = 100 * second
+        let cause = CauseStatus(signal: "operator", number: 1, first: begin, last: begin)
+        let events: [ControlEvent] = [
+            .signal("reload", number: 1, at: begin - 60 * second), run(1, at: begin, .failed, [cause]),
+        ]
+        let fates = diagram(events, status: Scenario.status("a", .waiting)).episodes.flatMap(\.marbles).map(\.fate)
+        #expect(fates.first == .unknown)
+    }
+
     @Test("signals of others, and of sources that the pipeline does not listen to, are not there")
     func others() {
         let diagram = diagram([
@@ -132,6 +266,15 @@ import Testing
         let episode = diagram([run(4, at: 3 * second, .changed, [cause])]).episodes.first
         #expect(episode?.heard == 3 && episode?.marbles.first?.detail == "language")
         #expect(episode?.marbles.first?.fate == .run(0))
+    }
+
+    @Test("a signal without a run is an instant, in a frame of a millisecond")
+    func instant() {
+        let diagram = diagram([.signal("network", number: 1, at: 100 * second)])
+        let frames = diagram.episodes.first.map { episode in
+            MarbleFrames.fitting(episode, most: 60) { $0.lines(episode).first?.count ?? 0 }
+        }
+        #expect(frames?.length == 1_000 && frames?.lanes.first?.events.joined().count == 1)
     }
 
     @Test("what is apart is an episode of its own, and the last ones are kept")

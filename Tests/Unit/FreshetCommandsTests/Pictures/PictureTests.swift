@@ -55,6 +55,14 @@ import Testing
         }
     }
 
+    @Test("what the signs of a graph mean is broken between two of them", arguments: [40, 60, 80])
+    func graphLegend(columns: Int) {
+        let lines = GraphText(graph: Self.graph, palette: Palette(isColourful: false)).lines(columns: columns)
+        let legend = lines.drop { !$0.isEmpty }.dropFirst()
+        #expect(legend.allSatisfy { $0.count <= columns } && (legend.last?.hasSuffix("what follows") ?? false))
+        #expect(legend.joined(separator: "   ").split(separator: "   ").count == 3)
+    }
+
     @Test("a graph of a thousand pipelines, each with a file of its own and a pipeline before it, fits a terminal")
     func thousand() {
         let descriptions = (0..<1_000).map { number in

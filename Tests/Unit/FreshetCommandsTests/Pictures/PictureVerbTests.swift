@@ -85,6 +85,14 @@ import Testing
         #expect(status == .usage && text.isEmpty && talk.contains(expected), "\(talk)")
     }
 
+    @Test("a pattern that fits no pipeline is named")
+    func nothingFits() async throws {
+        let (status, text, talk) = try await output("graph zz* yy*")
+        #expect(status == .success && text.isEmpty && talk == "There is no pipeline 'zz*' or 'yy*'.\n")
+        let (failure, _, reason) = try await output("marbles zz*")
+        #expect(failure == .failure && reason.contains("there is no pipeline 'zz*'"), "\(reason)")
+    }
+
     @Test("a pipeline that there is not is an error with a suggestion")
     func unknown() async throws {
         let (status, _, talk) = try await output("marbles flag")

@@ -1,4 +1,5 @@
 import FreshetControl
+import FreshetRender
 import Testing
 
 @testable import FreshetCommands
@@ -95,6 +96,20 @@ import Testing
             let whole = begun(unseen)
             #expect(whole.since == 0 && whole.unseen == unseen)
         }
+    }
+
+    @Test("before the axis is the day at which it begins; the next day has a tick of its own")
+    func day() {
+        // 2026-11-20 22:30 to 01:00.
+        let since = Scenario.now - 14_963_000_000
+        let timeline = Timeline(
+            RecentHistory(events: [], since: since, until: since + 150 * minute), [], isChosen: false)
+        let lines = TimelineText(timeline: timeline, times: Scenario.times, palette: Palette(isColourful: false))
+            .lines(columns: 80)
+        let parts = lines.first?.split(whereSeparator: { $0 == "│" }).map {
+            $0.split(separator: " ").joined(separator: " ")
+        }
+        #expect(parts == ["2026-11-20", "23:00", "Nov 21", "01:00"])
     }
 
     @Test("what was so before the beginning is so from the beginning")

@@ -1,4 +1,5 @@
 import FreshetControl
+import FreshetRender
 import Testing
 
 @testable import FreshetCommands
@@ -138,6 +139,84 @@ import Testing
         _ = press([.down, .down], &model)
         model.replace(with: ["p00", "p01", "p04"].map { Scenario.status($0, .loaded) })
         #expect(model.chosen.map { ["p00", "p01", "p04"].contains($0) } == true)
+    }
+
+    // MARK: A daemon that goes, hangs and comes
+
+    private func lines(
+        _ model: TopModel, now: Int64 = Scenario.now, columns: Int = 80, isColourful: Bool = false
+    ) -> [String] {
+        var widths: [Int] = []
+        let times = Times(now: now, timeZone: { _ in (0, "UTC") })
+        return TopView(model: model, times: times, palette: Palette(isColourful: isColourful))
+            .lines(columns: columns, rows: 12, widths: &widths)
+    }
+
+    private static let daemon = DaemonStatus(
+        version: "1.0", pid: 7, since: Scenario.now - Scenario.minute, network: "reachable", networkReachable: true,
+        pipelines: PipelineCounts([.loaded]))
+
+    @Test("a daemon that is gone is told of above the rows as they were, until one answers; the keys stay below")
+    func goneDaemon() {
+        var model = model(3)
+        model.answered(Self.daemon, at: Scenario.now)
+        let before = lines(model)
+        #expect(before.first?.hasPrefix("freshetd 1.0, up 1min") == true)
+        model.lose("freshetd closed the connection")
+        let gone = lines(model)
+        #expect(gone[0].hasPrefix("freshetd does not answer ") && gone[1] == "freshetd closed the connection")
+        #expect(gone[2] == "Below is how it was at 02:39:23.")
+        #expect(Array(gone[4...]) == Array(before[4...]) && gone.last?.contains("q quit") == true)
+        let pale = lines(model, isColourful: true)
+        #expect(pale[6].hasPrefix("\u{1B}[0;2mp01") && !pale.contains { $0.contains("\u{1B}[0;1;32m") })
+        model.answered(Self.daemon, at: Scenario.now)
+        #expect(lines(model) == before)
+        // What is longer than a line goes on in the next one.
+        model.lose(String(repeating: "nobody answers ", count: 8) + "and so on")
+        #expect(lines(model)[2].hasSuffix("and so on") && lines(model)[3] == gone[2])
+        // One that is there and refuses is not gone.
+        model.lose("there is no pipeline 'a'", isThere: true)
+        #expect(lines(model)[0].hasPrefix("freshetd refuses "))
+    }
+
+    @Test("a daemon that hangs is told of after three seconds, with how long it hangs, until it answers")
+    func hangingDaemon() {
+        var model = model(3)
+        model.answered(Self.daemon, at: Scenario.now)
+        let asked = Scenario.now
+        model.waits(since: asked, now: asked + 2_900_000)
+        #expect(!model.isOld)
+        model.waits(since: asked, now: asked + 12 * Scenario.second)
+        let hangs = lines(model, now: asked + 12 * Scenario.second)
+        #expect(hangs[0].hasPrefix("freshetd does not answer, for 12.0 s ") && hangs[0].hasSuffix("02:39:35"))
+        #expect(hangs.contains { $0.hasPrefix("p01 ") })
+        model.answered(Self.daemon, at: asked + 13 * Scenario.second)
+        #expect(!model.isOld)
+    }
+
+    @Test("what the daemon before heard is not what this one heard")
+    func anotherDaemon() {
+        var model = model(3)
+        model.answered(Self.daemon, at: Scenario.now)
+        _ = note(.signal("network", number: 2, at: Scenario.now), &model)
+        model.answered(Self.daemon, at: Scenario.now)
+        #expect(model.signal != nil)
+        var other = Self.daemon
+        other.pid = 8
+        model.answered(other, at: Scenario.now)
+        #expect(model.signal == nil)
+    }
+
+    @Test("on a narrow terminal no line is longer than it, and titles are whole", arguments: [120, 80, 60, 50, 40])
+    func narrow(columns: Int) {
+        // The chosen row is reversed.
+        let lines = lines(model(3), columns: columns).map {
+            $0.replacing("\u{1B}[7m", with: "").replacing("\u{1B}[0m", with: "")
+        }
+        #expect(lines.allSatisfy { DisplayText.width(of: $0) <= columns }, "\(lines)")
+        let titles = lines[4].split(separator: " ")
+        #expect(titles.starts(with: ["NAME", "STATE"]))
+        #expect(titles.allSatisfy { ["NAME", "STATE", "COPY", "SIZE", "CHECKED", "NEXT", "LAST", "RUN"].contains($0) })
     }
 
     // MARK: The verb
