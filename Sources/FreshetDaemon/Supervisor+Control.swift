@@ -144,13 +144,13 @@ extension Supervisor: ControlService {
 
     func logLevel() async -> LogLevel { LogLevel(threshold.level) }
 
-    func setLogLevel(_ level: LogLevel) async {
+    func setLogLevel(_ level: LogLevel, asker: String) async {
         let before = threshold.level
         let new = Logger.Level(level)
         guard new != before else { return }
         // Said at whichever level lets more through: that it grows silent, too.
         threshold.level = min(before, new)
-        log.say(.logLevel, [.level: .string(level.rawValue)])
+        log.say(.logLevel, [.level: .string(level.rawValue), .asker: .string(asker)])
         threshold.level = new
     }
 

@@ -242,9 +242,9 @@ package final class ScriptedService: ControlService {
 
     package func logLevel() async -> LogLevel { script.withLock { $0.logLevel } }
 
-    package func setLogLevel(_ level: LogLevel) async {
+    package func setLogLevel(_ level: LogLevel, asker: String) async {
         script.withLock { script in
-            script.asked.append("log level \(level)")
+            script.asked.append("log level \(level) for \(asker)")
             script.logLevel = level
         }
     }

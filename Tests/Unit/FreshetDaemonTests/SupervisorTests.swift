@@ -50,6 +50,7 @@ struct SupervisorTests {
             #expect(try client.logLevel() == .error)
             #expect(log.lines.last?.metadata["message-id"] == JournalMessage.logLevel.rawValue)
             #expect(log.lines.last?.metadata["level"] == "error")
+            #expect(log.lines.last?.metadata["by"] == "user \(geteuid()), process \(getpid())")
         }
     }
 
@@ -99,6 +100,25 @@ struct SupervisorTests {
                     return status?.lastCauses.map(\.signal) == ["reload"] && status?.state == .loaded
                 })
             #expect(try client.status("hears").lastRun?.number == before.map { $0 + 1 })
+        }
+    }
+
+    @Test("who asks for further pages of a pipeline that has none is told that, and not of a key that it has not")
+    func noPages() async throws {
+        let home = try Home()
+        try home.configure("whole", Home.printing("one", to: "whole"))
+        let paged = "source: {url: 'http://127.0.0.1:9/', pages: {next: link}}\nrefresh: {on: []}\n"
+        try home.configure("all", paged + "cache: {file: all.json}\n")
+        _ = try await withDaemon(home) { client in
+            for (name, reason) in [
+                ("whole", "it has no 'pages', and is loaded as a whole by each run"),
+                ("all", "it loads all pages by itself ('pages.load' is not a number)"),
+            ] {
+                let refusal = ControlError.cannotLoadMore(name: name, reason: reason)
+                #expect(throws: ControlClient.Failure.refused(refusal)) {
+                    _ = try client.loadMore(ControlMessage.LoadMore(name: name))
+                }
+            }
         }
     }
 
