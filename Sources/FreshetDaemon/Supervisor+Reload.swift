@@ -7,27 +7,50 @@ import FreshetPipelines
 import FreshetSignals
 import FreshetSystemSignals
 import FreshetSystemd
+import Glibc
 import Logging
 
 /// Reading the configuration, at the start and again.
 extension Supervisor {
     /// Reads the files, on a worker.
     func load() async -> Configuration {
-        let loader = Self.loader(options)
+        let loader = loader
         return await workers.run("configuration") { loader.load() }
     }
 
-    /// Reads where flags and environment say, and where neither does, in the search path.
+    /// Reads where ``searchPath(_:user:exists:)`` says.
     static func loader(_ options: DaemonOptions) -> ConfigurationLoader {
         ConfigurationLoader(
-            searchPath: SearchPath(
-                flags: options.configurationDirectories,
-                configurationDirectory: options.environment["CONFIGURATION_DIRECTORY"]),
+            searchPath: searchPath(options),
             terms: ReadingTerms(
                 defaultSignals: isSystemService(options) ? StandardSignal.systemDefault : StandardSignal.userDefault,
                 busFault: BusMatch.fault(of:)),
             fileSystem: options.copies.isEmpty
                 ? HostFileSystem() : SubstitutingFileSystem(HostFileSystem(), copies: options.copies))
+    }
+
+    /// Where flags and environment say; where neither does, the directory of a user other than root, if there is one, else
+    /// those of the system.
+    ///
+    /// - Parameters:
+    ///   - user: the effective one.
+    ///   - exists: whether there is something at a path.
+    static func searchPath(
+        _ options: DaemonOptions, user: UInt32 = geteuid(), exists: (String) -> Bool = { access($0, F_OK) == 0 }
+    ) -> SearchPath {
+        let own = user == 0 ? nil : ownConfiguration(options.environment, user)
+        return SearchPath(
+            flags: options.configurationDirectories,
+            configurationDirectory: options.environment["CONFIGURATION_DIRECTORY"],
+            own: own.flatMap { exists($0) ? $0 : nil })
+    }
+
+    /// A user's own directory; nil: nobody says where that would be. It is one, as the user's unit has it.
+    private static func ownConfiguration(_ environment: [String: String], _ user: UInt32) -> String? {
+        var environment = environment
+        // What the others lack is not to be in the way.
+        for variable in ["STATE_DIRECTORY", "CACHE_DIRECTORY"] { environment[variable] = "/" }
+        return try? ServiceDirectories(name: "freshet", environment: environment, userID: user).configuration.first
     }
 
     /// SIGHUP: as a reload by the control socket, with the answer in the log.
@@ -162,14 +185,14 @@ extension Supervisor {
             }
         }
         guard !faults.isEmpty else { return new }
-        let loader = Self.loader(options)
+        let loader = loader
         return await workers.run { [faults] in loader.refusing(faults, in: new) }
     }
 
     /// Reads the credentials that pipelines name and looks for their groups, on a worker. Who lacks one is faulty.
     func checkingSurroundings(of configuration: Configuration) async -> (Configuration, Surroundings) {
         let credentials = Credentials(environment: options.environment)
-        let loader = Self.loader(options)
+        let loader = loader
         let trust = Self.trust(options)
         let (checked, surroundings) = await workers.run {
             let surroundings = Surroundings(of: configuration, credentials, trust)

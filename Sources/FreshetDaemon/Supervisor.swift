@@ -21,6 +21,8 @@ actor Supervisor {
     static let statusDelay: Duration = .milliseconds(250)
 
     let options: DaemonOptions
+    /// Looks where it looked when the daemon started, whatever directories come and go.
+    let loader: ConfigurationLoader
     let loop: EventLoop
     let log: Logger
     /// What `log` leaves out.
@@ -118,6 +120,7 @@ actor Supervisor {
         self.log = log
         self.threshold = threshold
         self.redactor = redactor
+        loader = Self.loader(options)
         notifier = Notifier(environment: options.environment)
         clock = LoopEngineClock(loop: loop)
         news = NewsDesk(log: log, clock: clock)
