@@ -288,7 +288,16 @@ package enum ControlInterface {
           held: int
         )
 
-        # The daemon. Network says in words how it sees the way to elsewhere.
+        # A reload that was refused: the configuration before is in force. How many faults there were, and the first of them, without
+        # its excerpt.
+        type RefusedReload (
+          at: int,
+          faults: int,
+          first: Diagnostic
+        )
+
+        # The daemon. Network says in words how it sees the way to elsewhere. ConfigurationSince is when the configuration in force was
+        # read; refusedReload is the last reload, if it was refused.
         type Daemon (
           version: string,
           pid: int,
@@ -298,7 +307,9 @@ package enum ControlInterface {
           pipelines: Counts,
           failingHooks: ?int,
           cacheBytes: ?int,
-          cacheLimit: ?int
+          cacheLimit: ?int,
+          configurationSince: ?int,
+          refusedReload: ?RefusedReload
         )
 
         # A source of signals: the fact behind it at present, how often it fired since the daemon follows it, and the last time.

@@ -18,7 +18,8 @@ extension Supervisor: ControlService {
             version: Version.current, pid: Int64(getpid()), since: started,
             network: fact?.description ?? "not known", networkReachable: fact?.isReachable ?? true, pipelines: counts(),
             failingHooks: parts.flatMap { $0.hooks.failing > 0 ? Int64($0.hooks.failing) : nil },
-            cacheBytes: usage?.bytes, cacheLimit: usage?.limit)
+            cacheBytes: usage?.bytes, cacheLimit: usage?.limit, configurationSince: configurationSince,
+            refusedReload: refusedReload)
     }
 
     func pipelineNames() async -> [String] {

@@ -77,7 +77,8 @@ extension Supervisor {
         var faults = new.diagnostics.filter { $0.severity == .error }
         if faults.isEmpty, let conflict = await assignFiles(of: new, in: parts) { faults = [conflict] }
         guard faults.isEmpty else {
-            notifier.ready(status: "the last reload was refused; the configuration from before is in force")
+            refusedReload = RefusedReload(faults, at: WallClock.now, redactor)
+            notifier.ready(status: statusLine())
             for fault in faults { say(fault) }
             news.finish(.configurationFault)
             log.say(.reloadRefused, [.asker: .string(detail), .faults: .stringConvertible(faults.count)])
@@ -87,6 +88,8 @@ extension Supervisor {
         redactor.know(hidden.union(secretParameters))
         await parts.http.use(surroundings.secrets, files: surroundings.credentialFiles)
         let summary = await apply(new)
+        refusedReload = nil
+        configurationSince = WallClock.now
         notifier.ready(status: statusLine())
         log.say(
             .reloaded,
@@ -233,6 +236,20 @@ extension Diagnostic {
         if let line { fields[.line] = .stringConvertible(line) }
         if let column { fields[.column] = .stringConvertible(column) }
         return fields
+    }
+}
+
+extension RefusedReload {
+    /// Whoever may look may see it: of the file no more than its name and what is wrong.
+    ///
+    /// - Parameter faults: one at least, or nothing was refused.
+    init?(_ faults: [Diagnostic], at instant: Int64, _ redactor: Redactor) {
+        guard let fault = faults.first else { return nil }
+        var first = ConfigurationDiagnostic(fault)
+        first.message = redactor.text(first.message)
+        first.excerpt = nil
+        first.caret = nil
+        self.init(at: instant, faults: Int64(faults.count), first: first)
     }
 }
 

@@ -49,6 +49,10 @@ actor Supervisor {
     let identity: [UInt8]
 
     var configuration = Configuration()
+    /// When it was read: wall-clock microseconds since 1970.
+    var configurationSince: Int64
+    /// The last reload, if it was refused.
+    var refusedReload: RefusedReload?
     /// What of it, and of its surroundings, must not be shown.
     var hidden: Set<String> = []
     var pipelines: [String: HostedPipeline] = [:]
@@ -116,17 +120,18 @@ actor Supervisor {
         redactor: Redactor = Redactor()
     ) throws {
         self.options = options
+        loader = Self.loader(options)
         self.loop = loop
         self.log = log
         self.threshold = threshold
         self.redactor = redactor
-        loader = Self.loader(options)
         notifier = Notifier(environment: options.environment)
         clock = LoopEngineClock(loop: loop)
         news = NewsDesk(log: log, clock: clock)
         book = SignalBook(events: events, log: log, desk: news, clock: clock)
         fileNews = FileNews(log: log, book: book)
         directories = try Self.directories(options)
+        configurationSince = started
         identity = MachineIdentity.read()?.bytes ?? MachineIdentity.hostName
         (jobs, jobsInput) = AsyncStream.makeStream()
     }
@@ -161,6 +166,7 @@ actor Supervisor {
         let surroundings: Surroundings
         let loaded = await load()
         (configuration, surroundings) = await checkingSurroundings(of: wanted(loaded))
+        configurationSince = WallClock.now
         hidden = surroundings.hidden(with: configuration)
         redactor.know(hidden)
         for diagnostic in configuration.daemonDiagnostics { say(diagnostic) }

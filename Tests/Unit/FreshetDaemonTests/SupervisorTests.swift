@@ -103,6 +103,32 @@ struct SupervisorTests {
         }
     }
 
+    @Test("a reload that was refused is remembered until one succeeds, with its first fault and nothing of the file")
+    func refusedReload() async throws {
+        let home = try Home()
+        try home.configure("a", Home.printing("one", to: "a"))
+        _ = try await withDaemon(home) { client in
+            let before = try client.daemon()
+            #expect(before.refusedReload == nil)
+            let since = try #require(before.configurationSince)
+            #expect(since >= before.since)
+            try home.configure("a", Home.printing("one", to: "a") + "refresh: {evry: 1h}\nsecret: hunter2\n")
+            for _ in 1...2 { #expect(throws: ControlClient.Failure.self) { try client.reload() } }
+            let refused = try #require(try client.daemon().refusedReload)
+            #expect(refused.faults == 2 && refused.at >= since)
+            #expect(refused.first.file == home.path + "/etc/pipelines/a.yaml")
+            #expect(refused.first.line == 3 && refused.first.column == 11)
+            #expect(refused.first.message.contains("evry"))
+            #expect(refused.first.excerpt == nil && refused.first.caret == nil)
+            #expect(try client.daemon().configurationSince == since)
+            try home.configure("a", Home.printing("two", to: "a"))
+            _ = try client.reload(configurationOnly: true)
+            let after = try client.daemon()
+            #expect(after.refusedReload == nil)
+            #expect(try #require(after.configurationSince) > since)
+        }
+    }
+
     @Test("who asks for further pages of a pipeline that has none is told that, and not of a key that it has not")
     func noPages() async throws {
         let home = try Home()
