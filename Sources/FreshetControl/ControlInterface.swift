@@ -185,6 +185,7 @@ package enum ControlInterface {
         # LoadedBytes of totalBytes are there of the run under way; totalBytes is null while nobody knows it.
         # OriginExpires is when the data stops being fresh by its origin's word, expires when the copy is past its maximum age.
         # Generation is null while the copy is withdrawn. HeldSince is there as soon as it is held, also while a run ends.
+        # LastRun may be from before the daemon started: then its causes have no details, and are as old as the run.
         type Pipeline (
           name: string,
           description: ?string,

@@ -103,6 +103,43 @@ struct SupervisorTests {
         }
     }
 
+    @Test("why it ran last is known after a restart, also of a run that failed, until the next one")
+    func lastRunOfBefore() async throws {
+        let home = try Home()
+        try home.configure("good", Home.printing("one", to: "good") + "refresh: {on: []}\n")
+        try home.configure("bad", "source: {exec: [/bin/false]}\nrefresh: {on: []}\ncache: {file: bad}\n")
+        try home.configure("new", Home.printing("one", to: "new") + "refresh: {on: []}\n")
+        let runs = Mutex<[String: RunStatus]>([:])
+        _ = try await withDaemon(home) { client in
+            for name in ["good", "bad"] {
+                _ = try client.refresh(name)
+                let run = try #require(try client.status(name).lastRun)
+                runs.withLock { $0[name] = run }
+            }
+        }
+        _ = try await withDaemon(home) { client in
+            for name in ["good", "bad"] {
+                let before = try #require(runs.withLock { $0[name] })
+                let status = try client.status(name)
+                let run = try #require(status.lastRun)
+                #expect(run.number == 1 && run.outcome == (name == "good" ? .changed : .failed))
+                // It was brought from one clock to another and back.
+                #expect(abs(run.started - before.started) < 1_000_000)
+                let took = try (#require(run.durationUSec), #require(before.durationUSec))
+                #expect(abs(took.0 - took.1) <= 1)
+                #expect(run.failure == before.failure && run.generation == before.generation)
+                #expect(status.lastCauses.map(\.signal) == ["operator"])
+                #expect(status.lastCauses.map(\.count) == [1])
+                // It has not failed in this life, and nothing is to be tried again.
+                #expect(status.failure == nil)
+                #expect(try client.summaries(ControlMessage.List(names: [name])).map(\.causes) == [["operator"]])
+            }
+            #expect(try client.status("new").lastRun == nil)
+            #expect(try client.refresh("good").run == 2)
+            #expect(try client.status("good").lastRun?.number == 2)
+        }
+    }
+
     @Test("a reload that was refused is remembered until one succeeds, with its first fault and nothing of the file")
     func refusedReload() async throws {
         let home = try Home()
