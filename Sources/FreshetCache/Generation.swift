@@ -149,6 +149,8 @@ package struct PipelineMemory: Hashable, Sendable {
     package var attempts: RefreshState
     /// The number of its newest run, 0 if it had none.
     package var lastRun: Int64
+    /// That run; nil also if nobody knows what came of it.
+    package var lastRunRecord: RunRecord?
     /// The small value that was asked for.
     package var value: [UInt8]?
     /// What was spent of its budget of requests.

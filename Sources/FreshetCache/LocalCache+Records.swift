@@ -100,7 +100,7 @@ extension LocalCache {
         if offer == nil { attempts.forgetSuccess() }
         return PipelineMemory(
             current: offer.map { $0.generation(path: layout.reader($0.file)) }, attempts: attempts,
-            lastRun: indexed.lastRun, value: indexed.value)
+            lastRun: indexed.lastRun, lastRunRecord: indexed.lastRunRecord, value: indexed.value)
     }
 
     /// Remembers what was spent of a pipeline's budget of requests, instead of what was remembered before. A power cut

@@ -20,16 +20,27 @@ package struct SearchPath: Hashable, Sendable {
     ///   - configurationDirectory: `$CONFIGURATION_DIRECTORY`, which systemd.exec(5) sets, with colons between
     ///     directories. For a system unit that is `/etc/freshet`, and the rest of the system's path follows it; any
     ///     other is a user's own, and system-wide pipelines are none of that user's.
-    package init(flags: [String], configurationDirectory: String?) {
+    ///   - own: the directory of a user other than root, where flags and environment name none; nil: there is none.
+    package init(flags: [String], configurationDirectory: String?, own: String? = nil) {
         let named = (configurationDirectory ?? "").split(separator: ":").map { Self.plain(String($0)) }
         if !flags.isEmpty {
             self.init(directories: flags.map(Self.plain), mustExist: true)
+        } else if named.isEmpty, let own {
+            self.init(directories: [Self.plain(own)])
         } else if named.isEmpty || named == Array(Self.system.directories.prefix(1)) {
             self = .system
         } else {
             self.init(directories: named)
         }
     }
+
+    /// Whether what is found there is the system's, or a part of that.
+    package var isSystems: Bool {
+        !directories.isEmpty && directories.allSatisfy(Self.system.directories.contains)
+    }
+
+    /// The directories for people, such as `/etc/freshet, /run/freshet`.
+    package var text: String { directories.joined(separator: ", ") }
 
     /// The path without slashes at its end.
     private static func plain(_ path: String) -> String {

@@ -33,7 +33,7 @@ extension ControlDispatcher {
                     return ControlMessage.Nothing()
                 },
                 "SetLogLevel": method { call in
-                    await service.setLogLevel(try level(of: call))
+                    await service.setLogLevel(try level(of: call), asker: Self.asker(of: call))
                     return ControlMessage.Nothing()
                 },
             ])

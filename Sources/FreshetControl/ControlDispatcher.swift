@@ -275,7 +275,8 @@ package struct ControlDispatcher: Sendable {
     }
 
     private func setLogLevel(_ call: VarlinkCall) async throws -> ControlMessage.Nothing {
-        await service.setLogLevel(try call.parameters.decode(as: ControlMessage.Level.self).level)
+        await service.setLogLevel(
+            try call.parameters.decode(as: ControlMessage.Level.self).level, asker: Self.asker(of: call))
         return ControlMessage.Nothing()
     }
 

@@ -185,6 +185,7 @@ package enum ControlInterface {
         # LoadedBytes of totalBytes are there of the run under way; totalBytes is null while nobody knows it.
         # OriginExpires is when the data stops being fresh by its origin's word, expires when the copy is past its maximum age.
         # Generation is null while the copy is withdrawn. HeldSince is there as soon as it is held, also while a run ends.
+        # LastRun may be from before the daemon started: then its causes have no details, and are as old as the run.
         type Pipeline (
           name: string,
           description: ?string,
@@ -288,7 +289,16 @@ package enum ControlInterface {
           held: int
         )
 
-        # The daemon. Network says in words how it sees the way to elsewhere.
+        # A reload that was refused: the configuration before is in force. How many faults there were, and the first of them, without
+        # its excerpt.
+        type RefusedReload (
+          at: int,
+          faults: int,
+          first: Diagnostic
+        )
+
+        # The daemon. Network says in words how it sees the way to elsewhere. ConfigurationSince is when the configuration in force was
+        # read; refusedReload is the last reload, if it was refused.
         type Daemon (
           version: string,
           pid: int,
@@ -298,7 +308,9 @@ package enum ControlInterface {
           pipelines: Counts,
           failingHooks: ?int,
           cacheBytes: ?int,
-          cacheLimit: ?int
+          cacheLimit: ?int,
+          configurationSince: ?int,
+          refusedReload: ?RefusedReload
         )
 
         # A source of signals: the fact behind it at present, how often it fired since the daemon follows it, and the last time.

@@ -102,7 +102,9 @@ package protocol ControlService: Sendable {
     ) async throws(ControlError) -> (ReloadSummary, [ConfigurationDiagnostic])
     func logLevel() async -> LogLevel
     /// Takes effect at once, and lasts until the daemon ends.
-    func setLogLevel(_ level: LogLevel) async
+    ///
+    /// - Parameter asker: who wants it, in words.
+    func setLogLevel(_ level: LogLevel, asker: String) async
     /// Where the daemon publishes what happens.
     var events: ControlEvents { get }
 }

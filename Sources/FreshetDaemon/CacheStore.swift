@@ -365,6 +365,17 @@ extension RememberedState {
             requests: memory.requests.map(FreshetPipelines.SpentRequests.init), parameters: memory.parameters,
             pages: memory.pages.map(StoredPagesState.init))
         refused = memory.refused.map(RefusedSnapshot.init)
+        lastRunRecord = memory.lastRunRecord.map(FreshetPipelines.RunRecord.init)
+    }
+}
+
+extension FreshetPipelines.RunRecord {
+    init(_ record: FreshetCache.RunRecord) {
+        self.init(
+            pipeline: record.pipeline, run: UInt64(clamping: record.number), causes: record.causes,
+            started: record.started.microseconds, ended: record.finished.microseconds,
+            outcome: record.outcome.rawValue, error: record.error,
+            generation: record.generation.map(UInt64.init(clamping:)))
     }
 }
 

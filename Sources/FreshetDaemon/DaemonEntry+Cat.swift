@@ -13,8 +13,11 @@ extension DaemonEntry {
             name.map { names.isEmpty || selection.wants($0) } ?? names.isEmpty
         }
         var status = DaemonExit.success
-        func complain(_ text: String) {
+        func say(_ text: String) {
             StandardStream.write("freshetd: \(PlainText.escaping(text))\n", to: STDERR_FILENO)
+        }
+        func complain(_ text: String) {
+            say(text)
             status = .failure
         }
         let isWritten =
@@ -28,10 +31,17 @@ extension DaemonEntry {
             complain("\(part.file): \(fault.message)" + (fault.remedy.map { "; \($0)" } ?? ""))
         }
         for fault in faults where fault.severity == .error { complain(fault.text()) }
+        let places = loader.searchPath.text
+        // That there is nothing is what was asked for, and no failure.
+        if names.isEmpty, parts.isEmpty, faults.isEmpty {
+            say("there is no file of the configuration in \(places)")
+        }
         let known = Set(parts.compactMap(\.pipeline))
         for name in names where !known.contains(where: PipelineSelection([name]).wants) {
             let meant = NameSuggestion.closest(to: name, among: loader.pipelineNames())
-            complain("there is no file of a pipeline '\(name)'" + (meant.map { "; did you mean '\($0)'?" } ?? ""))
+            complain(
+                "there is no file of a pipeline '\(name)' in \(places)"
+                    + (meant.map { "; did you mean '\($0)'?" } ?? ""))
         }
         return status
     }

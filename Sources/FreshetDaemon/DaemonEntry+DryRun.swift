@@ -187,8 +187,8 @@ private struct DryRunSession: Sendable {
         }
     }
 
-    /// Where the daemon whose configuration it is keeps its copies: without other directories of configuration that is the
-    /// system's, whoever asks.
+    /// Where the daemon whose configuration it is keeps its copies: of the system's configuration that is the system's,
+    /// whoever asks.
     private func cacheDirectory() throws(ServiceDirectoriesError) -> String {
         if let directory = options.cacheDirectory { return directory }
         return try ServiceDirectories(
@@ -197,9 +197,7 @@ private struct DryRunSession: Sendable {
     }
 
     /// Whether it is the configuration of the system's daemon.
-    private var isSystems: Bool {
-        options.configurationDirectories.isEmpty && options.environment["CONFIGURATION_DIRECTORY"] == nil
-    }
+    private var isSystems: Bool { Supervisor.searchPath(options).isSystems }
 
     // MARK: What came of it
 

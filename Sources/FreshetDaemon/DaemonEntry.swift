@@ -71,7 +71,11 @@ package enum DaemonEntry {
             return .configuration
         }
         let count = configuration.pipelines.count
-        text += "\(count) \(count == 1 ? "pipeline" : "pipelines"), no faults\n"
+        // Of nothing it is to be seen where it was looked for.
+        text +=
+            count == 0
+            ? "0 pipelines in \(PlainText.escaping(loader.searchPath.text)); no faults\n"
+            : "\(count) \(count == 1 ? "pipeline" : "pipelines"), no faults\n"
         text += polkitRule(for: configuration, options)
         return StandardStream.answer(text) ? .success : .failure
     }

@@ -34,6 +34,8 @@ struct StatusLine: Sendable {
     var network = "not known"
     /// The next run that is planned: wall-clock microseconds since 1970.
     var next: (pipeline: String, at: Int64)?
+    /// The last reload, if it was refused.
+    var refusedReload: RefusedReload?
     /// What a worker has been busy with for long.
     var slowDisk: (work: String, seconds: Int64)?
 
@@ -64,6 +66,11 @@ struct StatusLine: Sendable {
         }
         var parts = ["\(counts.total) \(counts.total == 1 ? "pipeline" : "pipelines")"]
         if !states.isEmpty { parts[0] += ": " + states.joined(separator: ", ") }
+        if let refused = refusedReload {
+            parts.insert(
+                "reload refused \(moment(refused.at)) (\(refused.faults) \(refused.faults == 1 ? "fault" : "faults")), "
+                    + "the configuration before is in force", at: 0)
+        }
         if let slowDisk { parts.insert("disk slow: \(slowDisk.work) for \(slowDisk.seconds) s", at: 0) }
         for (names, what) in [(expired, "expired"), (withdrawn, "withdrawn")] where !names.isEmpty {
             let named = names.sorted().prefix(Self.namedFailures)
@@ -135,6 +142,7 @@ extension Supervisor {
         }
         line.next = next.map { ($0.pipeline, WallClock.microseconds(at: $0.at)) }
         line.failingHooks = parts?.hooks.failing ?? 0
+        line.refusedReload = refusedReload
         line.network = parts?.elsewhere.fact.description ?? "not known"
         let work = [workers, parts?.store.committers].compactMap { $0?.oldestRunning }.min { $0.since < $1.since }
         if let work {

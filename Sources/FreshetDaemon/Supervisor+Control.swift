@@ -18,7 +18,8 @@ extension Supervisor: ControlService {
             version: Version.current, pid: Int64(getpid()), since: started,
             network: fact?.description ?? "not known", networkReachable: fact?.isReachable ?? true, pipelines: counts(),
             failingHooks: parts.flatMap { $0.hooks.failing > 0 ? Int64($0.hooks.failing) : nil },
-            cacheBytes: usage?.bytes, cacheLimit: usage?.limit)
+            cacheBytes: usage?.bytes, cacheLimit: usage?.limit, configurationSince: configurationSince,
+            refusedReload: refusedReload)
     }
 
     func pipelineNames() async -> [String] {
@@ -146,13 +147,13 @@ extension Supervisor: ControlService {
 
     func logLevel() async -> LogLevel { LogLevel(threshold.level) }
 
-    func setLogLevel(_ level: LogLevel) async {
+    func setLogLevel(_ level: LogLevel, asker: String) async {
         let before = threshold.level
         let new = Logger.Level(level)
         guard new != before else { return }
         // Said at whichever level lets more through: that it grows silent, too.
         threshold.level = min(before, new)
-        log.say(.logLevel, [.level: .string(level.rawValue)])
+        log.say(.logLevel, [.level: .string(level.rawValue), .asker: .string(asker)])
         threshold.level = new
     }
 

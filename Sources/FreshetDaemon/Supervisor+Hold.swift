@@ -31,7 +31,11 @@ extension Supervisor {
             setHeld(name, since: before)
             throw ControlError(error, of: name)
         }
-        log.say(isHeld ? .held : .released, [.pipeline: .string(name), .asker: .string(asker)])
+        // A hold is the name's: what has faults is held, and released, for when they are mended.
+        log.say(
+            isHeld ? .held : .released,
+            text: !isHeld && faulty[name] != nil ? "released, and does not run as long as it has faults" : nil,
+            [.pipeline: .string(name), .asker: .string(asker)])
         statusMayHaveChanged()
         return true
     }

@@ -45,6 +45,8 @@ extension ControlError {
     /// Why no further page was loaded.
     fileprivate init(_ fault: LoadMoreFault, of name: String, at place: [String]) {
         switch fault {
+        case .noPages:
+            self = .cannotLoadMore(name: name, reason: "it has no 'pages', and is loaded as a whole by each run")
         case .notOnDemand:
             self = .cannotLoadMore(name: name, reason: "it loads all pages by itself ('pages.load' is not a number)")
         case .notLoaded: self = .cannotLoadMore(name: name, reason: "it has no copy yet whose pages could go on")

@@ -7,27 +7,50 @@ import FreshetPipelines
 import FreshetSignals
 import FreshetSystemSignals
 import FreshetSystemd
+import Glibc
 import Logging
 
 /// Reading the configuration, at the start and again.
 extension Supervisor {
     /// Reads the files, on a worker.
     func load() async -> Configuration {
-        let loader = Self.loader(options)
+        let loader = loader
         return await workers.run("configuration") { loader.load() }
     }
 
-    /// Reads where flags and environment say, and where neither does, in the search path.
+    /// Reads where ``searchPath(_:user:exists:)`` says.
     static func loader(_ options: DaemonOptions) -> ConfigurationLoader {
         ConfigurationLoader(
-            searchPath: SearchPath(
-                flags: options.configurationDirectories,
-                configurationDirectory: options.environment["CONFIGURATION_DIRECTORY"]),
+            searchPath: searchPath(options),
             terms: ReadingTerms(
                 defaultSignals: isSystemService(options) ? StandardSignal.systemDefault : StandardSignal.userDefault,
                 busFault: BusMatch.fault(of:)),
             fileSystem: options.copies.isEmpty
                 ? HostFileSystem() : SubstitutingFileSystem(HostFileSystem(), copies: options.copies))
+    }
+
+    /// Where flags and environment say; where neither does, the directory of a user other than root, if there is one, else
+    /// those of the system.
+    ///
+    /// - Parameters:
+    ///   - user: the effective one.
+    ///   - exists: whether there is something at a path.
+    static func searchPath(
+        _ options: DaemonOptions, user: UInt32 = geteuid(), exists: (String) -> Bool = { access($0, F_OK) == 0 }
+    ) -> SearchPath {
+        let own = user == 0 ? nil : ownConfiguration(options.environment, user)
+        return SearchPath(
+            flags: options.configurationDirectories,
+            configurationDirectory: options.environment["CONFIGURATION_DIRECTORY"],
+            own: own.flatMap { exists($0) ? $0 : nil })
+    }
+
+    /// A user's own directory; nil: nobody says where that would be. It is one, as the user's unit has it.
+    private static func ownConfiguration(_ environment: [String: String], _ user: UInt32) -> String? {
+        var environment = environment
+        // What the others lack is not to be in the way.
+        for variable in ["STATE_DIRECTORY", "CACHE_DIRECTORY"] { environment[variable] = "/" }
+        return try? ServiceDirectories(name: "freshet", environment: environment, userID: user).configuration.first
     }
 
     /// SIGHUP: as a reload by the control socket, with the answer in the log.
@@ -54,7 +77,8 @@ extension Supervisor {
         var faults = new.diagnostics.filter { $0.severity == .error }
         if faults.isEmpty, let conflict = await assignFiles(of: new, in: parts) { faults = [conflict] }
         guard faults.isEmpty else {
-            notifier.ready(status: "the last reload was refused; the configuration from before is in force")
+            refusedReload = RefusedReload(faults, at: WallClock.now, redactor)
+            notifier.ready(status: statusLine())
             for fault in faults { say(fault) }
             news.finish(.configurationFault)
             log.say(.reloadRefused, [.asker: .string(detail), .faults: .stringConvertible(faults.count)])
@@ -64,6 +88,8 @@ extension Supervisor {
         redactor.know(hidden.union(secretParameters))
         await parts.http.use(surroundings.secrets, files: surroundings.credentialFiles)
         let summary = await apply(new)
+        refusedReload = nil
+        configurationSince = WallClock.now
         notifier.ready(status: statusLine())
         log.say(
             .reloaded,
@@ -162,14 +188,14 @@ extension Supervisor {
             }
         }
         guard !faults.isEmpty else { return new }
-        let loader = Self.loader(options)
+        let loader = loader
         return await workers.run { [faults] in loader.refusing(faults, in: new) }
     }
 
     /// Reads the credentials that pipelines name and looks for their groups, on a worker. Who lacks one is faulty.
     func checkingSurroundings(of configuration: Configuration) async -> (Configuration, Surroundings) {
         let credentials = Credentials(environment: options.environment)
-        let loader = Self.loader(options)
+        let loader = loader
         let trust = Self.trust(options)
         let (checked, surroundings) = await workers.run {
             let surroundings = Surroundings(of: configuration, credentials, trust)
@@ -210,6 +236,20 @@ extension Diagnostic {
         if let line { fields[.line] = .stringConvertible(line) }
         if let column { fields[.column] = .stringConvertible(column) }
         return fields
+    }
+}
+
+extension RefusedReload {
+    /// Whoever may look may see it: of the file no more than its name and what is wrong.
+    ///
+    /// - Parameter faults: one at least, or nothing was refused.
+    init?(_ faults: [Diagnostic], at instant: Int64, _ redactor: Redactor) {
+        guard let fault = faults.first else { return nil }
+        var first = ConfigurationDiagnostic(fault)
+        first.message = redactor.text(first.message)
+        first.excerpt = nil
+        first.caret = nil
+        self.init(at: instant, faults: Int64(faults.count), first: first)
     }
 }
 

@@ -21,6 +21,8 @@ actor Supervisor {
     static let statusDelay: Duration = .milliseconds(250)
 
     let options: DaemonOptions
+    /// Looks where it looked when the daemon started, whatever directories come and go.
+    let loader: ConfigurationLoader
     let loop: EventLoop
     let log: Logger
     /// What `log` leaves out.
@@ -47,6 +49,10 @@ actor Supervisor {
     let identity: [UInt8]
 
     var configuration = Configuration()
+    /// When it was read: wall-clock microseconds since 1970.
+    var configurationSince: Int64
+    /// The last reload, if it was refused.
+    var refusedReload: RefusedReload?
     /// What of it, and of its surroundings, must not be shown.
     var hidden: Set<String> = []
     var pipelines: [String: HostedPipeline] = [:]
@@ -114,6 +120,7 @@ actor Supervisor {
         redactor: Redactor = Redactor()
     ) throws {
         self.options = options
+        loader = Self.loader(options)
         self.loop = loop
         self.log = log
         self.threshold = threshold
@@ -124,6 +131,7 @@ actor Supervisor {
         book = SignalBook(events: events, log: log, desk: news, clock: clock)
         fileNews = FileNews(log: log, book: book)
         directories = try Self.directories(options)
+        configurationSince = started
         identity = MachineIdentity.read()?.bytes ?? MachineIdentity.hostName
         (jobs, jobsInput) = AsyncStream.makeStream()
     }
@@ -158,6 +166,7 @@ actor Supervisor {
         let surroundings: Surroundings
         let loaded = await load()
         (configuration, surroundings) = await checkingSurroundings(of: wanted(loaded))
+        configurationSince = WallClock.now
         hidden = surroundings.hidden(with: configuration)
         redactor.know(hidden)
         for diagnostic in configuration.daemonDiagnostics { say(diagnostic) }

@@ -84,6 +84,11 @@ status() { # status NAME FILTER: a value of the pipeline's status
 status_is() { # status_is NAME CONDITION
     ctl status "$1" --json | jq -e ".pipelines[0] | $2"
 }
+# ran_anew NAME CONDITION: its last run is one of the daemon that runs now, and not remembered, and the condition holds of it.
+ran_anew() {
+    ctl status --json | jq -e --arg name "$1" \
+        ".daemon.since as \$since | .pipelines[] | select(.name == \$name) | .lastRun | .started >= \$since and ($2)"
+}
 state_is() { [ "$(status "$1" .state)" = "$2" ]; }
 current() { echo "$work/cache/current/$1"; }
 content_is() { [ "$(cat "$(current "$1")")" = "$2" ]; }

@@ -3,7 +3,10 @@ struct IndexedMemory: Sendable {
     var pipeline: IndexedPipeline
     var offer: IndexedOffer?
     var attempts: RefreshState
+    /// The number of the newest run, 0 if there was none.
     var lastRun: Int64
+    /// That run; nil also if nobody knows what came of it.
+    var lastRunRecord: RunRecord?
     var value: [UInt8]?
 }
 
@@ -89,10 +92,12 @@ extension CacheIndex {
     private static let memoryQuery = """
         SELECT g.number, g.digest, g.size, g.committed_at, g.run, g.inode, g.modified, g.changed, g.truncated,
             p.id, p.name, p.file, p.current, p.last_number, p.last_attempt, p.last_success, p.retry_after,
-            (SELECT max(r.number) FROM runs r WHERE r.pipeline = p.id), s.value, p.expires,
-            p.origin_digest, p.pin_number, p.pin_digest, p.pinned_at, p.is_set, p.withdrawn_at
+            r.number, s.value, p.expires,
+            p.origin_digest, p.pin_number, p.pin_digest, p.pinned_at, p.is_set, p.withdrawn_at,
+            r.causes, r.started, r.finished, r.outcome, r.error, r.generation
         FROM pipelines p
         LEFT JOIN generations g ON g.pipeline = p.id AND g.number = p.current
+        LEFT JOIN runs r ON r.pipeline = p.id AND r.number = (SELECT max(n.number) FROM runs n WHERE n.pipeline = p.id)
         LEFT JOIN state s ON s.pipeline = p.id AND s.key = ?1
         """
     private static let memoryQueryOfOne = memoryQuery + " WHERE p.name = ?2"
@@ -123,7 +128,19 @@ extension CacheIndex {
                 lastSuccess: row.optionalInteger(15).map(WallTime.init(nanoseconds:)),
                 retryAfter: row.optionalInteger(16).map(WallTime.init(nanoseconds:)),
                 expires: row.optionalInteger(19).map(WallTime.init(nanoseconds:))),
-            lastRun: row.optionalInteger(17) ?? 0, value: row.optionalBlob(18))
+            lastRun: row.optionalInteger(17) ?? 0, lastRunRecord: lastRun(of: pipeline.name, row),
+            value: row.optionalBlob(18))
+    }
+
+    /// The newest run, from a row of the memory query.
+    private static func lastRun(of pipeline: String, _ row: borrowing SQLiteRow) -> RunRecord? {
+        guard let number = row.optionalInteger(17), let outcome = RunRecord.Outcome(rawValue: row.text(29)) else {
+            return nil
+        }
+        return RunRecord(
+            number: number, pipeline: pipeline, causes: row.text(26), started: WallTime(nanoseconds: row.integer(27)),
+            finished: WallTime(nanoseconds: row.integer(28)), outcome: outcome, error: row.optionalText(30),
+            generation: row.optionalInteger(31))
     }
 
     mutating func put(_ run: RunRecord, of pipeline: Int64) throws(SQLiteError) {

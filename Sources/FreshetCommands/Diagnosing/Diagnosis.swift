@@ -63,7 +63,7 @@ struct Diagnosis: Hashable {
     init(_ facts: Facts, _ times: Times) {
         let daemon = facts.daemon
         add(.good, "daemon", "freshetd \(daemon.version) answers, since \(times.relative(daemon.since))")
-        guard configuration(facts) else { return }
+        guard configuration(facts, times) else { return }
         held(facts, times)
         signals(facts, times)
         network(facts)
@@ -86,11 +86,18 @@ struct Diagnosis: Hashable {
     // MARK: Stations
 
     /// Returns whether there is anything further to look at.
-    private mutating func configuration(_ facts: Facts) -> Bool {
+    private mutating func configuration(_ facts: Facts, _ times: Times) -> Bool {
         let name = facts.pipeline.name
         guard facts.wiring.faulty == true else {
             let order = facts.wiring.inputs.isEmpty ? "" : ", reads \(facts.wiring.inputs.joined(separator: ", "))"
-            add(.good, "configuration", "in force: \(facts.wiring.source)\(order)")
+            let force = "in force: \(facts.wiring.source)\(order)"
+            // The refused one may have been about this pipeline, or not.
+            if let refused = facts.daemon.refusedReload {
+                let reload = DaemonView.short(refused, times)
+                add(.neither, "configuration", "reload \(reload) ('freshetctl check'); still \(force)")
+            } else {
+                add(.good, "configuration", force)
+            }
             return true
         }
         add(

@@ -28,13 +28,25 @@ struct Cat: Verb {
 }
 
 extension Session {
-    /// The directories of a command line, or those of the caller's own daemon, if it is that one which answers; none: the
-    /// system's.
+    /// The directories of a command line, or those of the daemon that answers; none: freshetd takes the same by itself.
     func configurationDirectories(_ named: [String]) -> [String] {
-        guard named.isEmpty, isPersonalDaemon == true, context.environment["CONFIGURATION_DIRECTORY"] == nil,
-            let own = Self.personalConfiguration(context.environment), context.exists(own)
-        else { return named }
-        return [own]
+        guard named.isEmpty, (context.environment["CONFIGURATION_DIRECTORY"] ?? "").isEmpty else { return named }
+        switch isPersonalDaemon {
+        case true?: return existingConfiguration.map { [$0] } ?? []
+        case false?: return systemsConfiguration
+        case nil: return []
+        }
+    }
+
+    /// The system's directories, for a freshetd that would take the caller's own; none: it takes them by itself.
+    var systemsConfiguration: [String] {
+        guard context.user != 0, existingConfiguration != nil else { return [] }
+        // One that is named has to be there.
+        return EditPlan.systemDirectories.filter(context.exists)
+    }
+
+    private var existingConfiguration: String? {
+        Self.personalConfiguration(context.environment).flatMap { context.exists($0) ? $0 : nil }
     }
 
     /// Where a user's own configuration is: the XDG base directories, as the user's unit has it.

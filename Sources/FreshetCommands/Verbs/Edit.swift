@@ -70,7 +70,9 @@ struct Edit: Verb {
         }
         // What is checked is what is written to, also where a directory is only made now.
         try EditSession(
-            plan: plan, editor: editor, checking: places == EditPlan.systemDirectories ? [] : places, session: session
+            plan: plan, editor: editor,
+            checking: places == EditPlan.systemDirectories ? session.systemsConfiguration : places,
+            session: session
         ).run()
     }
 

@@ -50,7 +50,7 @@ struct Release: Verb {
         try Holding.change(try session.expanded(names, client), session) { name throws(ControlClient.Failure) in
             try client.release(name)
         } say: { name, isNew in
-            isNew ? "'\(name)' runs again" : "nothing changed: '\(name)' is not held"
+            isNew ? "'\(name)' is no longer held" : "nothing changed: '\(name)' is not held"
         }
     }
 }

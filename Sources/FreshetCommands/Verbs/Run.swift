@@ -52,7 +52,7 @@ struct Run: Verb {
         arguments += settings.flatMap { ["--set", $0] }
         arguments += output.map { ["--output=\($0)"] } ?? []
         arguments += detailedExitCode ? ["--detailed-exitcode"] : []
-        arguments += ConfigurationOptions.arguments(search.configDir)
+        arguments += ConfigurationOptions.arguments(session.configurationDirectories(search.configDir))
         arguments += cacheDir.map { ["--cache-dir", $0] } ?? []
         arguments += options.json ? ["--json"] : []
         arguments += options.quiet ? ["--quiet"] : []

@@ -19,9 +19,27 @@ enum DaemonView {
         block.add("PID", "\(daemon.pid)")
         block.add("Network", daemon.network)
         block.add("Pipelines", "\(counts.total)\(detail)")
+        if let refused = daemon.refusedReload {
+            block.add("Reload", text(of: refused, times), .bad)
+            var first = refused.first
+            // A line is enough; 'check' has the rest.
+            first.excerpt = nil
+            block.add("Fault", DiagnosticView.text(first))
+        }
         if let bytes = daemon.cacheBytes { block.add("Cache", room(bytes, of: daemon.cacheLimit)) }
         if let count = daemon.failingHooks { block.add("Hooks", "\(Count.text(count, "hook")) failing", .bad) }
         return block.lines
+    }
+
+    /// Such as `refused 5min ago, 2 faults, the configuration before is in force; 'freshetctl check' shows them`.
+    private static func text(of refused: RefusedReload, _ times: Times) -> String {
+        "\(short(refused, times)), the configuration before is in force; "
+            + "'freshetctl check' shows \(refused.faults == 1 ? "it" : "them")"
+    }
+
+    /// Such as `refused 5min ago, 2 faults`.
+    static func short(_ refused: RefusedReload, _ times: Times) -> String {
+        "refused \(times.relative(refused.at)), \(Count.text(refused.faults, "fault"))"
     }
 
     private static func room(_ bytes: Int64, of limit: Int64?) -> String {

@@ -26,6 +26,16 @@ struct MetricsView {
         text.family("freshet_start_time_seconds", .gauge, unit: "seconds", "When the daemon began.") {
             $0.sample(seconds: daemon.since)
         }
+        text.family(
+            "freshet_config_last_reload_successful", .gauge, "Whether the last reload of the configuration succeeded."
+        ) {
+            let isGood: Int64 = daemon.refusedReload == nil ? 1 : 0
+            $0.sample("", [], daemon.configurationSince == nil ? nil : isGood)
+        }
+        text.family(
+            "freshet_config_last_reload_success_timestamp_seconds", .gauge, unit: "seconds",
+            "When the configuration in force was read."
+        ) { $0.sample(seconds: daemon.configurationSince) }
         text.family("freshet_network_reachable", .gauge, "Whether the way to elsewhere is there.") {
             $0.sample("", [], daemon.networkReachable ? 1 : 0)
         }

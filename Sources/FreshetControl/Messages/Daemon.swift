@@ -41,11 +41,18 @@ package struct DaemonStatus: Codable, Hashable, Sendable {
     package var cacheBytes: Int64?
     /// How many there may be; nil: any number.
     package var cacheLimit: Int64?
+    /// When the configuration in force was read; nil: the daemon is older than that.
+    package var configurationSince: Int64?
+    /// The last reload, if it was refused; nil: there was none since the daemon started, or it succeeded.
+    package var refusedReload: RefusedReload?
 
     package init(
         version: String, pid: Int64, since: Int64, network: String, networkReachable: Bool, pipelines: PipelineCounts,
-        failingHooks: Int64? = nil, cacheBytes: Int64? = nil, cacheLimit: Int64? = nil
+        failingHooks: Int64? = nil, cacheBytes: Int64? = nil, cacheLimit: Int64? = nil,
+        configurationSince: Int64? = nil, refusedReload: RefusedReload? = nil
     ) {
+        self.configurationSince = configurationSince
+        self.refusedReload = refusedReload
         self.cacheBytes = cacheBytes
         self.cacheLimit = cacheLimit
         self.failingHooks = failingHooks
@@ -55,6 +62,21 @@ package struct DaemonStatus: Codable, Hashable, Sendable {
         self.network = network
         self.networkReachable = networkReachable
         self.pipelines = pipelines
+    }
+}
+
+/// A reload that was refused: the configuration from before it is in force.
+package struct RefusedReload: Codable, Hashable, Sendable {
+    package var at: Int64
+    /// How many faults there were; warnings are none.
+    package var faults: Int64
+    /// The first of them, without what stands in the file.
+    package var first: ConfigurationDiagnostic
+
+    package init(at: Int64, faults: Int64, first: ConfigurationDiagnostic) {
+        self.at = at
+        self.faults = faults
+        self.first = first
     }
 }
 

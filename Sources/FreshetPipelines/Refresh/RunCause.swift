@@ -41,6 +41,19 @@ extension [RunCause] {
         }
     }
 
+    /// What ``summary`` has kept of causes: their signals, and how often each fired. When that was it does not say.
+    ///
+    /// - Parameter instant: when the run began that they led to.
+    init(summary: String, at instant: ContinuousClock.Instant) {
+        self = summary.split(separator: ", ").map { part in
+            // `file /etc/hosts (3)`: at the end, since a path may have as much in it.
+            guard part.hasSuffix(")"), let bracket = part.lastIndex(of: "("), part[..<bracket].hasSuffix(" "),
+                let count = Int(part[bracket...].dropFirst().dropLast()), count > 1
+            else { return RunCause(String(part), first: instant) }
+            return RunCause(String(part[..<bracket].dropLast()), count: count, first: instant)
+        }
+    }
+
     /// The causes as one line for people and for the memory of runs: `network (2), timer`.
     package var summary: String {
         map { $0.count == 1 ? $0.signal : "\($0.signal) (\($0.count))" }.joined(separator: ", ")

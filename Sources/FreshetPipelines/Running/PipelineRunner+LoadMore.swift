@@ -2,7 +2,9 @@ internal import FreshetSignals
 
 /// Why no further page can be asked for.
 package enum LoadMoreFault: Error, Hashable, Sendable {
-    /// Nothing of the pipeline is loaded on demand.
+    /// Nothing of the pipeline comes in pages.
+    case noPages
+    /// Its pages are all loaded without being asked for.
     case notOnDemand
     /// There is no copy whose pages could go on, or it is only being made.
     case notLoaded
@@ -58,9 +60,9 @@ extension PipelineRunner {
 
     private func existing(_ place: [String]) throws(LoadMoreFault) -> [String] {
         try state.withLock { state throws(LoadMoreFault) in
-            guard state.definition.stage.all.contains(where: { $0.pages?.loadsOnDemand == true }) else {
-                throw .notOnDemand
-            }
+            let paged = state.definition.stage.all.compactMap(\.pages)
+            guard !paged.isEmpty else { throw .noPages }
+            guard paged.contains(where: \.loadsOnDemand) else { throw .notOnDemand }
             // What a check that is under way leaves is not known yet.
             let isChecking = state.machine.run.map { !$0.isLoadMore } ?? false
             guard !state.pages.isEmpty else { throw .notLoaded }

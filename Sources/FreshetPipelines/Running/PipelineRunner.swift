@@ -103,11 +103,16 @@ package final class PipelineRunner: Sendable {
         if let binding = remembered.binding, binding != definition.validatorBinding(with: values) {
             known.isOfAnother = true
         }
+        // The machine has it.
+        known.lastRunRecord = nil
         self.remembered = known
         let memory = RefreshMemory(
             known, now: now, wallNow: world.clock.wallNow, tolerance: settings.policy.freshFor)
-        let machine = RefreshMachine(
+        var machine = RefreshMachine(
             settings, network: network, memory: memory, parameters: values, jitter: Jitter(seed: seed), now: now)
+        machine.lastRun = remembered.lastRunRecord.flatMap {
+            RunSummary(remembered: $0, now: now, wallNow: world.clock.wallNow)
+        }
         state = Lock(
             State(
                 machine: machine, definition: definition, parameters: parameters,

@@ -62,6 +62,23 @@ package struct RunSummary: Hashable, Sendable {
     package var duration: Duration { started.duration(to: ended) }
 }
 
+extension RunSummary {
+    /// A run from before a restart of the daemon, for people to look at: of its causes the signals are known and how often
+    /// they fired, and of a failure the sentence.
+    init?(remembered record: RunRecord, now: ContinuousClock.Instant, wallNow: Int64) {
+        guard let outcome = RunOutcome(rawValue: record.outcome) else { return nil }
+        // What lies in the future was before the clock was set back.
+        let age = max(.zero, RefreshMemory.span(from: record.started, to: wallNow))
+        let started = now.advanced(by: .zero - age)
+        self.init(
+            run: record.run, reason: .signals, causes: [RunCause](summary: record.causes, at: started),
+            started: started,
+            ended: started.advanced(by: max(.zero, RefreshMemory.span(from: record.started, to: record.ended))),
+            outcome: outcome, failure: record.error.map { RunFailure(.local, $0) }, counts: false,
+            generation: record.generation)
+    }
+}
+
 /// What a run's body reports to the machine.
 package enum RunResult: Hashable, Sendable {
     /// The source was asked and the copy is the present one, whether a new generation came of it or not.

@@ -188,6 +188,8 @@ package struct RememberedState: Hashable, Sendable {
     package var retryAfter: Int64?
     /// The number of the last run.
     package var lastRun: UInt64
+    /// That run; nil: nothing more is known of it.
+    package var lastRunRecord: RunRecord?
     /// The binding (``Snapshot/binding``) of the copy at hand; nil: not known. With another one the last check says
     /// nothing about what is configured now.
     package var binding: String?

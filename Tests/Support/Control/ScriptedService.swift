@@ -33,6 +33,7 @@ package final class ScriptedService: ControlService {
         package var examined: [ExaminationStep: Result<ControlMessage.Examined, ControlError>] = [:]
         package var loadedMore: Result<LoadMoreResult, ControlError>?
         package var logLevel = LogLevel.info
+        package var refusedReload: RefusedReload?
         /// What happens before a refresh, or a further page, is answered.
         package var beforeRefresh: (@Sendable (String) async -> Void)?
         /// What was asked for, in words.
@@ -62,7 +63,8 @@ package final class ScriptedService: ControlService {
     package func daemon() async -> DaemonStatus {
         DaemonStatus(
             version: "1.0", pid: 42, since: 5, network: "reachable via eth0", networkReachable: true,
-            pipelines: PipelineCounts(script.withLock { $0.pipelines.values.map(\.state) }))
+            pipelines: PipelineCounts(script.withLock { $0.pipelines.values.map(\.state) }),
+            refusedReload: script.withLock { $0.refusedReload })
     }
 
     package func pipelineNames() async -> [String] {
@@ -242,9 +244,9 @@ package final class ScriptedService: ControlService {
 
     package func logLevel() async -> LogLevel { script.withLock { $0.logLevel } }
 
-    package func setLogLevel(_ level: LogLevel) async {
+    package func setLogLevel(_ level: LogLevel, asker: String) async {
         script.withLock { script in
-            script.asked.append("log level \(level)")
+            script.asked.append("log level \(level) for \(asker)")
             script.logLevel = level
         }
     }

@@ -157,6 +157,7 @@ package final class MemoryStore: SnapshotStore {
         state.withLock { state in
             state.records.append(run)
             state.remembered.lastRun = run.run
+            state.remembered.lastRunRecord = run
         }
     }
 

@@ -178,20 +178,26 @@ import Testing
 
     @Test("of a user's own daemon the user's configuration is meant, if there is one")
     func ownConfiguration() {
-        func executed(_ verb: String, existing: Set<String>) -> [String] {
+        func executed(_ line: String, existing: Set<String>, user: UInt32 = 1_000) -> [String] {
             let transcript = Transcript()
             let context = transcript.context(
-                environment: ["XDG_RUNTIME_DIR": "/run/user/1000", "HOME": "/home/a"], existing: existing,
+                environment: ["XDG_RUNTIME_DIR": "/run/user/1000", "HOME": "/home/a"], user: user, existing: existing,
                 executable: ["/usr/sbin/freshetd"])
-            #expect(Freshetctl.run([verb], context) == .failure)
+            #expect(Freshetctl.run(line.split(separator: " ").map(String.init), context) == .failure)
             return Array(transcript.executed.dropFirst(2))
         }
-        for verb in ["cat", "check"] {
+        let systems: Set<String> = ["/run/freshet/io.freshet.Control", "/run/freshet", "/etc/freshet"]
+        for verb in ["cat", "check", "run a --dry-run"] {
             #expect(
                 executed(verb, existing: ["/home/a/.config/freshet"]) == ["--config-dir", "/home/a/.config/freshet"])
+            // freshetd takes the system's where there is nothing else.
             #expect(executed(verb, existing: []).isEmpty)
+            #expect(executed(verb, existing: systems).isEmpty)
+            // It would take the user's own, and it is the system's daemon that is asked.
             #expect(
-                executed(verb, existing: ["/home/a/.config/freshet", "/run/freshet/io.freshet.Control"]).isEmpty)
+                executed(verb, existing: systems.union(["/home/a/.config/freshet"]))
+                    == ["--config-dir", "/etc/freshet", "--config-dir", "/run/freshet"])
+            #expect(executed(verb, existing: systems.union(["/home/a/.config/freshet"]), user: 0).isEmpty)
         }
     }
 

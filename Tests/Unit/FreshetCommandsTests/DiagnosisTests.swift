@@ -77,6 +77,21 @@ import Testing
         #expect(diagnosis.steps.map(\.verdict) == [.bad])
     }
 
+    @Test("that the last reload was refused is told where the configuration is, and is not what it is stuck at")
+    func refusedReload() {
+        let diagnosis = Self.diagnosis {
+            $0.daemon.refusedReload = RefusedReload(
+                at: Self.now - 300_000_000, faults: 2, first: ConfigurationDiagnostic(file: "a.yaml", message: "x"))
+        }
+        #expect(diagnosis.stuck == nil)
+        let step = diagnosis.steps.first { $0.title == "configuration" }
+        #expect(step?.verdict == .neither)
+        #expect(
+            step?.evidence
+                == "reload refused 5min ago, 2 faults ('freshetctl check'); still in force: https://id.example.com/jwks.json"
+        )
+    }
+
     private static let failure = FailureStatus(message: "the origin answered 503", since: now - 60_000_000, attempts: 4)
 
     private static let stuck: [(name: String, change: Change, step: String, command: String)] = [

@@ -48,6 +48,21 @@ import Testing
         #expect(!lines.contains { $0.contains("cache_bytes") || $0.contains("budget") || $0.contains("unknown") })
     }
 
+    @Test("whether the last reload succeeded, and when the configuration in force was read, is told if it is known")
+    func reload() {
+        var view = view
+        func samples() -> [String] {
+            view.text(.openMetrics).split(separator: "\n").map(String.init).filter { $0.hasPrefix("freshet_config_") }
+        }
+        #expect(samples().isEmpty)
+        view.daemon.configurationSince = 7_500_000
+        let time = "freshet_config_last_reload_success_timestamp_seconds 7.500000"
+        #expect(samples() == ["freshet_config_last_reload_successful 1", time])
+        view.daemon.refusedReload = RefusedReload(
+            at: 8_000_000, faults: 1, first: ConfigurationDiagnostic(file: "a.yaml", message: "x"))
+        #expect(samples() == ["freshet_config_last_reload_successful 0", time])
+    }
+
     @Test("a file is replaced as a whole, through a link; what is no file is left alone")
     func replacement() throws {
         var template = Array("/tmp/freshet-metrics-tests-XXXXXX".utf8CString)

@@ -53,6 +53,29 @@ private func service() -> ScriptedService {
             sourceLocation: sourceLocation)
     }
 
+    @Test("status tells of a reload that was refused: when, how many faults, the first of them, and what shows all")
+    func refusedReload() async throws {
+        let service = ScriptedService([])
+        service.change {
+            $0.refusedReload = RefusedReload(
+                at: Transcript.now - 5 * minute, faults: 2,
+                first: ConfigurationDiagnostic(
+                    file: "/etc/freshet/pipelines/a.yaml", line: 3, column: 11, message: "unknown key 'evry'"))
+        }
+        let transcript = Transcript()
+        try await withControlServer(service, rights: ownRights) { path in
+            #expect(freshetctl("status", transcript, socket: path) == .success)
+        }
+        let lines = transcript.output.split(separator: "\n").map(String.init)
+        #expect(
+            lines.contains(
+                "   Reload: refused 5min ago, 2 faults, the configuration before is in force; 'freshetctl check' shows them"
+            ), "\(transcript.output)")
+        #expect(
+            lines.contains("    Fault: /etc/freshet/pipelines/a.yaml:3:11: error: unknown key 'evry'"),
+            "\(transcript.output)")
+    }
+
     @Test("status and list tell of pages, and of a copy that is truncated")
     func pages() async throws {
         let service = service()

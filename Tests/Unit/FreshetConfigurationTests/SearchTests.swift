@@ -27,9 +27,28 @@ struct SearchTests {
         #expect(
             SearchPath(flags: [], configurationDirectory: "/home/a/.config/freshet:/srv/f").directories
                 == ["/home/a/.config/freshet", "/srv/f"])
-        let flags = SearchPath(flags: ["./etc/", "/"], configurationDirectory: "/srv/f")
+        let flags = SearchPath(flags: ["./etc/", "/"], configurationDirectory: "/srv/f", own: "/home/a/own")
         #expect(flags.directories == ["./etc", "/"])
         #expect(flags.mustExist)
+    }
+
+    @Test("A user's own directory counts alone, where neither flags nor environment say something else")
+    func own() {
+        let own = SearchPath(flags: [], configurationDirectory: nil, own: "/home/a/.config/freshet/")
+        #expect(own == SearchPath(directories: ["/home/a/.config/freshet"]))
+        #expect(SearchPath(flags: [], configurationDirectory: "", own: "/o").directories == ["/o"])
+        #expect(SearchPath(flags: [], configurationDirectory: "/etc/freshet", own: "/o") == .system)
+        #expect(SearchPath(flags: [], configurationDirectory: "/srv/f", own: "/o").directories == ["/srv/f"])
+        #expect(SearchPath(flags: [], configurationDirectory: nil, own: nil) == .system)
+    }
+
+    @Test("The system's is what is found in its directories, or in some of them, and nowhere else")
+    func systems() {
+        #expect(SearchPath.system.isSystems)
+        #expect(SearchPath(flags: ["/etc/freshet/", "/usr/lib/freshet"], configurationDirectory: nil).isSystems)
+        #expect(!SearchPath(flags: ["/etc/freshet", "/srv/f"], configurationDirectory: nil).isSystems)
+        #expect(!SearchPath(flags: [], configurationDirectory: nil, own: "/o").isSystems)
+        #expect(SearchPath.system.text == "/etc/freshet, /run/freshet, /usr/lib/freshet")
     }
 
     @Test("A file above replaces the one of its name below")

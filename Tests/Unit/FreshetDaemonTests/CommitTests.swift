@@ -89,7 +89,7 @@ struct CommitTests {
             let again = try client.refresh("a")
             #expect(again.outcome == .unchanged)
             #expect(try client.signals().first { $0.name == "pipeline a" }?.fired == 0)
-            #expect(try client.status("b").lastRun == nil)
+            #expect(try client.status("b").lastRun?.number == 2, "that of before")
         }
     }
 

@@ -91,6 +91,22 @@ struct HoldTests {
         }
     }
 
+    @Test("is the name's: one with faults is held and released for when they are mended, and does not run for it")
+    func faulty() async throws {
+        let home = try Home()
+        try home.configure("a", "nonsense: 1\n")
+        let log = LogBook()
+        _ = try await withDaemon(home, log) { client in
+            let held = (try client.hold("a").changed, try client.status("a").heldSince)
+            #expect(held.0 && held.1 != nil)
+            #expect(try client.release("a").changed)
+            #expect(try client.status("a").heldSince == nil)
+            #expect(try client.status("a").state == .failed)
+        }
+        let line = log.lines.first { $0.metadata["message-id"] == JournalMessage.released.rawValue }
+        #expect(line?.message == "released, and does not run as long as it has faults")
+    }
+
     /// Runs a daemon in this process, and hands it over when it is ready.
     private func withSupervisor(_ body: (Supervisor, CacheStore) async throws -> Void) async throws {
         let home = try Home()

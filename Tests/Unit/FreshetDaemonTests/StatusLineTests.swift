@@ -45,6 +45,20 @@ struct StatusLineTests {
         #expect(text(line).contains("; 4 expired (a, b, d and 1 more); 1 withdrawn (jwks); network"))
     }
 
+    @Test("begins with a reload that was refused, since something else is in force than what stands in the files")
+    func refused() {
+        var line = StatusLine()
+        line.refusedReload = RefusedReload(
+            at: Self.noon - Self.hour, faults: 1, first: ConfigurationDiagnostic(file: "a.yaml", message: "x"))
+        #expect(
+            text(line)
+                == "reload refused 11:00 (1 fault), the configuration before is in force; 0 pipelines; network not known"
+        )
+        line.refusedReload?.faults = 2
+        line.refusedReload?.at -= 12 * Self.hour
+        #expect(text(line).hasPrefix("reload refused yesterday 23:00 (2 faults), "))
+    }
+
     @Test("says how many hooks fail")
     func hooks() {
         var line = StatusLine()

@@ -50,6 +50,7 @@ struct SupervisorTests {
             #expect(try client.logLevel() == .error)
             #expect(log.lines.last?.metadata["message-id"] == JournalMessage.logLevel.rawValue)
             #expect(log.lines.last?.metadata["level"] == "error")
+            #expect(log.lines.last?.metadata["by"] == "user \(geteuid()), process \(getpid())")
         }
     }
 
@@ -99,6 +100,88 @@ struct SupervisorTests {
                     return status?.lastCauses.map(\.signal) == ["reload"] && status?.state == .loaded
                 })
             #expect(try client.status("hears").lastRun?.number == before.map { $0 + 1 })
+        }
+    }
+
+    @Test("why it ran last is known after a restart, also of a run that failed, until the next one")
+    func lastRunOfBefore() async throws {
+        let home = try Home()
+        try home.configure("good", Home.printing("one", to: "good") + "refresh: {on: []}\n")
+        try home.configure("bad", "source: {exec: [/bin/false]}\nrefresh: {on: []}\ncache: {file: bad}\n")
+        try home.configure("new", Home.printing("one", to: "new") + "refresh: {on: []}\n")
+        let runs = Mutex<[String: RunStatus]>([:])
+        _ = try await withDaemon(home) { client in
+            for name in ["good", "bad"] {
+                _ = try client.refresh(name)
+                let run = try #require(try client.status(name).lastRun)
+                runs.withLock { $0[name] = run }
+            }
+        }
+        _ = try await withDaemon(home) { client in
+            for name in ["good", "bad"] {
+                let before = try #require(runs.withLock { $0[name] })
+                let status = try client.status(name)
+                let run = try #require(status.lastRun)
+                #expect(run.number == 1 && run.outcome == (name == "good" ? .changed : .failed))
+                // It was brought from one clock to another and back.
+                #expect(abs(run.started - before.started) < 1_000_000)
+                let took = try (#require(run.durationUSec), #require(before.durationUSec))
+                #expect(abs(took.0 - took.1) <= 1)
+                #expect(run.failure == before.failure && run.generation == before.generation)
+                #expect(status.lastCauses.map(\.signal) == ["operator"])
+                #expect(status.lastCauses.map(\.count) == [1])
+                // It has not failed in this life, and nothing is to be tried again.
+                #expect(status.failure == nil)
+                #expect(try client.summaries(ControlMessage.List(names: [name])).map(\.causes) == [["operator"]])
+            }
+            #expect(try client.status("new").lastRun == nil)
+            #expect(try client.refresh("good").run == 2)
+            #expect(try client.status("good").lastRun?.number == 2)
+        }
+    }
+
+    @Test("a reload that was refused is remembered until one succeeds, with its first fault and nothing of the file")
+    func refusedReload() async throws {
+        let home = try Home()
+        try home.configure("a", Home.printing("one", to: "a"))
+        _ = try await withDaemon(home) { client in
+            let before = try client.daemon()
+            #expect(before.refusedReload == nil)
+            let since = try #require(before.configurationSince)
+            #expect(since >= before.since)
+            try home.configure("a", Home.printing("one", to: "a") + "refresh: {evry: 1h}\nsecret: hunter2\n")
+            for _ in 1...2 { #expect(throws: ControlClient.Failure.self) { try client.reload() } }
+            let refused = try #require(try client.daemon().refusedReload)
+            #expect(refused.faults == 2 && refused.at >= since)
+            #expect(refused.first.file == home.path + "/etc/pipelines/a.yaml")
+            #expect(refused.first.line == 3 && refused.first.column == 11)
+            #expect(refused.first.message.contains("evry"))
+            #expect(refused.first.excerpt == nil && refused.first.caret == nil)
+            #expect(try client.daemon().configurationSince == since)
+            try home.configure("a", Home.printing("two", to: "a"))
+            _ = try client.reload(configurationOnly: true)
+            let after = try client.daemon()
+            #expect(after.refusedReload == nil)
+            #expect(try #require(after.configurationSince) > since)
+        }
+    }
+
+    @Test("who asks for further pages of a pipeline that has none is told that, and not of a key that it has not")
+    func noPages() async throws {
+        let home = try Home()
+        try home.configure("whole", Home.printing("one", to: "whole"))
+        let paged = "source: {url: 'http://127.0.0.1:9/', pages: {next: link}}\nrefresh: {on: []}\n"
+        try home.configure("all", paged + "cache: {file: all.json}\n")
+        _ = try await withDaemon(home) { client in
+            for (name, reason) in [
+                ("whole", "it has no 'pages', and is loaded as a whole by each run"),
+                ("all", "it loads all pages by itself ('pages.load' is not a number)"),
+            ] {
+                let refusal = ControlError.cannotLoadMore(name: name, reason: reason)
+                #expect(throws: ControlClient.Failure.refused(refusal)) {
+                    _ = try client.loadMore(ControlMessage.LoadMore(name: name))
+                }
+            }
         }
     }
 

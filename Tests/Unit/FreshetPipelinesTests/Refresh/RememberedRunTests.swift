@@ -1,0 +1,48 @@
+import Testing
+
+@testable import FreshetPipelines
+
+@Suite("A run from before a restart")
+struct RememberedRunTests {
+    private let now = ContinuousClock.now
+
+    private func record(started: Int64, ended: Int64, causes: String = "start", outcome: String = "changed")
+        -> RunRecord
+    {
+        RunRecord(
+            pipeline: "a", run: 7, causes: causes, started: started, ended: ended, outcome: outcome, generation: 3)
+    }
+
+    @Test(
+        "has the causes that were written down, whatever is in their names",
+        arguments: [
+            [("start", 1)], [("network", 2), ("timer", 1)], [("file /srv/a (2)", 1), ("operator", 31)],
+            [("file /srv/a b", 4)], [("file /srv/a(3)", 1)], [],
+        ])
+    func causes(_ written: [(String, Int)]) {
+        let causes = written.map { RunCause($0.0, count: $0.1, first: now) }
+        let expected = written.map { $0.0 == "file /srv/a (2)" ? ("file /srv/a", 2) : $0 }
+        let read = [RunCause](summary: causes.summary, at: now)
+        // What looks like a count is taken for one: it is for people to look at.
+        #expect(read.map(\.signal) == expected.map(\.0))
+        #expect(read.map(\.count) == expected.map(\.1))
+        #expect(read.allSatisfy { $0.first == now && $0.last == now })
+    }
+
+    @Test("is as long ago as the wall clock says, but not in the future, and took as long as it did")
+    func times() throws {
+        let summary = try #require(
+            RunSummary(remembered: record(started: 5_000_000, ended: 5_250_000), now: now, wallNow: 65_000_000))
+        #expect(summary.started == now - .seconds(60))
+        #expect(summary.duration == .milliseconds(250))
+        #expect(summary.run == 7 && summary.generation == 3 && summary.outcome == .changed)
+        let later = RunSummary(remembered: record(started: 9_000_000, ended: 8_000_000), now: now, wallNow: 0)
+        #expect(later?.started == now && later?.duration == .zero)
+    }
+
+    @Test("is none if nobody knows what came of it")
+    func unknown() {
+        let record = record(started: 0, ended: 1, outcome: "postponed")
+        #expect(RunSummary(remembered: record, now: now, wallNow: 2) == nil)
+    }
+}
