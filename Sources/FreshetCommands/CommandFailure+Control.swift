@@ -18,8 +18,8 @@ extension CommandFailure {
         case .notAnswering:
             self.init(
                 .notRunning,
-                "freshetd does not answer: it starts or stops slowly, or hangs; '\(Self.systemctl("status", socket))' says "
-                    + "which")
+                "freshetd does not answer: it starts or stops slowly, or hangs"
+                    + (socket.hasPrefix("/run/") ? "; '\(Self.systemctl("status", socket))' says which" : ""))
         case .closed: self.init(.notRunning, "freshetd closed the connection: it stops, or has too many clients")
         case .notFreshet:
             self.init(.notRunning, "who answers at '\(DisplayText.harmless(socket))' is not freshetd")

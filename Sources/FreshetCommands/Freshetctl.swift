@@ -119,12 +119,13 @@ package enum Freshetctl {
         guard let index = verbIndex(arguments) else { return nil }
         guard verbs.contains(arguments[index]) else { return arguments[index] }
         // Help on what is no verb would be the help on all.
-        let rest = arguments[(index + 1)...]
-        guard arguments[index] == "help", let wanted = rest.first, !wanted.hasPrefix("-"), !verbs.contains(wanted)
-        else {
-            return nil
+        guard arguments[index] == "help" else { return nil }
+        var known = FreshetctlCommand.configuration.subcommands
+        for word in arguments[(index + 1)...] where !word.hasPrefix("-") && word != "help" {
+            guard let next = known.first(where: { $0._commandName == word }) else { return word }
+            known = next.configuration.subcommands
         }
-        return wanted
+        return nil
     }
 
     /// Moves global options that stand before the verb, or before a verb's own verb, behind it, where the parser wants

@@ -21,19 +21,18 @@ struct Session {
     }
 
     /// The names that are meant by these, some of which may be patterns, for verbs that act on each: in this order, and
-    /// each once. Patterns that nothing fits are a failure, since nobody acts on nothing.
+    /// each once. A pattern that nothing fits stays what it is, and is the name of no pipeline.
     func expanded(_ names: [String], _ client: ControlClient) throws(CommandFailure) -> [String] {
         let patterns = names.filter(PipelineSelection.isPattern)
         guard !patterns.isEmpty else { return names }
         let found = try asking { () throws(ControlClient.Failure) in
             try client.summaries(ControlMessage.List(names: patterns)).map(\.name)
         }
-        for pattern in patterns where PipelineSelection.ordered(found, as: [pattern], by: \.self).isEmpty {
-            throw CommandFailure(.failure, DisplayText.harmless("no pipeline is called '\(pattern)'"))
-        }
         var seen: Set<String> = []
         return names.flatMap { name in
-            PipelineSelection.isPattern(name) ? PipelineSelection.ordered(found, as: [name], by: \.self) : [name]
+            let fitting =
+                PipelineSelection.isPattern(name) ? PipelineSelection.ordered(found, as: [name], by: \.self) : []
+            return fitting.isEmpty ? [name] : fitting
         }.filter { seen.insert($0).inserted }
     }
 

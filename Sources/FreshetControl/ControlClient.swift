@@ -45,19 +45,25 @@ package final class ControlClient {
         path: String, silence: Duration = ControlClient.silence, proof: Duration = ControlClient.proof
     ) throws(Failure) {
         do {
-            client = try VarlinkClient(path: path)
+            client = try VarlinkClient(path: path, timeout: silence + proof)
         } catch {
             throw Self.failure(error)
         }
-        client.silence = VarlinkClient.Silence(length: silence) { Self.answers(at: path, within: proof) }
+        client.silence = VarlinkClient.Silence(length: silence) { rest in
+            Self.answers(at: path, within: rest.map { min($0, proof) } ?? proof)
+        }
     }
 
     private static func answers(at path: String, within limit: Duration) -> Bool {
         do {
-            try VarlinkClient(path: path).call("org.varlink.service.GetInfo", timeout: limit)
+            try VarlinkClient(path: path, timeout: limit).call("org.varlink.service.GetInfo", timeout: limit)
             return true
-        } catch {
+        } catch .timedOut {
             return false
+        } catch {
+            // Somebody answered, and be it that there is no room. Where nobody listens any more, the connection that waits
+            // has its end.
+            return true
         }
     }
 

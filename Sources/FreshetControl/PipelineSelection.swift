@@ -18,13 +18,19 @@ package struct PipelineSelection: Hashable, Sendable {
     package static func isPattern(_ name: String) -> Bool { name.contains { "*?[".contains($0) } }
 
     /// What was found of pipelines, in the order in which their names, or patterns of them, were given, as often as they
-    /// were.
+    /// were named; what a pattern fits too is not told again for it.
     package static func ordered<Found>(
         _ found: [Found], as names: [String], by name: (Found) -> String
     ) -> [Found] {
         let byName = Dictionary(found.map { (name($0), $0) }) { first, _ in first }
+        var told: Set<String> = []
         return names.flatMap { asked in
-            isPattern(asked) ? found.filter { fnmatch(asked, name($0), 0) == 0 } : byName[asked].map { [$0] } ?? []
+            let meant =
+                isPattern(asked)
+                ? found.filter { fnmatch(asked, name($0), 0) == 0 && !told.contains(name($0)) }
+                : byName[asked].map { [$0] } ?? []
+            told.formUnion(meant.map(name))
+            return meant
         }
     }
 

@@ -73,6 +73,7 @@ extension Supervisor {
         defer { endReloadTurn() }
         guard !isEnding, let parts else { throw .busy("the daemon is starting or stopping") }
         notifier.reloading(status: "reading the configuration")
+        let read = WallClock.now
         let (new, surroundings) = await checkingSurroundings(of: await refusingProgramFaults(of: wanted(await load())))
         var faults = new.diagnostics.filter { $0.severity == .error }
         if faults.isEmpty, let conflict = await assignFiles(of: new, in: parts) { faults = [conflict] }
@@ -89,7 +90,7 @@ extension Supervisor {
         await parts.http.use(surroundings.secrets, files: surroundings.credentialFiles)
         let summary = await apply(new)
         refusedReload = nil
-        configurationSince = WallClock.now
+        configurationSince = read
         notifier.ready(status: statusLine())
         log.say(
             .reloaded,
@@ -246,10 +247,16 @@ extension RefusedReload {
     init?(_ faults: [Diagnostic], at instant: Int64, _ redactor: Redactor) {
         guard let fault = faults.first else { return nil }
         var first = ConfigurationDiagnostic(fault)
-        first.message = redactor.text(first.message)
+        first.message = redactor.text(Self.withoutProgram(first.message))
         first.excerpt = nil
         first.caret = nil
         self.init(at: instant, faults: Int64(faults.count), first: first)
+    }
+
+    /// What jq says of a program quotes it, and that may have more in it than everybody is to see.
+    private static func withoutProgram(_ message: String) -> String {
+        let words = message.split(separator: " jq understands: ", maxSplits: 1)
+        return words.count == 2 ? words[0] + " jq understands" : message
     }
 }
 

@@ -164,9 +164,9 @@ actor Supervisor {
             return .configuration
         }
         let surroundings: Surroundings
+        configurationSince = WallClock.now
         let loaded = await load()
         (configuration, surroundings) = await checkingSurroundings(of: wanted(loaded))
-        configurationSince = WallClock.now
         hidden = surroundings.hidden(with: configuration)
         redactor.know(hidden)
         for diagnostic in configuration.daemonDiagnostics { say(diagnostic) }

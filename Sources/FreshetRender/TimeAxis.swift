@@ -60,8 +60,11 @@ package struct TimeAxis: Hashable, Sendable {
         if before >= least, offset(before) == shift { return before }
         guard rest != 0 else { return instant }
         let after = before &+ step
-        let round = after &- (offset(after) &- shift) &* 1_000_000
+        let change = (offset(after) &- shift) &* 1_000_000
+        if change % step == 0 { return after }
+        let round = after &- change
         // That time of day may have been passed over.
-        return offset(round) == offset(after) ? round : round &+ step
+        let next = offset(round) == offset(after) ? round : round &+ step
+        return next >= instant ? next : next &+ step
     }
 }

@@ -43,14 +43,14 @@ enum Completion {
         guard let tree = CommandTree.ofFreshetctl(), let shell = arguments.first else { return .failure }
         var words = Array(arguments.dropFirst())
         var cut = 0
-        var isQuoted = false
+        var quote: Character?
         if shell == "bash" {
             guard words.count == 2 else { return .failure }
             let piece = words[1] == "=" || words[1] == ":" ? "" : words[1]
             words = Array(split(words[0]).dropFirst())
             // bash puts what is chosen in the place of its piece alone.
             cut = max(0, (words.last ?? "").count - (split(piece).last ?? "").count)
-            isQuoted = piece.hasPrefix("'") || piece.hasPrefix("\"")
+            quote = piece.first.flatMap { "'\"".contains($0) ? $0 : nil }
         } else if words.first == "--" {
             words.removeFirst()
         }
@@ -64,7 +64,7 @@ enum Completion {
             for candidate in candidates where candidate.text.hasPrefix(current) && !candidate.text.contains("\n") {
                 let note = shell == "bash" ? nil : candidate.note
                 let rest = candidate.text.dropFirst(cut)
-                text += shell == "bash" && !isQuoted ? escaped(rest) : String(rest)
+                text += shell == "bash" ? escaped(rest, in: quote) : String(rest)
                 if let note { text += "\t" + DisplayText.harmless(note) }
                 text += "\n"
             }
@@ -74,8 +74,15 @@ enum Completion {
     }
 
     /// As bash takes it for one word: it puts what is completed on the line as it is, where others quote it themselves.
-    static func escaped(_ text: some StringProtocol) -> String {
+    ///
+    /// - Parameter quote: that is open; nil: none.
+    static func escaped(_ text: some StringProtocol, in quote: Character? = nil) -> String {
         text.reduce(into: "") { result, character in
+            switch quote {
+            case "'": return result += character == "'" ? #"'\''"# : "\(character)"
+            case "\""?: return result += "$`\"\\".contains(character) ? "\\\(character)" : "\(character)"
+            default: break
+            }
             let isPlain =
                 character.isLetter || character.isNumber || "_./:=,@%+-".contains(character) || !character.isASCII
             result += isPlain ? "\(character)" : "\\\(character)"

@@ -94,7 +94,7 @@ struct Diagnosis: Hashable {
             // The refused one may have been about this pipeline, or not.
             if let refused = facts.daemon.refusedReload {
                 let reload = DaemonView.short(refused, times)
-                add(.neither, "configuration", "reload \(reload) ('freshetctl check'); still \(force)")
+                add(.neither, "configuration", "reload \(reload) ('freshetctl status'); still \(force)")
             } else {
                 add(.good, "configuration", force)
             }
@@ -186,6 +186,10 @@ struct Diagnosis: Hashable {
         let text = PipelineView.run(run, times)
         guard let failure = pipeline.failure else {
             guard run.outcome == .failed else { return add(.good, "run", text) }
+            // What failed before the daemon was started, and was not due again, is over.
+            guard run.started >= facts.daemon.since else {
+                return add(.neither, "run", "\(text), before the daemon was started")
+            }
             // What it is made of is where to look.
             let input = facts.wiring.inputs.first { run.failure?.contains("'\($0)'") ?? false }
             return add(

@@ -29,9 +29,13 @@ struct Diagnose: Verb {
             daemon = try client.daemon()
         } catch {
             let failure = session.failure(error)
-            guard failure.status == .notRunning, !options.json else { throw failure }
+            let isThere: Bool
+            switch error {
+            case .notRunning where !options.json: isThere = false
+            case .notAnswering where !options.json: isThere = true
+            default: throw failure
+            }
             let lines = failure.message.split(separator: "\n", maxSplits: 1).map(String.init)
-            let isThere = error == .notAnswering
             show(
                 .withoutDaemon(
                     lines.first ?? "", isThere: isThere, remedy: Self.systemctl(isThere ? "status" : "start", session)),

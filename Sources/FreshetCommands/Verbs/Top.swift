@@ -87,8 +87,8 @@ private struct TopScreen {
     /// Nil: the daemon is gone.
     private var monitor: ControlClient?
     private var question: Question?
-    /// Of a run that was asked for.
-    private var order: ControlClient?
+    /// Of runs that were asked for.
+    private var orders: [ControlClient] = []
     private var widths: [Int] = []
     /// The last name of what is being asked for, page by page.
     private var asked: (after: String?, isUnderWay: Bool) = (nil, false)
@@ -119,7 +119,7 @@ private struct TopScreen {
         while true {
             // A clock goes on each second.
             let patience = Int32(1_000 - session.context.now() / 1_000 % 1_000)
-            let others = [monitor, question?.client, order].compactMap { $0?.rawDescriptor }
+            let others = ([monitor, question?.client].compactMap(\.self) + orders).map(\.rawDescriptor)
             switch terminal.next(beside: others, milliseconds: patience) {
             case .keys(let keys):
                 for key in keys {
@@ -211,7 +211,7 @@ private struct TopScreen {
 
     /// Takes what has come.
     private mutating func take(_ readable: [Int32]) {
-        if let order, readable.contains(order.rawDescriptor) { takeOrdered(order) }
+        for order in orders where readable.contains(order.rawDescriptor) { takeOrdered(order) }
         do throws(ControlClient.Failure) {
             if let monitor, readable.contains(monitor.rawDescriptor) { try takeEvents(monitor) }
             if let question, readable.contains(question.client.rawDescriptor) { try takeAnswer() }
@@ -261,7 +261,7 @@ private struct TopScreen {
     }
 
     private mutating func refresh(_ name: String) {
-        guard monitor != nil, order == nil else {
+        guard monitor != nil, !model.isOld else {
             model.message = "freshetd does not answer"
             return
         }
@@ -269,14 +269,14 @@ private struct TopScreen {
             let order = try ControlClient(path: session.socketPath)
             order.patience = Self.patience
             try order.beginRefresh(ControlMessage.Refresh(names: [name]))
-            self.order = order
+            orders.append(order)
         } catch {
             model.message = session.failure(error).message
         }
     }
 
     private mutating func takeOrdered(_ order: ControlClient) {
-        self.order = nil
+        orders.removeAll { $0 === order }
         do throws(ControlClient.Failure) {
             let times = session.times
             try order.takeRefreshed { model.message = RefreshView.text($0, waited: false, times) }
@@ -287,7 +287,7 @@ private struct TopScreen {
 
     /// The daemon is gone, or does not answer what it has to: it is tried again each second.
     private mutating func lose(_ failure: ControlClient.Failure) {
-        (monitor, question, order) = (nil, nil, nil)
+        (monitor, question, orders) = (nil, nil, [])
         asked = (nil, false)
         let lines = session.failure(failure).message.split(separator: "\n")
         let isThere = if case .refused = failure { true } else { false }

@@ -22,7 +22,7 @@ enum DaemonView {
         if let refused = daemon.refusedReload {
             block.add("Reload", text(of: refused, times), .bad)
             var first = refused.first
-            // A line is enough; 'check' has the rest.
+            // A line is enough; 'reload' has the rest.
             first.excerpt = nil
             block.add("Fault", DiagnosticView.text(first))
         }
@@ -31,10 +31,10 @@ enum DaemonView {
         return block.lines
     }
 
-    /// Such as `refused 5min ago, 2 faults, the configuration before is in force; 'freshetctl check' shows them`.
+    /// Such as `refused 5min ago, 2 faults, the configuration before is in force; 'freshetctl reload' tries anew`. A reload
+    /// names all of them, `check` only those that need no daemon to be seen.
     private static func text(of refused: RefusedReload, _ times: Times) -> String {
-        "\(short(refused, times)), the configuration before is in force; "
-            + "'freshetctl check' shows \(refused.faults == 1 ? "it" : "them")"
+        "\(short(refused, times)), the configuration before is in force; 'freshetctl reload' tries anew"
     }
 
     /// Such as `refused 5min ago, 2 faults`.

@@ -123,8 +123,8 @@ extension ControlMessage {
 
     /// The reply of `Hold` and `Release`.
     package struct Held: Codable, Hashable, Sendable {
-        /// Of which pipeline it is said.
-        package var name: String
+        /// Of which pipeline it is said; nil: the daemon is older.
+        package var name: String?
         /// It was not so before.
         package var changed: Bool
 

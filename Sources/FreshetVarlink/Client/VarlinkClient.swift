@@ -25,9 +25,10 @@ public final class VarlinkClient {
         /// How long it lasts.
         public var length: Duration
         /// Asked at its end whether to go on waiting; if not, the call under way throws ``VarlinkClientError/timedOut``.
-        public var mayLast: () -> Bool
+        /// Gets how long the call may take still; nil: as long as it takes.
+        public var mayLast: (_ rest: Duration?) -> Bool
 
-        public init(length: Duration, mayLast: @escaping () -> Bool) {
+        public init(length: Duration, mayLast: @escaping (_ rest: Duration?) -> Bool) {
             self.length = length
             self.mayLast = mayLast
         }
@@ -40,9 +41,13 @@ public final class VarlinkClient {
     ///
     /// - Parameters:
     ///   - path: the service's socket.
+    ///   - timeout: how long the service's queue may be full: then nobody accepts, and connect(2) waits; nil: as long as
+    ///     that takes.
     ///   - isInterrupted: asked whenever a Unix signal interrupted a wait; if it says true, the call under way throws
     ///     ``VarlinkClientError/interrupted``, otherwise it goes on waiting.
-    public init(path: String, isInterrupted: @escaping () -> Bool = { false }) throws(VarlinkClientError) {
+    public init(
+        path: String, timeout: Duration? = nil, isInterrupted: @escaping () -> Bool = { false }
+    ) throws(VarlinkClientError) {
         self.isInterrupted = isInterrupted
         guard let address = UnixAddress(path: path) else {
             throw .unreachable(path: path, SystemCallError("connect", errno: ENAMETOOLONG, subject: path))
@@ -52,7 +57,16 @@ public final class VarlinkClient {
         } catch {
             throw .system(error)
         }
+        if let timeout {
+            // unix(7) honours it for connect(2); what is sent later never blocks in send(2).
+            var limit = timeval(
+                tv_sec: Int(timeout.components.seconds),
+                tv_usec: Int(timeout.components.attoseconds / 1_000_000_000_000))
+            setsockopt(
+                socket.rawValue, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        }
         let reason = address.apply(connect, to: socket)
+        if timeout != nil, reason == EAGAIN { throw .timedOut }
         // A connection that a signal interrupts goes on by itself; on a Unix socket it is then made or refused at once.
         guard reason == 0 else {
             throw .unreachable(path: path, SystemCallError("connect", errno: reason, subject: path))
@@ -278,7 +292,10 @@ public final class VarlinkClient {
                 let now = ContinuousClock.Instant.now
                 if let deadline, deadline <= now { throw fail(.timedOut) }
                 if let silence, let over = end, over <= now {
-                    guard silence.mayLast() else { throw fail(.timedOut) }
+                    let mayLast = silence.mayLast(deadline.map { $0 - now })
+                    // That may have taken its time, in which the answer came.
+                    if poll(&entries, nfds_t(entries.count), 0) > 0 { return entries[0].revents != 0 }
+                    guard mayLast else { throw fail(.timedOut) }
                     end = .now + silence.length
                 }
                 if let pause, let interlude, interlude <= now { pause.body() }

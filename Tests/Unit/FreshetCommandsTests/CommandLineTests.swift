@@ -24,6 +24,7 @@ import Testing
             ("--socket /s refrsh x", "there is no verb 'refrsh'; did you mean 'refresh'?"),
             ("teleportation", "there is no verb 'teleportation'\n"),
             ("help statsu", "there is no verb 'statsu'; did you mean 'status'?"),
+            ("help signals teleportation", "there is no verb 'teleportation'\n"),
         ])
     func unknownVerb(line: String, expected: String) {
         let transcript = Transcript()

@@ -122,6 +122,8 @@ import Testing
         #expect(Completion.escaped("it's $5; ok?") == "it\\'s\\ \\$5\\;\\ ok\\?")
         #expect(Completion.escaped("--state=failed,waiting") == "--state=failed,waiting")
         #expect(Completion.escaped("größe_1.json") == "größe_1.json")
+        #expect(Completion.escaped("it's $d", in: "'") == #"it'\''s $d"#)
+        #expect(Completion.escaped(#"a"b $d `c` \"#, in: "\"") == #"a\"b \$d \`c\` \\"#)
         for word in ["x y", "a'b\"c", "\\", "~/$HOME"] {
             #expect(Completion.split("a " + Completion.escaped(word)) == ["a", word])
         }

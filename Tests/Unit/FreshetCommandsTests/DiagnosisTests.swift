@@ -69,6 +69,16 @@ import Testing
         #expect(diagnosis.stuck?.command == "freshetctl diagnose nf")
     }
 
+    @Test("a run that failed before the daemon was started is not what it is stuck at")
+    func failedBefore() {
+        let diagnosis = Self.diagnosis { facts in
+            facts.pipeline.lastRun = RunStatus(
+                number: 1, started: facts.daemon.since - 1, durationUSec: 5, outcome: .failed, failure: "x")
+        }
+        #expect(diagnosis.stuck == nil)
+        #expect(diagnosis.steps.first { $0.title == "run" }?.verdict == .neither)
+    }
+
     @Test("a daemon that answers nobody is told apart from one that does not run")
     func silent() {
         let diagnosis = Diagnosis.withoutDaemon(
@@ -88,7 +98,7 @@ import Testing
         #expect(step?.verdict == .neither)
         #expect(
             step?.evidence
-                == "reload refused 5min ago, 2 faults ('freshetctl check'); still in force: https://id.example.com/jwks.json"
+                == "reload refused 5min ago, 2 faults ('freshetctl status'); still in force: https://id.example.com/jwks.json"
         )
     }
 

@@ -69,7 +69,7 @@ private func service() -> ScriptedService {
         let lines = transcript.output.split(separator: "\n").map(String.init)
         #expect(
             lines.contains(
-                "   Reload: refused 5min ago, 2 faults, the configuration before is in force; 'freshetctl check' shows them"
+                "   Reload: refused 5min ago, 2 faults, the configuration before is in force; 'freshetctl reload' tries anew"
             ), "\(transcript.output)")
         #expect(
             lines.contains("    Fault: /etc/freshet/pipelines/a.yaml:3:11: error: unknown key 'evry'"),
@@ -211,6 +211,7 @@ private func service() -> ScriptedService {
     @Test("what is asked of several is answered in the order in which they were named, as often as they were")
     func order() async throws {
         try await check("is-fresh prices jwks prices", status: .failure, output: "none\nfresh\nnone\n")
+        try await check("is-fresh prices *", status: .failure, output: "none\nfresh\n")
         try await check("is-fresh jwks p*", status: .failure, output: "fresh\nnone\n")
         try await check("show prices jwks -p name --value", output: "prices\n\njwks\n")
     }
@@ -235,7 +236,11 @@ private func service() -> ScriptedService {
                 {"changed":true,"name":"prices"}
 
                 """)
-        try await check("hold jwks zz*", status: .failure, talk: "freshetctl: no pipeline is called 'zz*'\n")
+        let none = "freshetctl: there is no pipeline 'zz*'; 'freshetctl list' shows those that there are\n"
+        try await check(
+            "hold zz* jwks", status: .failure,
+            talk: none + "'jwks' is held: nothing of it runs until 'freshetctl release jwks'\n")
+        try await check("refresh jwks zz*", status: .failure, talk: none)
     }
 
     @Test("refresh says that it was requested, unless it is to be quiet")

@@ -1,8 +1,10 @@
 import ControlTestSupport
 import FreshetControl
-import FreshetVarlink
+import FreshetEventLoop
 import Glibc
 import Testing
+
+@testable import FreshetVarlink
 
 @Suite(.serialized, .timeLimit(.minutes(1))) struct ControlDispatcherTests {
     @Test("the daemon and its pipelines are told")
@@ -29,6 +31,30 @@ import Testing
         defer { listener.close() }
         let silent = try ControlClient(path: directory + "/s", silence: .milliseconds(2), proof: .milliseconds(2))
         #expect(throws: ControlClient.Failure.notAnswering) { try silent.daemon() }
+
+        // One that has no room for another client is at work all the same.
+        let crowded = try VarlinkListener(path: directory + "/t")
+        defer { crowded.close() }
+        let door = crowded.descriptor.rawValue
+        @Sendable func next(within milliseconds: Int32) -> Int32? {
+            var entry = pollfd(fd: door, events: Int16(POLLIN), revents: 0)
+            return poll(&entry, 1, milliseconds) == 1 ? accept(door, nil, nil) : nil
+        }
+        let asking = Task.detached {
+            try ControlClient(path: directory + "/t", silence: .milliseconds(2), proof: .seconds(30)).logLevel()
+        }
+        let first = try #require(next(within: 30_000))
+        defer { close(first) }
+        for _ in 0..<3 { close(try #require(next(within: 30_000))) }
+        let turningAway = Task.detached {
+            while !Task.isCancelled { if let another = next(within: 5) { close(another) } }
+        }
+        _ = Array("{\"parameters\":{\"level\":\"info\"}}\0".utf8).withUnsafeBytes {
+            send(first, $0.baseAddress, $0.count, 0)
+        }
+        #expect(try await asking.value == .info)
+        turningAway.cancel()
+        await turningAway.value
 
         let service = ScriptedService()
         // Longer than it may be silent without an answer to whether it answers.

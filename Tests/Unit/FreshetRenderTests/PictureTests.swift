@@ -46,6 +46,8 @@ import Testing
             (1_774_652_400, 3 * 86_400, 3, ["Mar 28", "Mar 29", "Mar 30"]),
             (1_774_652_400 + 20 * 3_600, 12 * 3_600, 6, ["20:00", "22:00", "Mar 29", "04:00", "06:00", "08:00"]),
             (1_774_652_400 + 25 * 3_600 + 1_800, 4 * 3_600, 2, ["04:00", "06:00"]),
+            // From 01:55 by the clock, five minutes before it is 03:00.
+            (1_774_746_000 - 300, 3_600, 4, ["03:00", "03:15", "03:30", "03:45"]),
             // From 2026-10-24 00:00.
             (1_792_792_800, 3 * 86_400, 3, ["Oct 24", "Oct 25", "Oct 26"]),
             (1_792_792_800 + 22 * 3_600, 9 * 3_600, 5, ["22:00", "Oct 25", "02:00", "02:00", "04:00", "06:00"]),
@@ -56,6 +58,7 @@ import Testing
             from: first * 1_000_000, to: (first + length) * 1_000_000, most: most, offset: Self.centralEurope)
         #expect(axis.ticks.map(\.label).starts(with: labels), "\(axis.ticks.map(\.label))")
         #expect(zip(axis.ticks, axis.ticks.dropFirst()).allSatisfy { $0.at < $1.at })
+        #expect(axis.ticks.allSatisfy { $0.at >= first * 1_000_000 })
     }
 
     @Test("midnight has its date, and less than a minute its seconds")

@@ -116,13 +116,28 @@ import Testing
         try await withServer { [wait] harness in
             let client = try VarlinkClient(path: harness.path)
             var asked = 0
-            client.silence = VarlinkClient.Silence(length: .milliseconds(2)) {
+            client.silence = VarlinkClient.Silence(length: .milliseconds(2)) { _ in
                 asked += 1
                 return asked < 3
             }
             #expect(throws: VarlinkClientError.timedOut) { try client.call(wait, every: .milliseconds(1)) }
             #expect(asked == 3)
         }
+    }
+
+    @Test("a service that accepts nobody is given up when its queue is full")
+    func fullQueue() throws {
+        let directory = try temporaryDirectory()
+        defer { rmdir(directory) }
+        let listener = try VarlinkListener(path: directory + "/s")
+        defer { listener.close() }
+        var clients: [VarlinkClient] = []
+        let error = #expect(throws: VarlinkClientError.self) {
+            for _ in 0..<5_000 {
+                clients.append(try VarlinkClient(path: directory + "/s", timeout: .milliseconds(5)))
+            }
+        }
+        #expect(error == .timedOut && !clients.isEmpty)
     }
 
     @Test("nobody at the path is an error that names it")

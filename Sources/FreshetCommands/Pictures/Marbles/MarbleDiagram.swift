@@ -190,12 +190,16 @@ struct MarbleDiagram: Hashable, Sendable {
                 if inherited != nil { runs[index].repeats = runs[index - 1].number }
                 let count = cause.count - (inherited?.count ?? 0)
                 guard count > 0 || inherited == nil else { continue }
-                let free = (bySignal[cause.signal] ?? []).filter {
-                    heard[$0].run == nil && belongs(heard[$0], to: cause, of: status, beginning: places[status])
+                let earlier = (bySignal[cause.signal] ?? []).filter {
+                    heard[$0].run == nil && wasTold(heard[$0], before: status, beginning: places[status])
                 }
+                // Numbers begin anew with each daemon: of those with this number the last is meant.
+                let named = cause.number.flatMap { number in earlier.last { heard[$0].number == number } }
+                let free = earlier.filter { $0 == named || belongs(heard[$0], to: cause, of: status) }
                 // What the run knew last is certain; the others are those that came nearest before it.
-                let chosen = free.sorted {
-                    isNearer(heard[$0], heard[$1], to: cause)
+                let chosen = free.sorted { one, other in
+                    if one == named || other == named { return one == named && other != named }
+                    return abs(heard[one].at - cause.last) < abs(heard[other].at - cause.last)
                 }.prefix(Int(clamping: max(1, count))).sorted()
                 for place in chosen { heard[place].run = index }
                 if let first = chosen.first, let last = chosen.last {
@@ -205,7 +209,7 @@ struct MarbleDiagram: Hashable, Sendable {
                     if rest > 0 { heard[last].count += rest }
                     heard[last].until = min(heard[last].at, cause.last)
                     if inherited == nil { heard[first].at = min(heard[first].at, cause.first) }
-                    if first != last { heard[last].at = heard[last].until }
+                    if first != last || inherited != nil { heard[last].at = heard[last].until }
                 } else {
                     let at = min(cause.last, runs[index].started)
                     heard.append(
@@ -221,28 +225,19 @@ struct MarbleDiagram: Hashable, Sendable {
     /// The signal that waits for a calm of its own before it is told.
     private static let gathersItself = "parameter"
 
-    /// Whether a cause of a run may be what an event tells.
-    private static func belongs(
-        _ heard: Heard, to cause: CauseStatus, of run: RunStatus, beginning: Int?
-    ) -> Bool {
-        // What was told after a run began was none of its causes.
-        if let beginning, let place = heard.place {
-            guard place < beginning else { return false }
-        } else if heard.at > run.started + tolerance {
-            return false
-        }
-        // What is heard by this pipeline alone is told by itself: a timer that was due in a sleep when that is over, a
-        // parameter when it was quiet for long enough, and the operator before the pipeline knows. Their order says all.
-        if heard.isOwn { return true }
-        if let number = cause.number, heard.number == number { return true }
-        return heard.at >= cause.first - tolerance && heard.at <= cause.last + tolerance
+    /// What was told after a run began was none of its causes.
+    private static func wasTold(_ heard: Heard, before run: RunStatus, beginning: Int?) -> Bool {
+        if let beginning, let place = heard.place { return place < beginning }
+        return heard.at <= run.started + tolerance
     }
 
-    private static func isNearer(_ one: Heard, _ other: Heard, to cause: CauseStatus) -> Bool {
-        let isFirst = cause.number != nil && one.number == cause.number
-        let isSecond = cause.number != nil && other.number == cause.number
-        if isFirst != isSecond { return isFirst }
-        return abs(one.at - cause.last) < abs(other.at - cause.last)
+    /// Whether a cause of a run may be what an event before it tells.
+    private static func belongs(_ heard: Heard, to cause: CauseStatus, of run: RunStatus) -> Bool {
+        // What is heard by this pipeline alone is told by itself: a timer that was due in a sleep when that is over, a
+        // parameter when it was quiet for long enough, and the operator before the pipeline knows. Only what is older than the cause is another one, unless the
+        // cause's own instants are not known.
+        if heard.isOwn { return cause.first >= run.started || heard.at >= cause.first - tolerance }
+        return heard.at >= cause.first - tolerance && heard.at <= cause.last + tolerance
     }
 
     private static let environment: Set<String> = ["start", "network", "resume", "foreground", "timer"]

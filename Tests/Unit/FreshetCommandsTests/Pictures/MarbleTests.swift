@@ -203,6 +203,48 @@ import Testing
         #expect(diagram.episodes.last?.marbles.last?.fate == .run(0))
     }
 
+    @Test("numbers begin anew with each daemon: what the one before told of the same number is another signal")
+    func numbersOfTwoDaemons() {
+        let begin = 1_000 * second
+        let cause = CauseStatus(signal: "reload", number: 3, count: 2, first: begin - second, last: begin)
+        let diagram = diagram([
+            .signal("reload", number: 3, at: begin - 480 * second), .signal("reload", number: 2, at: begin - second),
+            .signal("reload", number: 3, at: begin), started(1, at: begin + 100, [cause]),
+            run(1, at: begin + 100, .unchanged, [cause]),
+        ])
+        let marbles = diagram.episodes.flatMap(\.marbles).sorted { $0.at < $1.at }
+        #expect(marbles.map { $0.fate == .run(0) } == [false, true, true])
+    }
+
+    @Test("a parameter that had no run is none of a later run's causes")
+    func parameterWithoutRun() {
+        let set = 100 * second
+        let cause = parameter(set, set + 200_000, count: 3)
+        let diagram = diagram([
+            .signal("parameter", number: 1, detail: "query", pipeline: "a", at: set - 5 * second),
+            .signal("parameter", number: 4, detail: "query", pipeline: "a", at: set + 500_000),
+            started(1, at: set + 500_000, [cause]), run(1, at: set + 500_000, .changed, [cause]),
+        ])
+        let marbles = diagram.episodes.flatMap(\.marbles).sorted { $0.at < $1.at }
+        #expect(marbles.map(\.at) == [set - 5 * second, set])
+        #expect(marbles.map { $0.fate == .run(0) } == [false, true] && marbles.last?.count == 3)
+    }
+
+    @Test("a parameter that is set while a run with other values is under way is a marble when it was set")
+    func parameterDuringRun() {
+        let set = 100 * second
+        let again = parameter(set, set + second, count: 2)
+        let diagram = diagram([
+            .signal("parameter", number: 1, detail: "query", pipeline: "a", at: set + 300_000),
+            started(1, at: set + 300_000, [parameter(set)]),
+            run(1, at: set + 300_000, .failed, [parameter(set)]),
+            .signal("parameter", number: 2, detail: "query", pipeline: "a", at: set + second + 300_000),
+            started(2, at: set + second + 300_000, [again]), run(2, at: set + second + 300_000, .changed, [again]),
+        ])
+        let marbles = diagram.episodes.flatMap(\.marbles).sorted { $0.at < $1.at }
+        #expect(marbles.map(\.at) == [set, set + second])
+    }
+
     @Test("what was told after a run began is none of its causes")
     func afterwards() {
         let begin = 100 * second
