@@ -26,7 +26,7 @@ package final class ControlClient {
         case other(String)
     }
 
-    private let client: VarlinkClient
+    let client: VarlinkClient
     /// The longest that an answer, or each part of one, is waited for; nil: as long as it takes.
     package var patience: Duration?
 
@@ -103,24 +103,12 @@ package final class ControlClient {
 
     /// The daemon, and all pipelines in short. Both are asked for at once, so that the daemon is waited for only once.
     package func overview() throws(Failure) -> (daemon: DaemonStatus, summaries: [PipelineSummary]) {
-        var daemon: DaemonStatus?
         var summaries: [PipelineSummary] = []
-        do {
-            // Neither has parameters.
-            try client.begin(ControlInterface.name + ".GetDaemon", more: false)
-            try client.begin(ControlInterface.name + ".Summarize")
-            try client.takeReplies(timeout: patience) { (reply) throws(VarlinkClientError) in
-                daemon = (try Self.decode(reply) as ControlMessage.Daemon).daemon
-                return true
-            }
-            try client.takeReplies(timeout: patience) { (reply) throws(VarlinkClientError) in
-                summaries += (try Self.decode(reply) as ControlMessage.Summaries).summaries
-                return true
-            }
-        } catch {
-            throw Self.failure(error)
-        }
-        guard let daemon else { throw .closed }
+        // Neither has parameters.
+        try begin("GetDaemon", more: false)
+        try begin("Summarize")
+        let daemon = try takeDaemon()
+        try take(ControlMessage.Summaries.self) { summaries += $0.summaries }
         return (daemon, summaries)
     }
 
@@ -311,89 +299,6 @@ package final class ControlClient {
         ) { reply in each(reply.event) }
     }
 
-    // MARK: Events beside other things
-
-    /// For poll(2): readable when ``takeEvent()`` may have something.
-    package var rawDescriptor: Int32 { client.rawDescriptor }
-
-    /// Begins to follow what happens, on a connection of its own; the events are taken one by one.
-    package func beginMonitor(_ names: [String]? = nil) throws(Failure) {
-        let encoded = try encode(ControlMessage.Names(names: names))
-        do {
-            try client.begin(ControlInterface.name + ".Monitor", encoded)
-        } catch {
-            throw Self.failure(error)
-        }
-    }
-
-    /// The next event, if there is one; an event of nil: from here on nothing is missed. Never waits.
-    package func takeEvent() throws(Failure) -> ControlMessage.Event? {
-        do {
-            return try client.takeReply().map { (reply) throws(VarlinkClientError) in try Self.decode(reply) }
-        } catch {
-            throw Self.failure(error)
-        }
-    }
-
-    // MARK: Answers beside other things
-
-    /// Asks for the daemon, and for the pipelines that a request chooses, if there is one. Waits for neither: when
-    /// ``rawDescriptor`` is readable, ``takeLook(hasPipelines:)`` has the answers, or learns that there will be none.
-    package func beginLook(_ request: ControlMessage.List?) throws(Failure) {
-        let encoded: VarlinkParameters? = if let request { try encode(request) } else { nil }
-        do {
-            try client.begin(ControlInterface.name + ".GetDaemon", more: false)
-            if let encoded { try client.begin(ControlInterface.name + ".List", encoded) }
-        } catch {
-            throw Self.failure(error)
-        }
-    }
-
-    /// - Parameter hasPipelines: they were asked for.
-    package func takeLook(
-        hasPipelines: Bool
-    ) throws(Failure) -> (daemon: DaemonStatus, pipelines: [PipelineStatus]) {
-        var daemon: DaemonStatus?
-        var pipelines: [PipelineStatus] = []
-        do {
-            try client.takeReplies(timeout: patience) { (reply) throws(VarlinkClientError) in
-                daemon = (try Self.decode(reply) as ControlMessage.Daemon).daemon
-                return true
-            }
-            if hasPipelines {
-                try client.takeReplies(timeout: patience) { (reply) throws(VarlinkClientError) in
-                    pipelines += (try Self.decode(reply) as ControlMessage.Pipelines).pipelines
-                    return true
-                }
-            }
-        } catch {
-            throw Self.failure(error)
-        }
-        guard let daemon else { throw .closed }
-        return (daemon, pipelines)
-    }
-
-    /// Requests runs, and does not wait for the answer: ``takeRefreshed(each:)`` has it.
-    package func beginRefresh(_ request: ControlMessage.Refresh) throws(Failure) {
-        let encoded = try encode(request)
-        do {
-            try client.begin(ControlInterface.name + ".Refresh", encoded)
-        } catch {
-            throw Self.failure(error)
-        }
-    }
-
-    package func takeRefreshed(each: (RefreshResult) -> Void) throws(Failure) {
-        do {
-            try client.takeReplies(timeout: patience) { (reply) throws(VarlinkClientError) in
-                (try Self.decode(reply) as ControlMessage.Results).results.forEach(each)
-                return true
-            }
-        } catch {
-            throw Self.failure(error)
-        }
-    }
-
     package func signals() throws(Failure) -> [SignalStatus] {
         try call("Signals", as: ControlMessage.Signals.self).signals
     }
@@ -469,7 +374,7 @@ package final class ControlClient {
         }
     }
 
-    private func encode(_ parameters: some Encodable) throws(Failure) -> VarlinkParameters {
+    func encode(_ parameters: some Encodable) throws(Failure) -> VarlinkParameters {
         do {
             return try VarlinkParameters(encoding: parameters)
         } catch {
@@ -477,7 +382,7 @@ package final class ControlClient {
         }
     }
 
-    private static func decode<Reply: Decodable>(_ reply: VarlinkParameters) throws(VarlinkClientError) -> Reply {
+    static func decode<Reply: Decodable>(_ reply: VarlinkParameters) throws(VarlinkClientError) -> Reply {
         do {
             return try reply.decode()
         } catch {
@@ -495,7 +400,7 @@ package final class ControlClient {
         }
     }
 
-    private static func failure(_ error: VarlinkClientError) -> Failure {
+    static func failure(_ error: VarlinkClientError) -> Failure {
         switch error {
         case .refused(let reply): ControlError(reply).map(Failure.refused) ?? failure(reply, error.description)
         case .unreachable:
