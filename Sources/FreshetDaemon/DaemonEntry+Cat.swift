@@ -20,12 +20,8 @@ extension DaemonEntry {
             say(text)
             status = .failure
         }
-        let isWritten =
-            json
-            ? StandardStream.write(Array((ControlJSON.text(of: Files(parts)) + "\n").utf8)[...], to: STDOUT_FILENO)
-            : write(parts)
-        // Whoever keeps it has to know that it is not all.
-        if !isWritten { complain("cannot write the output: \(String(cString: strerror(errno)))") }
+        let isWritten = json ? StandardStream.answer(ControlJSON.text(of: Files(parts)) + "\n") : write(parts)
+        if !isWritten { status = .failure }
         for part in parts {
             guard case .unreadable(let fault) = part.content else { continue }
             complain("\(part.file): \(fault.message)" + (fault.remedy.map { "; \($0)" } ?? ""))
@@ -46,7 +42,7 @@ extension DaemonEntry {
         return status
     }
 
-    /// Returns false, and `errno`, if not all of it could be written.
+    /// Returns false if not all of it could be written, which is said.
     private static func write(_ parts: [ConfigurationPart]) -> Bool {
         var isFirst = true
         for part in parts {
@@ -60,7 +56,7 @@ extension DaemonEntry {
             case .masked: bytes += Array("# (masked: it is /dev/null, and hides what has its name below)\n".utf8)
             case .unreadable(let fault): bytes += Array("# (\(PlainText.escaping(fault.message)))\n".utf8)
             }
-            guard StandardStream.write(bytes[...], to: STDOUT_FILENO) else { return false }
+            guard StandardStream.answer(bytes[...]) else { return false }
         }
         return true
     }

@@ -117,8 +117,10 @@ enum StandardStream {
     /// on standard error.
     ///
     /// - Returns: false if it did not take all.
-    static func answer(_ text: String) -> Bool {
-        if write(Array(text.utf8)[...], to: STDOUT_FILENO) { return true }
+    static func answer(_ text: String) -> Bool { answer(Array(text.utf8)[...]) }
+
+    static func answer(_ bytes: ArraySlice<UInt8>) -> Bool {
+        if write(bytes, to: STDOUT_FILENO) { return true }
         write("freshetd: cannot write the output: \(String(cString: strerror(errno)))\n", to: STDERR_FILENO)
         return false
     }
