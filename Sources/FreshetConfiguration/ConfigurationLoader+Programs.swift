@@ -88,7 +88,8 @@ extension ConfigurationLoader {
                 guard case .scalar(let scalar) = node.content, scalar.text == fault.program else { continue }
                 var diagnostic = Diagnostic(
                     at: node.location, keyPath: keys.joined(separator: "."),
-                    message: "'\(keys.last ?? "")' is not a program that jq understands: \(fault.message)")
+                    message: "'\(keys.last ?? "")' is not a program that jq understands",
+                    quotation: fault.message)
                 diagnostic.excerpt = sources[node.location.file]?.excerpt(
                     line: node.location.line, column: node.location.column)
                 diagnostics.append(diagnostic)
@@ -96,7 +97,10 @@ extension ConfigurationLoader {
         }
         guard diagnostics.isEmpty else { return diagnostics }
         // The files have changed since they were read.
-        return [Diagnostic(file: files.first ?? fault.pipeline, message: "a jq program has a fault: \(fault.message)")]
+        return [
+            Diagnostic(
+                file: files.first ?? fault.pipeline, message: "a jq program has a fault", quotation: fault.message)
+        ]
     }
 
     /// What stands below these keys of a pipeline's files; nil if nothing does.

@@ -156,7 +156,8 @@ extension Supervisor {
     func prepareFaulty() async {
         guard let parts else { return }
         for (name, diagnostics) in configuration.faulty.sorted(by: { $0.key < $1.key }) {
-            let message = diagnostics.first { $0.severity == .error }?.sentence ?? "its configuration has faults"
+            let message =
+                diagnostics.first { $0.severity == .error }?.forEverybody.sentence ?? "its configuration has faults"
             faulty[name] = FaultyPipeline(
                 message: message, remembered: await parts.store.remembered(name), since: WallClock.now)
             for diagnostic in diagnostics where diagnostic.severity == .error {

@@ -228,6 +228,14 @@ extension Supervisor {
 }
 
 extension Diagnostic {
+    /// Without what stands in the file, which not everybody may read.
+    var forEverybody: Diagnostic {
+        var diagnostic = self
+        diagnostic.excerpt = nil
+        diagnostic.quotation = nil
+        return diagnostic
+    }
+
     /// The fault on one line: place, severity, what is wrong and what to do.
     var sentence: String { text().split(separator: "\n").first.map(String.init) ?? message }
 
@@ -246,17 +254,9 @@ extension RefusedReload {
     /// - Parameter faults: one at least, or nothing was refused.
     init?(_ faults: [Diagnostic], at instant: Int64, _ redactor: Redactor) {
         guard let fault = faults.first else { return nil }
-        var first = ConfigurationDiagnostic(fault)
-        first.message = redactor.text(Self.withoutProgram(first.message))
-        first.excerpt = nil
-        first.caret = nil
+        var first = ConfigurationDiagnostic(fault.forEverybody)
+        first.message = redactor.text(first.message)
         self.init(at: instant, faults: Int64(faults.count), first: first)
-    }
-
-    /// What jq says of a program quotes it, and that may have more in it than everybody is to see.
-    private static func withoutProgram(_ message: String) -> String {
-        let words = message.split(separator: " jq understands: ", maxSplits: 1)
-        return words.count == 2 ? words[0] + " jq understands" : message
     }
 }
 

@@ -23,6 +23,7 @@ extension Diagnostic {
     /// What is wrong, what to do about it and which other place it is about, on one line.
     package func explanation(relativeTo directory: String? = nil) -> String {
         var text = message
+        if let quotation { text += ": \(quotation)" }
         if let remedy { text += "; \(remedy)" }
         if let related {
             let place = Self.position(

@@ -47,6 +47,8 @@ package struct Diagnostic: Hashable, Sendable {
     package var keyPath: String?
     /// What is wrong, without a full stop.
     package var message: String
+    /// What another program says of it, such as jq of a program: it may quote the file, which not everybody may read.
+    package var quotation: String?
     /// What to do about it, if that can be said.
     package var remedy: String?
     /// A second place that the fault is about, such as the first of two equal keys.
@@ -56,7 +58,8 @@ package struct Diagnostic: Hashable, Sendable {
 
     package init(
         file: String, line: Int? = nil, column: Int? = nil, severity: Severity = .error, keyPath: String? = nil,
-        message: String, remedy: String? = nil, related: Location? = nil, excerpt: Excerpt? = nil
+        message: String, quotation: String? = nil, remedy: String? = nil, related: Location? = nil,
+        excerpt: Excerpt? = nil
     ) {
         self.file = file
         self.line = line
@@ -64,6 +67,7 @@ package struct Diagnostic: Hashable, Sendable {
         self.severity = severity
         self.keyPath = keyPath
         self.message = message
+        self.quotation = quotation
         self.remedy = remedy
         self.related = related
         self.excerpt = excerpt
@@ -71,11 +75,11 @@ package struct Diagnostic: Hashable, Sendable {
 
     init(
         at location: Location, severity: Severity = .error, keyPath: String? = nil, message: String,
-        remedy: String? = nil, related: Location? = nil
+        quotation: String? = nil, remedy: String? = nil, related: Location? = nil
     ) {
         self.init(
             file: location.file, line: location.line, column: location.column, severity: severity, keyPath: keyPath,
-            message: message, remedy: remedy, related: related)
+            message: message, quotation: quotation, remedy: remedy, related: related)
     }
 
     /// The order in which people read faults: by file, then from top to bottom; those of a file as a whole first.
