@@ -46,8 +46,8 @@ struct PageMachine: Sendable {
     /// How often a page after the first is asked for again before the run fails. The first one's failure is the run's,
     /// which has a back-off of its own.
     static let retryLimit = 3
-    /// The longest `Retry-After` that is waited for within a run; a longer one ends the run, and is heeded by the
-    /// pipeline.
+    /// The longest wait within a run, which its deadline limits as a whole: what `retry` allows beyond is for whole
+    /// runs. A longer `Retry-After` ends the run, and is heeded by the pipeline.
     static let longestPause: Duration = .seconds(60)
     /// So much of a cursor is shown.
     static let shownCursor = 60
@@ -308,7 +308,7 @@ struct PageMachine: Sendable {
             failures += 1
             let pause = failure.retryAfter ?? .zero
             guard failures <= Self.retryLimit, pause <= Self.longestPause else { return .fail }
-            let ceiling = BackOff.ceiling(after: failures, policy: retry)
+            let ceiling = min(BackOff.ceiling(after: failures, policy: retry), Self.longestPause)
             return .again(after: max(pause, jitter.duration(upTo: ceiling)))
         // Another attempt would change nothing.
         case (.certificateDate, _), (.refused, _), (.content, _), (.local, _), (.absent, _), (.budget, _),

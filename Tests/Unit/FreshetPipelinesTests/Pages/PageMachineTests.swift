@@ -410,6 +410,20 @@ struct PageMachineTests {
         #expect(machine.failed(RunFailure(.transient, "503")) == .fail)
     }
 
+    @Test("A page is waited for no longer than a minute, however slowly whole runs are tried again")
+    func pauses() throws {
+        var machine = machine(.link, retry: RetryPolicy(from: .seconds(86400), to: .seconds(86400)))
+        #expect(url(try machine.loaded(links("/2"))) != nil)
+        for _ in 1...PageMachine.retryLimit {
+            let after = machine.failed(Self.lost)
+            guard case .again(let wait) = after else {
+                Issue.record("\(after)")
+                return
+            }
+            #expect(wait <= .seconds(60))
+        }
+    }
+
     @Test("A Retry-After is waited for within the run if it is short; a longer one fails it")
     func retryAfter() throws {
         var machine = machine(.link)
