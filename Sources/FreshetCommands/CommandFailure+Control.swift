@@ -62,7 +62,13 @@ extension CommandFailure {
 
     private init(_ error: ControlError, times: Times) {
         switch error {
-        case .noSuchPipeline(let name, let suggestion):
+        case .noSuchPipeline(let name, _, let file?):
+            self.init(
+                .failure,
+                DisplayText.harmless(
+                    "there is no pipeline '\(name)' yet: \(file) is not in force; 'freshetctl reload' reads it, or says what "
+                        + "is wrong with the configuration"))
+        case .noSuchPipeline(let name, let suggestion, nil):
             let hint = suggestion.map { "; did you mean '\($0)'?" } ?? "; 'freshetctl list' shows those that there are"
             self.init(.failure, DisplayText.harmless("there is no pipeline '\(name)'\(hint)"))
         case .noSuchSignal(let name, let suggestion):

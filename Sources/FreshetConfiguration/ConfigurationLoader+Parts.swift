@@ -29,6 +29,17 @@ extension ConfigurationLoader {
         return search.findPipelines().map(\.name)
     }
 
+    /// The file that a pipeline would have of this name; nil if there is none, or it is masked.
+    package func file(ofPipeline name: String) -> String? {
+        var search = FileSearch(searchPath: searchPath, fileSystem: fileSystem)
+        // By the names that are there: what was asked for leads to no path.
+        guard let file = search.findPipelines().first(where: { $0.name == name })?.file else { return nil }
+        return switch partContent(of: file) {
+        case .masked?, nil: nil
+        default: file
+        }
+    }
+
     /// The files that count, in the order in which they are laid over each other: the daemon's first, then those of each
     /// pipeline.
     ///

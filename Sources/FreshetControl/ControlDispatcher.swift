@@ -285,7 +285,7 @@ package struct ControlDispatcher: Sendable {
         guard let names else { return await service.pipelineNames() }
         for name in names where !(await service.hasPipeline(name)) {
             let suggestion = NameSuggestion.closest(to: name, among: await service.pipelineNames())
-            throw .noSuchPipeline(name: name, suggestion: suggestion)
+            throw .noSuchPipeline(name: name, suggestion: suggestion, file: await service.fileNotInForce(name))
         }
         return Set(names).sorted()
     }

@@ -28,8 +28,8 @@ extension ControlError {
     /// The error as it crosses the socket.
     package var reply: VarlinkErrorReply {
         switch self {
-        case .noSuchPipeline(let name, let suggestion):
-            Self.reply(Name.noSuchPipeline, ControlMessage.NoSuchName(name: name, suggestion: suggestion))
+        case .noSuchPipeline(let name, let suggestion, let file):
+            Self.reply(Name.noSuchPipeline, ControlMessage.NoSuchName(name: name, suggestion: suggestion, file: file))
         case .faultyPipeline(let name): Self.reply(Name.pipelineFaulty, ControlMessage.Name(name: name))
         case .noGeneration(let name): Self.reply(Name.noGeneration, ControlMessage.Name(name: name))
         case .withdrawn(let name, let number, let since):
@@ -82,7 +82,7 @@ extension ControlError {
         switch error.name {
         case Name.noSuchPipeline:
             guard let value = parameters(ControlMessage.NoSuchName.self) else { return nil }
-            self = .noSuchPipeline(name: value.name, suggestion: value.suggestion)
+            self = .noSuchPipeline(name: value.name, suggestion: value.suggestion, file: value.file)
         case Name.pipelineFaulty:
             guard let value = parameters(ControlMessage.Name.self) else { return nil }
             self = .faultyPipeline(name: value.name)

@@ -601,8 +601,9 @@ package enum ControlInterface {
         # Logs more or less from now on, until the daemon ends.
         method SetLogLevel(level: LogLevel) -> ()
 
-        # There is no pipeline of this name. The suggestion is one with a similar name.
-        error NoSuchPipeline (name: string, suggestion: ?string)
+        # There is no pipeline of this name. The suggestion is one with a similar name; the file is one that would make the
+        # pipeline, and is not in force: it is newer than the last reload, or that was refused.
+        error NoSuchPipeline (name: string, suggestion: ?string, file: ?string)
 
         # There is no source of signals of this name. The suggestion is one with a similar name.
         error NoSuchSignal (name: string, suggestion: ?string)

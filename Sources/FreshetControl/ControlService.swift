@@ -10,6 +10,8 @@ package protocol ControlService: Sendable {
     func pipelineNames() async -> [String]
     /// Whether there is a pipeline of this name. Costs the same however many others there are.
     func hasPipeline(_ name: String) async -> Bool
+    /// The file of a pipeline that the configuration in force does not have, as one that was written since; nil: none.
+    func fileNotInForce(_ name: String) async -> String?
     /// The status of one pipeline; nil if it has gone away.
     func pipeline(_ name: String) async -> PipelineStatus?
     /// The same in short.
@@ -117,7 +119,8 @@ package protocol ControlContent: Sendable {
 
 /// Why the daemon did not do what a client asked for: the errors of `io.freshet.Control`, and the lack of rights.
 package enum ControlError: Error, Hashable, Sendable {
-    case noSuchPipeline(name: String, suggestion: String?)
+    /// - `file`: one that would make it, and is not in force.
+    case noSuchPipeline(name: String, suggestion: String?, file: String? = nil)
     /// The pipeline does not run: its configuration has faults.
     case faultyPipeline(name: String)
     case noGeneration(name: String)

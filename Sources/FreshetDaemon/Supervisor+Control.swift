@@ -1,6 +1,7 @@
 import FreshetCache
 import FreshetConfiguration
 import FreshetControl
+import FreshetEventLoop
 import FreshetPipelines
 import FreshetSignals
 import FreshetSystemSignals
@@ -28,6 +29,11 @@ extension Supervisor: ControlService {
 
     func hasPipeline(_ name: String) async -> Bool {
         pipelines[name] != nil || faulty[name] != nil
+    }
+
+    func fileNotInForce(_ name: String) async -> String? {
+        let loader = loader
+        return await workers.run { loader.file(ofPipeline: name) }
     }
 
     func pipeline(_ name: String) async -> FreshetControl.PipelineStatus? {
@@ -177,7 +183,8 @@ extension Supervisor: ControlService {
             daemonUser: user, isSystemDaemon: user != 0 && user < firstOrdinaryUser, changingGroup: group)
     }
 
-    /// Serves the socket that was passed, or makes it.
+    /// Serves the socket that was passed, or makes it. Clients wait in its queue until all that begins has begun: what is
+    /// adopted runs after that.
     func serveControl() throws {
         let path = options.socket ?? "\(directories.runtime)/\(ControlInterface.name)"
         let listener = try inherited ?? VarlinkListener(path: path)

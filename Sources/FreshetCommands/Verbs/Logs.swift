@@ -64,9 +64,9 @@ struct Logs: Verb {
         for name in names {
             do throws(ControlClient.Failure) {
                 _ = try client.pipelines([name])
-            } catch .refused(.noSuchPipeline(_, let suggestion)) {
-                let meant = suggestion.map { "; did you mean '\($0)'?" } ?? ""
-                session.say(DisplayText.harmless("There is no pipeline '\(name)' now\(meant)"))
+            } catch .refused(.noSuchPipeline(_, let suggestion, let file)) {
+                let hint = file.map { ": \($0) is not in force" } ?? suggestion.map { "; did you mean '\($0)'?" } ?? ""
+                session.say(DisplayText.harmless("There is no pipeline '\(name)' now\(hint)"))
             } catch {
                 return
             }

@@ -225,10 +225,13 @@ package enum ControlMessage {
     package struct NoSuchName: Codable, Hashable, Sendable {
         package var name: String
         package var suggestion: String?
+        /// Of a pipeline alone.
+        package var file: String?
 
-        package init(name: String, suggestion: String? = nil) {
+        package init(name: String, suggestion: String? = nil, file: String? = nil) {
             self.name = name
             self.suggestion = suggestion
+            self.file = file
         }
     }
 

@@ -34,6 +34,7 @@ package final class ScriptedService: ControlService {
         package var loadedMore: Result<LoadMoreResult, ControlError>?
         package var logLevel = LogLevel.info
         package var refusedReload: RefusedReload?
+        package var filesNotInForce: [String: String] = [:]
         /// What happens before a refresh, or a further page, is answered.
         package var beforeRefresh: (@Sendable (String) async -> Void)?
         /// What was asked for, in words.
@@ -74,6 +75,7 @@ package final class ScriptedService: ControlService {
         }
     }
 
+    package func fileNotInForce(_ name: String) async -> String? { script.withLock { $0.filesNotInForce[name] } }
     package func hasPipeline(_ name: String) async -> Bool { script.withLock { $0.pipelines[name] != nil } }
 
     package func pipeline(_ name: String) async -> PipelineStatus? { script.withLock { $0.pipelines[name] } }

@@ -188,6 +188,21 @@ private func service() -> ScriptedService {
         }
     }
 
+    @Test("a name that has a file, and is not in force, is told how it comes into force")
+    func notInForce() async throws {
+        let service = service()
+        service.change { $0.filesNotInForce = ["jwks2": "/etc/freshet/pipelines/jwks2.yaml"] }
+        for verb in ["status", "refresh", "hold"] {
+            try await check(
+                "\(verb) jwks2", service, status: .failure,
+                talk: """
+                    freshetctl: there is no pipeline 'jwks2' yet: /etc/freshet/pipelines/jwks2.yaml is not in force; \
+                    'freshetctl reload' reads it, or says what is wrong with the configuration
+
+                    """)
+        }
+    }
+
     @Test("hold and release act on all pipelines that there are; a name that is none is told, and a failure in the end")
     func holdSeveral() async throws {
         let service = service()

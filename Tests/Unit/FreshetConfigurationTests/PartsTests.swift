@@ -42,6 +42,20 @@ import Testing
                 == ["\(top)/a.yaml: ", "\(top)/a.yaml.d/x.yaml: ! no right"])
     }
 
+    @Test("a pipeline has a file if one is there that is not masked, the highest of its name")
+    func fileOfPipeline() {
+        let top = "/etc/freshet/pipelines", below = "/usr/lib/freshet/pipelines"
+        let entries: [String: InMemoryFileSystem.Entry] = [
+            "\(top)/a.yaml": .bytes([]), "\(below)/a.yaml": .bytes([]), "\(below)/b.yaml": .bytes([]),
+            "\(top)/c.yaml": .mask, "\(below)/c.yaml": .bytes([]), "\(top)/d.yaml.d/x.yaml": .bytes([]),
+            "\(top)/e.yaml": .fault(FileFault(message: "no right")),
+        ]
+        let loader = ConfigurationLoader(searchPath: Self.path, fileSystem: InMemoryFileSystem(entries))
+        func file(_ name: String) -> String? { loader.file(ofPipeline: name) }
+        #expect(file("a") == "\(top)/a.yaml" && file("b") == "\(below)/b.yaml" && file("e") == "\(top)/e.yaml")
+        for name in ["c", "d", "f", "", "../pipelines/a"] { #expect(file(name) == nil, "\(name)") }
+    }
+
     @Test("the daemon's own files are a part as well")
     func daemon() {
         #expect(

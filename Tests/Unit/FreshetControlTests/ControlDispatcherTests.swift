@@ -99,6 +99,11 @@ import Testing
             #expect(throws: ControlClient.Failure.refused(.noSuchPipeline(name: "zzz", suggestion: nil))) {
                 try client.generation(of: "zzz")
             }
+            // One that is written, and not in force yet.
+            service.change { $0.filesNotInForce = ["new": "/etc/freshet/pipelines/new.yaml"] }
+            let new = ControlError.noSuchPipeline(
+                name: "new", suggestion: nil, file: "/etc/freshet/pipelines/new.yaml")
+            #expect(throws: ControlClient.Failure.refused(new)) { try client.generation(of: "new") }
         }
         #expect(service.asked.isEmpty)
     }
