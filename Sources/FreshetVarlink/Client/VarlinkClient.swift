@@ -58,10 +58,9 @@ public final class VarlinkClient {
             throw .system(error)
         }
         if let timeout {
-            // unix(7) honours it for connect(2); what is sent later never blocks in send(2).
-            var limit = timeval(
-                tv_sec: Int(timeout.components.seconds),
-                tv_usec: Int(timeout.components.attoseconds / 1_000_000_000_000))
+            // unix(7) honours it for connect(2); what is sent later never blocks in send(2). Zero would be no limit.
+            let (seconds, attoseconds) = max(timeout, .microseconds(1)).components
+            var limit = timeval(tv_sec: Int(seconds), tv_usec: Int(attoseconds / 1_000_000_000_000))
             setsockopt(
                 socket.rawValue, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         }

@@ -138,6 +138,10 @@ import Testing
             }
         }
         #expect(error == .timedOut && !clients.isEmpty)
+        // Less than the system counts is not for ever.
+        #expect(throws: VarlinkClientError.timedOut) {
+            try VarlinkClient(path: directory + "/s", timeout: .nanoseconds(1))
+        }
     }
 
     @Test("nobody at the path is an error that names it")
