@@ -234,8 +234,8 @@ struct MarbleDiagram: Hashable, Sendable {
     /// Whether a cause of a run may be what an event before it tells.
     private static func belongs(_ heard: Heard, to cause: CauseStatus, of run: RunStatus) -> Bool {
         // What is heard by this pipeline alone is told by itself: a timer that was due in a sleep when that is over, a
-        // parameter when it was quiet for long enough, and the operator before the pipeline knows. Only what is older than the cause is another one, unless the
-        // cause's own instants are not known.
+        // parameter when it was quiet for long enough, and the operator before the pipeline knows. Only what is older
+        // than the cause is another one, unless the cause's own instants are not known.
         if heard.isOwn { return cause.first >= run.started || heard.at >= cause.first - tolerance }
         return heard.at >= cause.first - tolerance && heard.at <= cause.last + tolerance
     }
