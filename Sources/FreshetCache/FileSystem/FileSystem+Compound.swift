@@ -1,3 +1,5 @@
+import Glibc
+
 extension FileSystem {
     /// Makes a directory's names durable.
     func synchronizeDirectory(_ path: String) throws(SystemCallError) {
@@ -40,6 +42,8 @@ extension FileSystem {
             guard let status = try status(path), status.isRegularFile else { return false }
             descriptor = try openFile(path)
         } catch {
+            // Who reads without the pipeline's lock may meet a commit that takes the name away in between.
+            if error.errno == ENOENT { return false }
             throw .fileSystem(error)
         }
         defer { close(descriptor) }

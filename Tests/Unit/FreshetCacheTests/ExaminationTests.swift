@@ -252,6 +252,23 @@ struct ExaminationTests {
         #expect(commits.withLock { $0 } == 4)
     }
 
+    @Test("is not ended by a generation that goes between the look at its file and the opening of it")
+    func goneBeforeOpened() throws {
+        let files = FaultyFileSystem()
+        let scene = try Examined(fileSystem: files)
+        var narrow = scene.destination
+        narrow.keep = 1
+        let (fixture, destination) = (scene.fixture, narrow)
+        let commits = Mutex(0)
+        files.arm(.nothing) { [weak files] in
+            guard files?.calls.last == "open", commits.withLock({ $0 == 0 }) else { return }
+            commits.withLock { $0 += 1 }
+            #expect(throws: Never.self) { try fixture.commit("three", to: destination) }
+        }
+        #expect(try scene.cache.examine("jwks").findings.isEmpty)
+        #expect(commits.withLock { $0 } == 1)
+    }
+
     @Test("ends between two generations when it is told to")
     func ended() throws {
         let scene = try Examined()
