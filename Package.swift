@@ -73,9 +73,12 @@ let package = Package(
             name: "SystemExamples", dependencies: ["FreshetSystemSignals", "FreshetSignals", "FreshetEventLoop"],
             path: "Examples/System"),
 
+        // What blocks, on threads of its own.
+        .target(name: "ThreadTestSupport", dependencies: ["FreshetEventLoop"], path: "Tests/Support/Threads"),
         // A scripted daemon behind a real control socket.
         .target(
-            name: "ControlTestSupport", dependencies: ["FreshetControl", "FreshetVarlink", "FreshetEventLoop"],
+            name: "ControlTestSupport",
+            dependencies: ["FreshetControl", "FreshetVarlink", "FreshetEventLoop", "ThreadTestSupport"],
             path: "Tests/Support/Control"),
         // The world of the engine as a script: clock, origins, disk.
         .target(
@@ -106,7 +109,7 @@ let package = Package(
             name: "FreshetSystemdTests", dependencies: ["FreshetSystemd", "CLinux", logging],
             path: "Tests/Unit/FreshetSystemdTests"),
         .testTarget(
-            name: "FreshetVarlinkTests", dependencies: ["FreshetVarlink", "FreshetEventLoop"],
+            name: "FreshetVarlinkTests", dependencies: ["FreshetVarlink", "FreshetEventLoop", "ThreadTestSupport"],
             path: "Tests/Unit/FreshetVarlinkTests"),
         .testTarget(
             name: "FreshetPipelinesTests",
@@ -158,7 +161,8 @@ let package = Package(
             name: "FreshetDaemonTests",
             dependencies: [
                 "FreshetDaemon", "FreshetPipelines", "FreshetSystemSignals", "FreshetSignals", "FreshetEventLoop",
-                "FreshetCache", "FreshetConfiguration", "FreshetControl", "FreshetSystemd", logging,
+                "FreshetCache", "FreshetConfiguration", "FreshetControl", "FreshetSystemd", "ThreadTestSupport",
+                logging,
             ],
             path: "Tests/Unit/FreshetDaemonTests"),
     ],

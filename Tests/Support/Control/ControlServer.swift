@@ -2,6 +2,7 @@ package import FreshetControl
 import FreshetEventLoop
 import FreshetVarlink
 import Glibc
+import ThreadTestSupport
 
 /// The rights by which this process may change everything, as the owner of its daemon.
 package let ownRights = ControlRights(daemonUser: geteuid(), isSystemDaemon: false, changingGroup: nil)
@@ -58,7 +59,7 @@ private func withServer(
         interfaces: interfaces, limits: limits)
     try await withThrowingTaskGroup(of: Void.self) { group in
         group.addTask(executorPreference: loop) { try await server.run() }
-        let result: Result<Void, any Error> = await WorkerPool(threads: 1).run { Result { try body(path) } }
+        let result = await onThread { try body(path) }
         group.cancelAll()
         try await group.waitForAll()
         try result.get()

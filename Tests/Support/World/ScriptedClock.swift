@@ -10,6 +10,13 @@ package final class ScriptedClock: EngineClock {
     package let wallStart: Int64
     /// By how much it was set since, in microseconds.
     private let wallSteps = Lock<Int64>(0)
+    /// By how much each look at the wall clock is later than the one before, in microseconds: on a busy machine a thread
+    /// may stand still between two looks.
+    package var lookTakes: Int64 {
+        get { wallLook.withLock { $0 } }
+        set { wallLook.withLock { $0 = newValue } }
+    }
+    private let wallLook = Lock<Int64>(0)
 
     package init(executor: SerialTestExecutor, wallStart: Int64 = 1_700_000_000_000_000) {
         self.executor = executor
@@ -19,7 +26,12 @@ package final class ScriptedClock: EngineClock {
     package var now: ContinuousClock.Instant { manual.now }
     package var wallNow: Int64 {
         let (seconds, attoseconds) = manual.elapsed.components
-        return wallStart + wallSteps.withLock { $0 } + seconds * 1_000_000 + attoseconds / 1_000_000_000_000
+        let step = lookTakes
+        let set = wallSteps.withLock { steps in
+            defer { steps += step }
+            return steps
+        }
+        return wallStart + set + seconds * 1_000_000 + attoseconds / 1_000_000_000_000
     }
 
     /// Sets the wall clock forward, or back.

@@ -2,6 +2,7 @@ import FreshetControl
 import FreshetEventLoop
 import Glibc
 import Testing
+import ThreadTestSupport
 
 @testable import FreshetDaemon
 
@@ -75,12 +76,10 @@ func withDaemon(
     defer { loop.stop() }
     let daemon = try Supervisor(options: home.options, loop: loop, log: log.logger)
     let life = Task(executorPreference: loop) { await daemon.run() }
-    let result: Result<Void, any Error> = await WorkerPool(threads: 1).run {
-        Result {
-            try #require(comesTrue { log.lines.contains { ["ready", "cannot start: {error}"].contains($0.message) } })
-            if log.lines.contains(where: { $0.message == "cannot start: {error}" }) { return }
-            try body(try ControlClient(path: home.socket))
-        }
+    let result = await onThread {
+        try #require(comesTrue { log.lines.contains { ["ready", "cannot start: {error}"].contains($0.message) } })
+        if log.lines.contains(where: { $0.message == "cannot start: {error}" }) { return }
+        try body(try ControlClient(path: home.socket))
     }
     daemon.end()
     let exit = await life.value

@@ -126,7 +126,7 @@ struct SupervisorTests {
                 // It was brought from one clock to another and back.
                 #expect(abs(run.started - before.started) < 1_000_000)
                 let took = try (#require(run.durationUSec), #require(before.durationUSec))
-                #expect(abs(took.0 - took.1) <= 1)
+                #expect(took.0 == took.1)
                 #expect(run.failure == before.failure && run.generation == before.generation)
                 #expect(status.lastCauses.map(\.signal) == ["operator"])
                 #expect(status.lastCauses.map(\.count) == [1])

@@ -88,12 +88,12 @@ struct Steps<Element: Sendable>: AsyncSequence, AsyncIteratorProtocol, Sendable 
     }
 }
 
-/// Waits until something holds, at most ten seconds.
+/// Waits until something holds, at most two minutes.
 func eventually(_ condition: () -> Bool, sourceLocation: SourceLocation = #_sourceLocation) async {
-    let deadline = ContinuousClock.now.advanced(by: .seconds(10))
+    let deadline = ContinuousClock.now.advanced(by: .seconds(120))
     while !condition() {
         guard ContinuousClock.now < deadline else {
-            Issue.record("not within ten seconds", sourceLocation: sourceLocation)
+            Issue.record("not within two minutes", sourceLocation: sourceLocation)
             return
         }
         await Task.yield()

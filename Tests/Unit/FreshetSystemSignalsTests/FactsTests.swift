@@ -303,7 +303,7 @@ private final class Stage: Sendable {
 
     /// Waits until the thread has let go of its loop, and so of all its descriptors; a minute is the deadline.
     func loopIsGone() async -> Bool {
-        let deadline = ContinuousClock.now + .seconds(30)
+        let deadline = ContinuousClock.now + .seconds(120)
         while state.withLock({ $0.loop != nil }) {
             guard .now < deadline else { return false }
             await Task.yield()

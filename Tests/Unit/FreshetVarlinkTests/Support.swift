@@ -2,6 +2,7 @@ import FreshetEventLoop
 import Glibc
 import Synchronization
 import Testing
+import ThreadTestSupport
 
 @testable import FreshetVarlink
 
@@ -45,9 +46,7 @@ func withServer(
     try await withThrowingTaskGroup(of: Void.self) { group in
         group.addTask(executorPreference: loop) { try await server.run() }
         let harness = Harness(path: path, server: server, record: record)
-        let result: Result<Void, any Error> = await WorkerPool(threads: 1).run {
-            Result { try body(harness) }
-        }
+        let result = await onThread { try body(harness) }
         group.cancelAll()
         try await group.waitForAll()
         try result.get()
@@ -182,7 +181,7 @@ final class RawClient {
 
 /// Waits until something holds, up to a deadline that only a failure reaches.
 func eventually(_ condition: () -> Bool) -> Bool {
-    let deadline = ContinuousClock.Instant.now + .seconds(20)
+    let deadline = ContinuousClock.Instant.now + .seconds(60)
     while !condition() {
         if ContinuousClock.Instant.now > deadline { return false }
         poll(nil, 0, 2)

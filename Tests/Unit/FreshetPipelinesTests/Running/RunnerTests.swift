@@ -118,6 +118,18 @@ struct RunnerTests {
         #expect(stage.store.records.last?.started == stage.clock.wallStart + 10_000_000)
     }
 
+    @Test("a run is written down as long as it took, also if time passes between two looks at the clocks")
+    func recordedDuration() throws {
+        let stage = try Stage()
+        stage.origin.answers(.after(.milliseconds(2500), .content("data")))
+        try stage.start()
+        stage.clock.lookTakes = 36
+        try stage.fire("start")
+        try stage.advance(10)
+        let record = try #require(stage.store.records.first)
+        #expect(record.ended - record.started == 2_500_000)
+    }
+
     @Test(
         "what does not satisfy the checks never replaces the copy",
         arguments: [
