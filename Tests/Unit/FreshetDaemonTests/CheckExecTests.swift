@@ -15,7 +15,7 @@ struct CheckExecTests {
             "a",
             """
             source: {file: \(home.path)/data}
-            refresh: {on: [start], min-interval: 0, retry: {from: 1h, to: 1h}}
+            refresh: {on: [start], min-interval: 0, retry: {from: 365d, to: 365d}}
             check: {exec: [/bin/sh, -c, '\(script)', check, "two words"], timeout: \(timeout)}
             cache: {file: a.txt}
             """)

@@ -105,7 +105,7 @@ struct CommitTests {
             """
             source: {exec: [/bin/cat, \(current)/b, \(current)/c]}
             cache: {file: d}
-            refresh: {on: [], after: [b, c], quiet: 10ms, retry: {from: 1h, to: 1h}}
+            refresh: {on: [], after: [b, c], quiet: 10ms, retry: {from: 365d, to: 365d}}
             """)
         _ = try await withDaemon(home) { client in
             for side in ["b", "c"] { #expect(try client.refresh(side).failure != nil) }

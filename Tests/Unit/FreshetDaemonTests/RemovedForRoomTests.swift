@@ -18,7 +18,7 @@ struct RemovedForRoomTests {
     private func source(_ name: String, _ home: Home) -> String {
         """
         source: {file: \(home.path)/\(name).txt}
-        refresh: {on: [], min-interval: 0, fresh-for: 0}
+        refresh: {on: [], min-interval: 0, fresh-for: 0, retry: {from: 365d, to: 365d}}
         cache: {file: \(name).txt, format: text}
 
         """

@@ -107,7 +107,9 @@ struct SupervisorTests {
     func lastRunOfBefore() async throws {
         let home = try Home()
         try home.configure("good", Home.printing("one", to: "good") + "refresh: {on: []}\n")
-        try home.configure("bad", "source: {exec: [/bin/false]}\nrefresh: {on: []}\ncache: {file: bad}\n")
+        // A retry comes at any time up to its limit.
+        let refresh = "refresh: {on: [], retry: {from: 365d, to: 365d}}"
+        try home.configure("bad", "source: {exec: [/bin/false]}\n\(refresh)\ncache: {file: bad}\n")
         try home.configure("new", Home.printing("one", to: "new") + "refresh: {on: []}\n")
         let runs = Mutex<[String: RunStatus]>([:])
         _ = try await withDaemon(home) { client in

@@ -17,7 +17,7 @@ struct WithdrawalTests {
             name,
             """
             source: {file: \(home.path)/data}
-            refresh: {on: [], min-interval: 0, fresh-for: 0, retry: {from: 1h, to: 1h}}
+            refresh: {on: [], min-interval: 0, fresh-for: 0, retry: {from: 365d, to: 365d}}
             cache: {file: \(name).txt, max-age: \(maxAge), withdraw: \(withdraw)}
             \(onChange)
             """)
