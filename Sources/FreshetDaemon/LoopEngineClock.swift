@@ -31,13 +31,3 @@ enum WallClock {
         now + (instant - .now).microseconds
     }
 }
-
-extension Duration {
-    /// Whole microseconds, rounded toward zero; what does not fit is the most that does.
-    var microseconds: Int64 {
-        let (seconds, attoseconds) = components
-        let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000)
-        if overflow { return seconds < 0 ? .min : .max }
-        return product.addingReportingOverflow(attoseconds / 1_000_000_000_000).partialValue
-    }
-}

@@ -11,8 +11,7 @@ struct DataExpiry: Hashable, Sendable {
     /// - Parameter remaining: how much longer it is fresh from now on; below zero counts as zero.
     init(in remaining: Duration, _ clock: any EngineClock) {
         let left = min(max(remaining, .zero), Self.longest)
-        let (seconds, attoseconds) = left.components
         instant = clock.now.advanced(by: left)
-        wall = clock.wallNow + seconds * 1_000_000 + attoseconds / 1_000_000_000_000
+        wall = clock.wallNow + left.microseconds
     }
 }

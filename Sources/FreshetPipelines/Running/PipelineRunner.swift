@@ -453,7 +453,7 @@ package final class PipelineRunner: Sendable {
     private func record(of summary: RunSummary) -> RunRecord {
         let started = wall(summary.started)
         // By the same look at the clocks: they are read one after the other, and with another one it took another time.
-        let ended = started + Self.microseconds(summary.duration)
+        let ended = started + summary.duration.microseconds
         return RunRecord(
             pipeline: name, run: summary.run, causes: summary.causes.summary, started: started, ended: ended,
             outcome: summary.outcome.rawValue, error: summary.failure?.message, generation: summary.generation)
@@ -461,12 +461,7 @@ package final class PipelineRunner: Sendable {
 
     /// An instant by the wall clock as it is now: microseconds since 1970.
     package func wall(_ instant: ContinuousClock.Instant) -> Int64 {
-        world.clock.wallNow + Self.microseconds(world.clock.now.duration(to: instant))
-    }
-
-    private static func microseconds(_ duration: Duration) -> Int64 {
-        let (seconds, attoseconds) = duration.components
-        return seconds * 1_000_000 + attoseconds / 1_000_000_000_000
+        world.clock.wallNow + world.clock.now.duration(to: instant).microseconds
     }
 }
 

@@ -17,3 +17,13 @@ package protocol EngineTimer: Sendable {
     /// Takes the instant back. A call of the handler that is under way may still end.
     func disarm()
 }
+
+extension Duration {
+    /// Whole microseconds, rounded toward zero; what does not fit is the most that does.
+    package var microseconds: Int64 {
+        let (seconds, attoseconds) = components
+        let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000)
+        if overflow { return seconds < 0 ? .min : .max }
+        return product.addingReportingOverflow(attoseconds / 1_000_000_000_000).partialValue
+    }
+}

@@ -25,19 +25,17 @@ package final class ScriptedClock: EngineClock {
 
     package var now: ContinuousClock.Instant { manual.now }
     package var wallNow: Int64 {
-        let (seconds, attoseconds) = manual.elapsed.components
         let step = lookTakes
         let set = wallSteps.withLock { steps in
             defer { steps += step }
             return steps
         }
-        return wallStart + set + seconds * 1_000_000 + attoseconds / 1_000_000_000_000
+        return wallStart + set + manual.elapsed.microseconds
     }
 
     /// Sets the wall clock forward, or back.
     package func stepWall(by step: Duration) {
-        let (seconds, attoseconds) = step.components
-        wallSteps.withLock { $0 += seconds * 1_000_000 + attoseconds / 1_000_000_000_000 }
+        wallSteps.withLock { $0 += step.microseconds }
     }
 
     package func makeTimer(_ handler: @escaping @Sendable () -> Void) -> any EngineTimer {

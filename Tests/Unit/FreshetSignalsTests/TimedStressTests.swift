@@ -113,18 +113,6 @@ struct TimedStressTests {
     ) -> some AsyncSequence<Int, any Error> & Sendable where S.Element == Int {
         Failing(base: sequence)
     }
-
-    /// Waits until something holds, at most two minutes.
-    func eventually(_ condition: () -> Bool, sourceLocation: SourceLocation = #_sourceLocation) async {
-        let deadline = ContinuousClock.now.advanced(by: .seconds(120))
-        while !condition() {
-            guard ContinuousClock.now < deadline else {
-                Issue.record("not within two minutes", sourceLocation: sourceLocation)
-                return
-            }
-            await Task.yield()
-        }
-    }
 }
 
 /// Consumes some elements in a task of its own, and drops the iterator.

@@ -301,7 +301,7 @@ private final class Stage: Sendable {
     var opened: Int { state.withLock { $0.opened } }
     var isOpen: Bool { state.withLock { $0.sources != nil } }
 
-    /// Waits until the thread has let go of its loop, and so of all its descriptors; a minute is the deadline.
+    /// Waits until the thread has let go of its loop, and so of all its descriptors; two minutes are the deadline.
     func loopIsGone() async -> Bool {
         let deadline = ContinuousClock.now + .seconds(120)
         while state.withLock({ $0.loop != nil }) {
