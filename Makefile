@@ -2,6 +2,8 @@
 #
 #   make run       install what is missing, build, and show the main job on loopback
 #   make test      install what is missing, and run every test (what CI runs)
+#   make test-quick  lint, unit tests, marbles and simulation: before each commit
+#   make soak      the tests that kill and the simulation, many times as long: some hours
 #   make setup     only install what is missing
 #   make build     release binaries, in .build/release
 #   make lint      format check, layer check, shell check, manual pages
@@ -65,7 +67,7 @@ install-completion = if $(BIN)/freshetctl completions $(1) >/dev/null; then \
 	else echo "make install: no completions for $(1)" >&2; fi
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-deb setup-test static-library build run test lint format bench bench-network bench-signals docs sanitize deb install uninstall clean
+.PHONY: help setup setup-deb setup-test static-library build run test test-quick soak lint format bench bench-network bench-signals docs sanitize deb install uninstall clean
 # What builds uses all processors by itself, and what installs comes before it.
 .NOTPARALLEL:
 
@@ -99,14 +101,23 @@ run: setup build
 test: setup-test
 	@Scripts/test
 
+test-quick: setup-test
+	@Scripts/test quick
+
+# A thousand kills in each test that kills; 100,000 courses that nobody has tried.
+soak: setup-test build
+	@FRESHET_SCHEDULES=100000 Scripts/test only CourseTests
+	@ROUNDS=1000 LIMIT=7200 Tests/System/run 610 632 643 672
+
 lint:
 	@Scripts/check-layers
-	@$(SWIFT) format lint --strict --recursive $(SOURCES)
+	@$(SWIFT) format lint --strict --parallel --recursive $(SOURCES)
 	@Scripts/manual --lint
-	@shellcheck --shell=bash --external-sources --source-path=SCRIPTDIR $$(Scripts/shell-files)
+	@Scripts/shell-files | xargs --max-procs=$$(nproc) --max-args=12 \
+		shellcheck --shell=bash --external-sources --source-path=SCRIPTDIR
 
 format:
-	@$(SWIFT) format --in-place --recursive $(SOURCES)
+	@$(SWIFT) format --in-place --parallel --recursive $(SOURCES)
 
 bench: setup-test build
 	@Benchmarks/run

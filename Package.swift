@@ -73,12 +73,14 @@ let package = Package(
             name: "SystemExamples", dependencies: ["FreshetSystemSignals", "FreshetSignals", "FreshetEventLoop"],
             path: "Examples/System"),
 
+        // What all tests share: how they wait, where they write.
+        .target(name: "TestSupport", path: "Tests/Support/Basics"),
         // What blocks, on threads of its own.
         .target(name: "ThreadTestSupport", dependencies: ["FreshetEventLoop"], path: "Tests/Support/Threads"),
         // A scripted daemon behind a real control socket.
         .target(
             name: "ControlTestSupport",
-            dependencies: ["FreshetControl", "FreshetVarlink", "FreshetEventLoop", "ThreadTestSupport"],
+            dependencies: ["FreshetControl", "FreshetVarlink", "FreshetEventLoop", "TestSupport", "ThreadTestSupport"],
             path: "Tests/Support/Control"),
         // The world of the engine as a script: clock, origins, disk.
         .target(
@@ -179,6 +181,7 @@ var languageSettings: [SwiftSetting] = [
 if Context.environment["FRESHET_STRICT"] != nil {
     languageSettings.append(.treatAllWarnings(as: .error))
 }
+for target in package.targets where target.type == .test { target.dependencies.append("TestSupport") }
 for target in package.targets where target.type != .system {
     target.swiftSettings = (target.swiftSettings ?? []) + languageSettings
 }

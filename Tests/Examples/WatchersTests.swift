@@ -5,10 +5,11 @@ import FreshetTestKit
 import Glibc
 import Synchronization
 import SystemExamples
+import TestSupport
 import Testing
 
 /// With this machine's own kernel: loopback needs no privileges and no network.
-@Suite("Examples: what the system says", .timeLimit(.minutes(1)))
+@Suite("Examples: what the system says", .hangLimit)
 struct WatchersTests {
     @Test("the network is told at once, until the task is cancelled")
     func network() async {
@@ -27,11 +28,10 @@ struct WatchersTests {
 
     @Test("a file is read at once, and after it was written")
     func file() async throws {
-        var template = Array("/tmp/freshet-example-XXXXXX".utf8CString)
-        let descriptor = mkstemp(&template)
+        let directory = try TemporaryDirectory()
+        let path = directory.path("a")
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
         try #require(descriptor >= 0)
-        let path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        defer { unlink(path) }
         let reads = Mutex(0)
         var lines = lines(of: path) { path in
             reads.withLock {

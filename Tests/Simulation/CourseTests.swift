@@ -47,7 +47,7 @@ struct CourseTests {
             failed += 1
             Issue.record(
                 """
-                FRESHET_SEEDS=\(seed)-\(seed) swift test --filter CourseTests
+                FRESHET_SEEDS=\(seed)-\(seed) Scripts/test only CourseTests
                 \(witness.faults.joined(separator: "\n"))
                 """)
             // The first ones say most.

@@ -5,20 +5,20 @@
 if [ "${FRESHET_BOOTED:-}" != 1 ]; then
     [ "$(id -u)" = 0 ] || { echo 'only root can boot a container'; exit 77; }
     command -v systemd-nspawn >/dev/null || { echo 'no systemd-nspawn (apt-get install systemd-container)'; exit 77; }
-    stage=$FRESHET_WORK/stage
+    # An install of the release binaries, made once for all tests (Tests/System/run).
+    stages=(-d "$FRESHET_STAGE")
     # lay_down DIRECTORY, defined before: what is laid over the container's root instead.
     if declare -F lay_down >/dev/null; then
-        lay_down "$stage"
-    else
-        make --no-print-directory -C "$FRESHET_SOURCE" install BIN="$FRESHET_BIN" DESTDIR="$stage" PREFIX=/usr >/dev/null
+        lay_down "$FRESHET_WORK/stage"
+        stages=(-d "$FRESHET_WORK/stage")
     fi
     # beside=PROGRAM, set before: one of those that Scripts/setup unpacks and does not install.
     if [ -n "${beside:-}" ] && ! command -v "$beside" >/dev/null; then
         unpacked=$FRESHET_SOURCE/.build/test-packages/root
         [ -e "$unpacked/usr/sbin/$beside" ] || [ -e "$unpacked/usr/bin/$beside" ] || { echo "no $beside (make setup-test)"; exit 77; }
-        cp -a "$unpacked/." "$stage/"
+        stages+=(-d "$unpacked")
     fi
-    bash "$FRESHET_SOURCE/Tests/System/boot-testbed" -d "$stage" -b "$FRESHET_SOURCE" -l "$FRESHET_WORK/console" \
+    bash "$FRESHET_SOURCE/Tests/System/boot-testbed" "${stages[@]}" -b "$FRESHET_SOURCE" -l "$FRESHET_WORK/console" \
         -t $((FRESHET_LIMIT - 20)) -E FRESHET_BOOTED=1 -E FRESHET_TRACED="${FRESHET_TRACED:-}" -E DOCUMENTS="${DOCUMENTS:-}" \
         -- bash "/opt/freshet/Tests/System/${0##*/}" && exit 0
     tail -n 40 "$FRESHET_WORK/console"
@@ -34,6 +34,7 @@ fail() {
     journalctl --sync
     journalctl --no-pager -o short-precise -u "$unit" >&2 || true
     tail -n 20 /srv/requests >&2 2>/dev/null || true
+    explained=yes
     # Last, where also the end of a long output has it.
     echo "FAILED: $*" >&2
     exit 1

@@ -14,11 +14,12 @@ fail() {
     tail -n 60 "$work/log" >&2 2>/dev/null || true
     echo "--- the origin's log" >&2
     tail -n 20 "$work/requests" >&2 2>/dev/null || true
+    explained=yes
     # Last, where also the end of a long output has it.
     echo "FAILED: $*" >&2
     exit 1
 }
-skip() { echo "$*"; exit 77; }
+skip() { explained=yes; echo "$*"; exit 77; }
 
 # --- the network: this name space is the machine; `origin` is the world.
 network() {

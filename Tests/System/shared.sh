@@ -2,22 +2,36 @@
 # shellcheck shell=bash
 set -euo pipefail
 export LC_ALL=C.UTF-8
-# The trace of a test that is run again: it is not to stand in what the test reads of standard error.
+# The trace is not to stand in what the test reads of standard error.
 if [ -n "${FRESHET_TRACED:-}" ]; then
     exec {BASH_XTRACEFD}>&2
     set -x
 fi
+# A command that fails by itself ends the test (set -e): its output says which one. `fail` and `skip` have said why.
+explained=''
+explain_exit() {
+    local status=$?
+    case $status in 0 | 77) return ;; esac
+    [ -n "$explained" ] || echo "FAILED: status $status of: $BASH_COMMAND" >&2
+}
+trap explain_exit EXIT
 
 # wait_until SECONDS WHAT COMMAND…: polls until the command succeeds, or fails naming what was awaited. The seconds are
-# those of a machine at rest: a busy one, which runs other tests beside this one, gets four times as many.
+# those of a machine at rest: a busy one, which runs other tests beside this one, gets ten times as many.
 wait_until() {
-    local - limit=$(($1 * 4)) what=$2 deadline
+    local - limit=$(($1 * 10)) what=$2 deadline last_look looks_taken=0
     set +x # of a trace it would be the greater part
     shift 2
-    deadline=$(($(date +%s%N) + limit * 1000000000))
+    deadline=$((EPOCHSECONDS + limit))
     until "$@" >/dev/null 2>&1; do
-        [ "$(date +%s%N)" -lt $deadline ] || fail "waited $limit s for: $what"
-        sleep 0.02
+        if [ $EPOCHSECONDS -gt $deadline ]; then
+            # What it said the last time: a state, a number, an error.
+            last_look=$("$@" 2>&1 | tail -c 2000) || true
+            fail "waited $limit s for: $what${last_look:+; the last look: $last_look}"
+        fi
+        # What has not come within half a second may take a while: looks cost the processors that what is awaited needs.
+        looks_taken=$((looks_taken + 1))
+        if [ $looks_taken -lt 20 ]; then sleep 0.02; else sleep 0.1; fi
     done
 }
 equal() { [ "$2" = "$3" ] || fail "$1: expected '$3', got '$2'"; }

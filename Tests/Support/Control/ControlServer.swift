@@ -2,6 +2,7 @@ package import FreshetControl
 import FreshetEventLoop
 import FreshetVarlink
 import Glibc
+import TestSupport
 import ThreadTestSupport
 
 /// The rights by which this process may change everything, as the owner of its daemon.
@@ -15,7 +16,7 @@ package let strangerRights = ControlRights(
 ///
 /// - Parameter silence: how long a connection may say nothing.
 package func withControlServer(
-    _ service: ScriptedService, rights: ControlRights = ownRights, silence: Duration = .seconds(30),
+    _ service: ScriptedService, rights: ControlRights = ownRights, silence: Duration = testPatience,
     _ body: @escaping @Sendable (_ path: String) throws -> Void
 ) async throws {
     try await withServer(of: try ControlDispatcher(service, rights: rights).interfaces(), silence: silence, body)
@@ -40,14 +41,11 @@ package func withForeignServer(
 }
 
 private func withServer(
-    of interfaces: [VarlinkInterface], silence: Duration = .seconds(30),
+    of interfaces: [VarlinkInterface], silence: Duration = testPatience,
     _ body: @escaping @Sendable (_ path: String) throws -> Void
 ) async throws {
-    var template = Array("/tmp/freshet-control-XXXXXX".utf8CString)
-    guard mkdtemp(&template) != nil else { throw SystemCallError("mkdtemp", errno: errno) }
-    let directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-    defer { rmdir(directory) }
-    let path = directory + "/" + ControlInterface.name
+    let directory = try TemporaryDirectory()
+    let path = directory.path(ControlInterface.name)
     let loop = try EventLoop()
     try loop.runInThread(named: "test-loop")
     defer { loop.stop() }

@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 import Testing
 
 @testable import FreshetCache
@@ -7,7 +8,7 @@ import Testing
 struct CommitTests {
     @Test("makes the reader's file and the generation one inode, with the modes of the design")
     func first() throws {
-        let fixture = try CacheFixture(TemporaryDirectory(below: "/tmp"))
+        let fixture = try CacheFixture(TemporaryDirectory())
         #expect(fixture.report == RecoveryReport(index: .made))
         let outcome = try fixture.commit("one")
         guard case .changed(let generation) = outcome else {
@@ -176,7 +177,7 @@ struct CommitTests {
 
     @Test("is refused when less would be free than must stay free")
     func reserve() throws {
-        let directory = try TemporaryDirectory()
+        let directory = try TemporaryDirectory.ofCache()
         let (cache, _) = try LocalCache.open(
             cacheDirectory: directory.cache, stateDirectory: directory.state,
             reserve: FreeSpaceReserve(percent: 1000, bytes: .max))
@@ -191,7 +192,7 @@ struct CommitTests {
 
     @Test("of what is expected to leave too little room is not even begun, and nothing is left of it")
     func noRoomFor() throws {
-        let directory = try TemporaryDirectory()
+        let directory = try TemporaryDirectory.ofCache()
         let (cache, _) = try LocalCache.open(
             cacheDirectory: directory.cache, stateDirectory: directory.state,
             reserve: FreeSpaceReserve(percent: 1, bytes: 1))
@@ -208,7 +209,7 @@ struct CommitTests {
     @Test("looks at the room again while it is long in coming")
     func roomOnTheWay() throws {
         let files = FaultyFileSystem()
-        let directory = try TemporaryDirectory()
+        let directory = try TemporaryDirectory.ofCache()
         let (cache, _) = try LocalCache.open(
             cacheDirectory: directory.cache, stateDirectory: directory.state,
             reserve: FreeSpaceReserve(percent: 1, bytes: 1), verifiesAll: false,
@@ -256,7 +257,7 @@ struct CommitTests {
 
     @Test("of several pipelines at once, and several of one, keeps each file and its generation together")
     func concurrent() async throws {
-        let fixture = try CacheFixture(TemporaryDirectory(below: "/tmp"))
+        let fixture = try CacheFixture(TemporaryDirectory())
         let cache = fixture.cache
         try await withThrowingTaskGroup(of: Void.self) { group in
             for pipeline in 0..<4 {

@@ -1,5 +1,6 @@
 import Glibc
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import FreshetCache
@@ -330,7 +331,7 @@ struct ExaminationTests {
 struct IndexExaminationTests {
     /// A closed cache.
     private func closed() throws -> TemporaryDirectory {
-        let directory = try TemporaryDirectory()
+        let directory = try TemporaryDirectory.ofCache()
         _ = try Examined(directory)
         return directory
     }
@@ -409,7 +410,7 @@ struct IndexExaminationTests {
 
     @Test("says where there is none, and of another program's that it is that")
     func none() throws {
-        let directory = try TemporaryDirectory()
+        let directory = try TemporaryDirectory.ofCache()
         let path = directory.state + "/index.sqlite"
         #expect(throws: CacheError.nothingKept(path)) { try open(directory) }
         #expect(try LinuxFileSystem().list(directory.path).isEmpty)

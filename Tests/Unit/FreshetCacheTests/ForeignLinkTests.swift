@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 import Testing
 
 @testable import FreshetCache
@@ -10,7 +11,7 @@ struct ForeignLinkTests {
     private let outside: String
 
     init() throws {
-        directory = try TemporaryDirectory()
+        directory = try TemporaryDirectory.ofCache()
         outside = directory.path + "/outside"
         try #require(mkdir(outside, 0o755) == 0)
         try TemporaryDirectory.write(Array("mine".utf8), to: outside + "/theirs")

@@ -1,5 +1,6 @@
 import Glibc
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import FreshetCache
@@ -129,7 +130,7 @@ struct StoredGenerationTests {
 
     @Test("is for whoever may read both that file and the copy, through the directories above")
     func rights() throws {
-        let fixture = try CacheFixture(TemporaryDirectory(below: "/tmp"))
+        let fixture = try CacheFixture(TemporaryDirectory())
         #expect(chmod(fixture.directory.path, 0o755) == 0)
         var closed = CacheDestination.jwks
         closed.mode = 0o640

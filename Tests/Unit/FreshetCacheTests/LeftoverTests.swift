@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 import Testing
 
 @testable import FreshetCache
@@ -18,7 +19,7 @@ struct LeftoverTests {
 
     @Test("goes with the next commit, however often they had another name meanwhile", arguments: [false, true])
     func renamedAgain(restarts: Bool) throws {
-        let directory = try TemporaryDirectory()
+        let directory = try TemporaryDirectory.ofCache()
         do {
             let fixture = try CacheFixture(directory)
             try fixture.commitSet("one", at: 1)

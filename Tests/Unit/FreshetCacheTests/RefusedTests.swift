@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 import Testing
 
 @testable import FreshetCache
@@ -213,7 +214,7 @@ struct RefusedTests {
 
     /// Another life, on a copy of what this one has on disk.
     private func restarted() throws -> CacheFixture {
-        let copy = try TemporaryDirectory()
+        let copy = try TemporaryDirectory.ofCache()
         var links: [UInt64: String] = [:]
         try TemporaryDirectory.copy(fixture.directory.cache, to: copy.cache, links: &links)
         try TemporaryDirectory.copy(fixture.directory.state, to: copy.state, links: &links)

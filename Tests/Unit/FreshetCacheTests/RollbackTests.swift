@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 import Testing
 
 @testable import FreshetCache
@@ -53,10 +54,7 @@ struct RollbackTests {
 
     private func reopened(_ directory: TemporaryDirectory, _ old: consuming CacheFixture) throws -> CacheFixture {
         _ = consume old
-        let copy = try TemporaryDirectory()
-        var links: [UInt64: String] = [:]
-        try TemporaryDirectory.copy(directory.cache, to: copy.cache, links: &links)
-        try TemporaryDirectory.copy(directory.state, to: copy.state, links: &links)
+        let copy = try directory.copied()
         // The times of the copies are others: the first start notes that.
         _ = try CacheFixture(copy)
         return try CacheFixture(copy)
@@ -177,7 +175,7 @@ struct PinTests {
     @Test(
         "keeps the copy from being replaced, across restarts, until it is taken out; what the origin has is told once")
     func stays() throws {
-        let directory = try TemporaryDirectory()
+        let directory = try TemporaryDirectory.ofCache()
         do {
             let fixture = try CacheFixture(directory)
             #expect(throws: CacheError.nothingOffered) { try fixture.cache.pin("jwks", at: WallTime(seconds: 1)) }
@@ -235,10 +233,7 @@ struct PinTests {
 
     private func restart(_ directory: TemporaryDirectory, _ old: consuming CacheFixture) throws -> CacheFixture {
         _ = consume old
-        let copy = try TemporaryDirectory()
-        var links: [UInt64: String] = [:]
-        try TemporaryDirectory.copy(directory.cache, to: copy.cache, links: &links)
-        try TemporaryDirectory.copy(directory.state, to: copy.state, links: &links)
+        let copy = try directory.copied()
         return try CacheFixture(copy)
     }
 

@@ -1,5 +1,6 @@
 import FreshetEventLoop
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import FreshetCache
@@ -337,13 +338,12 @@ struct RoomTests {
     func busy(comesToAnEnd: Bool) throws {
         let pool = WorkerPool(threads: 1)
         let (held, end, ended) = (Latch(), Latch(), Latch())
-        let patience: Duration = .seconds(60)
         let attempts = Mutex<[Int]>([])
         let fixture = try CacheFixture(limit: 10) { attempt in
             attempts.withLock { $0.append(attempt) }
             guard comesToAnEnd else { return attempt < 2 }
             end.open()
-            return ended.wait(for: patience)
+            return ended.wait(for: testPatience)
         } removed: { [removed] in
             removed.note($0)
         }
@@ -353,11 +353,11 @@ struct RoomTests {
         pool.perform("commit") {
             cache.entry("b").state.withLock { _ in
                 held.open()
-                _ = end.wait(for: patience)
+                _ = end.wait(for: testPatience)
             }
             ended.open()
         }
-        try #require(held.wait(for: patience))
+        try #require(held.wait(for: testPatience))
         if comesToAnEnd {
             try fixture.commit("ab", to: destination("a"), at: 3)
             #expect(attempts.withLock { $0 } == [0])

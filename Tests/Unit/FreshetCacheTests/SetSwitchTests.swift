@@ -1,4 +1,5 @@
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import FreshetCache
@@ -109,7 +110,7 @@ struct SetSwitchTests {
 
     @Test("which has content of the other kind after all, offers nothing until its next commit")
     func wrongKind() throws {
-        let directory = try TemporaryDirectory()
+        let directory = try TemporaryDirectory.ofCache()
         do {
             let fixture = try CacheFixture(directory)
             try fixture.commit("one", to: CacheDestination(pipeline: "shop", file: "catalogue.stamp"), at: 1)

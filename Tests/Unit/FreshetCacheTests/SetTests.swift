@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 import Testing
 
 @testable import FreshetCache
@@ -359,7 +360,7 @@ struct SetTests {
 
     @Test("are all compared by a start that verifies everything")
     func verified() throws {
-        let directory = try TemporaryDirectory()
+        let directory = try TemporaryDirectory.ofCache()
         do {
             let fixture = try CacheFixture(directory)
             try fixture.commitSet("one")

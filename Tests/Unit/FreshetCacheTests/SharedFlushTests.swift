@@ -1,13 +1,13 @@
 import FreshetEventLoop
 import Glibc
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import FreshetCache
 
 @Suite("A flush that many share")
 struct SharedFlushTests {
-    private static let patience: Duration = .seconds(60)
 
     @Test("those who come while one is under way share the next, which has the changes of all of them")
     func shared() throws {
@@ -99,7 +99,7 @@ struct SharedFlushTests {
                             return flushed.count
                         }
                         began.open()
-                        _ = gate.wait(for: SharedFlushTests.patience)
+                        _ = gate.wait(for: testPatience)
                         if number == failing { throw FreshetCache.SystemCallError(call: "fsync", path: "/x", errno: 5) }
                     }
                 } catch {
@@ -113,22 +113,13 @@ struct SharedFlushTests {
         /// The first caller's flush is under way, and so many others wait.
         func holdFirst(with others: Int) throws {
             call(0)
-            try #require(began.wait(for: SharedFlushTests.patience))
+            try #require(began.wait(for: testPatience))
             for caller in 1...others { call(caller) }
-            try #require(isSoon { flush.waiting == others })
+            try #require(eventually { flush.waiting == others })
         }
 
         func awaitAnswers(_ count: Int) {
-            #expect(isSoon { answers.withLock { $0.count } == count })
-        }
-
-        private func isSoon(_ condition: () -> Bool) -> Bool {
-            let deadline = ContinuousClock.now + SharedFlushTests.patience
-            while !condition() {
-                guard ContinuousClock.now < deadline else { return false }
-                sched_yield()
-            }
-            return true
+            #expect(eventually { answers.withLock { $0.count } == count })
         }
     }
 }

@@ -1,33 +1,15 @@
 import Glibc
+import TestSupport
 import Testing
 
 @testable import FreshetCache
 
-/// A directory of a test, removed with the value.
-final class TemporaryDirectory: Sendable {
-    let path: String
-
-    /// Below `parent`; without one in memory where that is possible, since thousands of these are made.
-    init(below parent: String? = nil) throws {
-        let parent = parent ?? (access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : "/tmp")
-        var template = Array("\(parent)/freshet-cache-XXXXXX".utf8CString)
-        _ = try #require(mkdtemp(&template))
-        path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-    }
-
-    deinit { Self.remove(path) }
+extension TemporaryDirectory {
+    /// Of a cache and its index. In memory, since thousands of these are made.
+    static func ofCache() throws -> TemporaryDirectory { try TemporaryDirectory(below: parentInMemory) }
 
     var cache: String { path + "/cache" }
     var state: String { path + "/state" }
-
-    /// Removes a tree.
-    static func remove(_ path: String) {
-        for entry in (try? LinuxFileSystem().list(path)) ?? [] {
-            let child = path + "/" + entry.name
-            if unlink(child) != 0 { remove(child) }
-        }
-        rmdir(path)
-    }
 
     /// Copies a tree as a crash would leave it: modes, times and hard links are kept.
     static func copy(_ source: String, to destination: String, links: inout [UInt64: String]) throws {
@@ -55,7 +37,7 @@ final class TemporaryDirectory: Sendable {
     ///
     /// - Parameter other: whose index it has; nil: its own.
     func copied(withStateOf other: TemporaryDirectory? = nil) throws -> TemporaryDirectory {
-        let copy = try TemporaryDirectory()
+        let copy = try TemporaryDirectory.ofCache()
         var links: [UInt64: String] = [:]
         for (source, target) in [(cache, copy.cache), ((other ?? self).state, copy.state)]
         where try LinuxFileSystem().status(source) != nil {
@@ -64,32 +46,11 @@ final class TemporaryDirectory: Sendable {
         return copy
     }
 
-    static func read(_ path: String) throws -> [UInt8] {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        try #require(descriptor >= 0, "\(path)")
-        defer { close(descriptor) }
-        var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 65_536)
-        while true {
-            let count = Glibc.read(descriptor, &buffer, buffer.count)
-            try #require(count >= 0)
-            if count == 0 { return bytes }
-            bytes += buffer[..<count]
-        }
-    }
-
-    static func write(_ bytes: [UInt8], to path: String) throws {
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
-        try #require(descriptor >= 0, "\(path)")
-        defer { close(descriptor) }
-        try #require(Glibc.write(descriptor, bytes, bytes.count) == bytes.count)
-    }
-
     /// A directory with an `index.sqlite` of an earlier format.
     static func index(
         ofVersion version: Int, _ fill: (inout SQLiteDatabase) throws(SQLiteError) -> Void
     ) throws -> TemporaryDirectory {
-        let directory = try TemporaryDirectory()
+        let directory = try TemporaryDirectory.ofCache()
         var database = try SQLiteDatabase(path: directory.path + "/index.sqlite", busyTimeout: 1000)
         for step in CacheIndex.migrations.prefix(version) { try database.execute(step) }
         try database.execute(
@@ -121,7 +82,7 @@ struct CacheFixture {
         waitForRoom: @escaping @Sendable (Int) -> Bool = { _ in false },
         removed: @escaping @Sendable (RemovedContent) -> Void = { _ in }
     ) throws {
-        self.directory = try directory ?? TemporaryDirectory()
+        self.directory = try directory ?? .ofCache()
         (cache, report) = try LocalCache.open(
             cacheDirectory: self.directory.cache, stateDirectory: self.directory.state, reserve: reserve,
             limit: limit, verifiesAll: verifiesAll, fileSystem: fileSystem, waitForRoom: waitForRoom, removed: removed)

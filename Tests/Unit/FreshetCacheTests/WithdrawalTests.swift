@@ -1,6 +1,7 @@
 import FreshetEventLoop
 import Glibc
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import FreshetCache
@@ -72,7 +73,7 @@ struct WithdrawalTests {
         #expect(files.calls == ["lstat"])
     }
 
-    @Test("waits for the disk together with all others, and the index is free meanwhile", .timeLimit(.minutes(2)))
+    @Test("waits for the disk together with all others, and the index is free meanwhile", .hangLimit)
     func together() throws {
         let fixture = try CacheFixture()
         let (cache, count) = (fixture.cache, 12)

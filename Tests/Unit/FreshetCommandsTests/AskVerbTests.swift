@@ -2,12 +2,13 @@ import ArgumentParser
 import ControlTestSupport
 import FreshetControl
 import Glibc
+import TestSupport
 import Testing
 
 @testable import FreshetCommands
 
 /// `is-fresh`, `wait` and `logs`.
-@Suite(.serialized, .timeLimit(.minutes(1))) struct AskVerbTests {
+@Suite(.serialized, .hangLimit) struct AskVerbTests {
     private func service(_ change: (inout PipelineStatus) -> Void = { _ in }) -> ScriptedService {
         let service = ScriptedService(["flags", "jwks"])
         service.change { script in

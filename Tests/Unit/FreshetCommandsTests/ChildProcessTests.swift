@@ -1,9 +1,10 @@
+import TestSupport
 import Testing
 
 @testable import FreshetCommands
 
 /// With real programs.
-@Suite(.timeLimit(.minutes(1))) struct ChildProcessTests {
+@Suite(.hangLimit) struct ChildProcessTests {
     @Test("what a program writes on both streams is collected, more than a pipe takes too")
     func collected() {
         let script = "i=0; while [ $i -lt 20000 ]; do echo 0123456789; i=$((i+1)); done; echo no >&2; exit 3"

@@ -1,6 +1,7 @@
 import ControlTestSupport
 import FreshetControl
 import FreshetRender
+import TestSupport
 import Testing
 
 @testable import FreshetCommands
@@ -141,7 +142,7 @@ struct ItemDifferenceTests {
     }
 }
 
-@Suite("The difference by line", .serialized, .timeLimit(.minutes(1)))
+@Suite("The difference by line", .serialized, .hangLimit)
 struct LineDifferenceTests {
     private func unified(_ old: String, _ new: String) throws -> String {
         String(decoding: try LineDifference.unified(Array(old.utf8), Array(new.utf8)), as: UTF8.self)

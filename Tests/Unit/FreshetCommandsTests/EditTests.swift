@@ -3,32 +3,27 @@ import FreshetControl
 import FreshetEventLoop
 import Glibc
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import FreshetCommands
 
 /// `edit` in directories of its own, with an editor and a freshetd of the test; the real ones have Tests/System/580.
-@Suite(.serialized, .timeLimit(.minutes(1))) final class EditTests {
+@Suite(.serialized, .hangLimit) final class EditTests {
     /// Stands for the system: DIR/etc, DIR/run and DIR/usr.
-    private let directory: String
+    private let temporary: TemporaryDirectory
+    private var directory: String { temporary.path }
 
     init() throws {
-        var template = Array("/tmp/freshet-edit-tests-XXXXXX".utf8CString)
-        try #require(mkdtemp(&template) != nil)
-        directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        temporary = try TemporaryDirectory()
         for name in ["etc", "etc/pipelines", "run", "usr", "usr/pipelines", "tmp"] {
-            mkdir("\(directory)/\(name)", 0o755)
+            try temporary.makeDirectory(name)
         }
     }
 
-    deinit { _ = ChildProcess.run("/bin/rm", ["-rf", directory], .collected) }
-
     private func write(_ name: String, _ text: String, mode: mode_t = 0o644) throws {
-        let descriptor = open("\(directory)/\(name)", O_WRONLY | O_CREAT | O_TRUNC, 0o600)
-        try #require(descriptor >= 0)
-        _ = Glibc.write(descriptor, text, text.utf8.count)
-        fchmod(descriptor, mode)
-        close(descriptor)
+        let path = try temporary.write(text, to: name)
+        try #require(chmod(path, mode) == 0)
     }
 
     private func read(_ name: String) -> String? {
@@ -173,10 +168,11 @@ import Testing
 
     /// Not each file system has them.
     private static let hasAttributes: Bool = {
-        var template = Array("/tmp/freshet-edit-tests-XXXXXX".utf8CString)
-        let descriptor = mkstemp(&template)
+        guard let directory = try? TemporaryDirectory(), let path = try? directory.write("", to: "a") else {
+            return false
+        }
+        let descriptor = open(path, O_RDWR | O_CLOEXEC)
         defer { close(descriptor) }
-        unlink(template)
         return (try? ExtendedAttribute.set(ExtendedAttribute.accessList, to: list, of: descriptor)) != nil
             && (try? ExtendedAttribute.set("user.note", to: [1], of: descriptor)) != nil
     }()

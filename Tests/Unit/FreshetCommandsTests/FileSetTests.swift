@@ -1,6 +1,7 @@
 import ControlTestSupport
 import FreshetControl
 import Glibc
+import TestSupport
 import Testing
 
 @testable import FreshetCommands
@@ -10,24 +11,20 @@ struct FileSetTests {
     private static let old = #"{"issuer.txt":"old\n","keys.json":[1, {"a":"b"}],"none":null}"# + "\n"
 
     /// With a current copy of several files in a file, an older one, and something refused.
-    private func service(_ content: String, isSet: Bool = true) throws -> (ScriptedService, path: String) {
-        var template = Array("/tmp/freshet-set-XXXXXX".utf8CString)
-        let descriptor = mkstemp(&template)
-        try #require(descriptor >= 0)
-        defer { close(descriptor) }
-        let path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        let bytes = Array(content.utf8)
-        try #require(write(descriptor, bytes, bytes.count) == bytes.count)
+    private func service(
+        _ content: String, in directory: TemporaryDirectory, isSet: Bool = true
+    ) throws -> ScriptedService {
+        let path = try directory.write(content, to: "a")
         let service = ScriptedService(["a"])
         service.change { script in
             var generation = GenerationStatus(
-                number: 3, size: Int64(bytes.count), digest: "ab", committedAt: 1, path: path)
+                number: 3, size: Int64(content.utf8.count), digest: "ab", committedAt: 1, path: path)
             if isSet { generation.directory = "/current/a" }
             script.pipelines["a"]?.generation = generation
             script.contents = [2: Array(Self.old.utf8)]
             script.candidate = Array(#"{"issuer.txt":"refused"}"#.utf8)
         }
-        return (service, path)
+        return service
     }
 
     private func check(
@@ -35,8 +32,8 @@ struct FileSetTests {
         status: CommandStatus = .success, output: String = "", talk: String = "",
         sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {
-        let (service, path) = try service(content, isSet: isSet)
-        defer { unlink(path) }
+        let directory = try TemporaryDirectory()
+        let service = try service(content, in: directory, isSet: isSet)
         try await expect(line, of: service, status: status, output: output, talk: talk, sourceLocation: sourceLocation)
     }
 

@@ -1,10 +1,11 @@
 import ControlTestSupport
 import FreshetControl
+import TestSupport
 import Testing
 
 @testable import FreshetCommands
 
-@Suite(.serialized, .timeLimit(.minutes(1))) struct FsckVerbTests {
+@Suite(.serialized, .hangLimit) struct FsckVerbTests {
     private func service(repaired: Bool = false) -> ScriptedService {
         let service = ScriptedService(["jwks"])
         service.change { script in

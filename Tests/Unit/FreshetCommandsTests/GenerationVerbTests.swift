@@ -1,14 +1,15 @@
 import ControlTestSupport
 import FreshetControl
 import Glibc
+import TestSupport
 import Testing
 
 @testable import FreshetCommands
 
-@Suite(.serialized, .timeLimit(.minutes(1))) struct GenerationVerbTests {
+@Suite(.serialized, .hangLimit) struct GenerationVerbTests: VerbSuite {
     private let asker = "user \(geteuid()), process \(getpid())"
 
-    private func service() -> ScriptedService {
+    func service() -> ScriptedService {
         let service = ScriptedService(["jwks", "new"])
         let now = Transcript.now
         service.change { script in
@@ -26,17 +27,6 @@ import Testing
             script.contents[11] = Array("old\0\n".utf8)
         }
         return service
-    }
-
-    private func check(
-        _ line: String, _ service: ScriptedService? = nil, rights: ControlRights = ownRights,
-        status: CommandStatus = .success, output: String = "", talk: String = "", asked: [String] = [],
-        sourceLocation: SourceLocation = #_sourceLocation
-    ) async throws {
-        try await expect(
-            line, of: service ?? self.service(), rights: rights, status: status, output: output, talk: talk,
-            asked: asked,
-            sourceLocation: sourceLocation)
     }
 
     @Test("history shows what there is and what there was")

@@ -1,13 +1,14 @@
 import ControlTestSupport
 import FreshetControl
 import Glibc
+import TestSupport
 import Testing
 
 @testable import FreshetCommands
 
 /// What each verb prints, compared with what is recorded in `Golden`: as text in 80 columns, in 200 and in colour, in a C
 /// locale, and as JSON. `FRESHET_RECORD=1 swift test --filter GoldenTests` records anew; look at the difference.
-@Suite(.serialized, .timeLimit(.minutes(1))) struct GoldenTests {
+@Suite(.serialized, .hangLimit) struct GoldenTests {
     private static let directory =
         #filePath.split(separator: "/").dropLast().map { "/" + $0 }.joined() + "/Golden"
 

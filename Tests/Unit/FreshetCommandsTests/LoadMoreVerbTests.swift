@@ -1,10 +1,11 @@
 import ControlTestSupport
 import FreshetControl
+import TestSupport
 import Testing
 
 @testable import FreshetCommands
 
-@Suite(.serialized, .timeLimit(.minutes(1))) struct LoadMoreVerbTests {
+@Suite(.serialized, .hangLimit) struct LoadMoreVerbTests {
     private func check(
         _ line: String, _ answer: Result<LoadMoreResult, ControlError>? = nil, rights: ControlRights = ownRights,
         status: CommandStatus = .success, output: String = "", talk: String = "", asked: [String] = [],

@@ -1,5 +1,6 @@
 import FreshetControl
 import Glibc
+import TestSupport
 import Testing
 
 @testable import FreshetCommands
@@ -65,10 +66,8 @@ import Testing
 
     @Test("a file is replaced as a whole, through a link; what is no file is left alone")
     func replacement() throws {
-        var template = Array("/tmp/freshet-metrics-tests-XXXXXX".utf8CString)
-        try #require(mkdtemp(&template) != nil)
-        let directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        defer { _ = ChildProcess.run("/bin/rm", ["-rf", directory], .collected) }
+        let temporary = try TemporaryDirectory()
+        let directory = temporary.path
         symlink("real.prom", "\(directory)/link.prom")
         func write(_ text: String, to path: String) throws {
             try EditedFile(path).replace(with: Array(text.utf8), isLasting: false)

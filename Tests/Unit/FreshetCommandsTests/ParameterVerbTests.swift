@@ -1,11 +1,12 @@
 import ControlTestSupport
 import FreshetControl
 import Glibc
+import TestSupport
 import Testing
 
 @testable import FreshetCommands
 
-@Suite(.serialized, .timeLimit(.minutes(1))) struct ParameterVerbTests {
+@Suite(.serialized, .hangLimit) struct ParameterVerbTests: VerbSuite {
     private static let parameters = [
         ParameterStatus(name: "api-key", isSet: true),
         ParameterStatus(name: "language", value: "de", default: "en", isSet: true, choices: ["en", "de"]),
@@ -14,24 +15,13 @@ import Testing
     ]
     private let asker = "user \(geteuid()), process \(getpid())"
 
-    private func service() -> ScriptedService {
+    func service() -> ScriptedService {
         let service = ScriptedService(["homepage", "plain"])
         service.change { script in
             script.pipelines["homepage"]?.parameters = Self.parameters
             script.parameters = .success(.init(changed: ["api-key", "language"], parameters: Self.parameters))
         }
         return service
-    }
-
-    private func check(
-        _ line: String, _ service: ScriptedService? = nil, rights: ControlRights = ownRights,
-        status: CommandStatus = .success, output: String = "", talk: String = "", asked: [String] = [],
-        sourceLocation: SourceLocation = #_sourceLocation
-    ) async throws {
-        try await expect(
-            line, of: service ?? self.service(), rights: rights, status: status, output: output, talk: talk,
-            asked: asked,
-            sourceLocation: sourceLocation)
     }
 
     @Test("set changes what is named, in one call, and says what it is now; a value may hold '=' and begin with '-'")

@@ -1,10 +1,11 @@
 import ControlTestSupport
 import FreshetControl
+import TestSupport
 import Testing
 
 @testable import FreshetCommands
 
-@Suite(.serialized, .timeLimit(.minutes(1))) struct ProgressTests {
+@Suite(.serialized, .hangLimit) struct ProgressTests {
     private func loading(_ change: (inout PipelineStatus) -> Void = { _ in }) -> PipelineStatus {
         var status = PipelineStatus(
             name: "big", source: "https://example.com/", state: .loading, loadedBytes: 1_024)

@@ -1,10 +1,11 @@
 import ControlTestSupport
 import FreshetControl
+import TestSupport
 import Testing
 
 @testable import FreshetCommands
 
-@Suite(.serialized, .timeLimit(.minutes(1))) struct PruneVerbTests {
+@Suite(.serialized, .hangLimit) struct PruneVerbTests {
 
     private func service(_ count: Int = 2) -> ScriptedService {
         let service = ScriptedService(["jwks"])

@@ -1,10 +1,11 @@
 import ControlTestSupport
 import FreshetControl
+import TestSupport
 import Testing
 
 @testable import FreshetCommands
 
-@Suite(.serialized, .timeLimit(.minutes(1))) struct ShowTests {
+@Suite(.serialized, .hangLimit) struct ShowTests {
     private func shown(_ line: String, _ service: ScriptedService = ScriptedService()) async throws -> String {
         let transcript = Transcript()
         try await withControlServer(service, rights: ownRights) { path in

@@ -65,3 +65,25 @@ func expect(
     #expect(transcript.talk == talk, sourceLocation: sourceLocation)
     if let asked { #expect(service.asked == asked, sourceLocation: sourceLocation) }
 }
+
+/// A suite whose tests compare what a command says to a daemon of the suite's own.
+protocol VerbSuite {
+    func service() -> ScriptedService
+    /// What a command asks a daemon for if a test says nothing of it; nil: that is not compared.
+    var usuallyAsked: [String]? { get }
+}
+
+extension VerbSuite {
+    var usuallyAsked: [String]? { [] }
+
+    /// Runs a command line against a daemon, that of the suite if no other is given, and compares.
+    func check(
+        _ line: String, _ service: ScriptedService? = nil, rights: ControlRights = ownRights,
+        status: CommandStatus = .success, output: String = "", talk: String = "", asked: [String]? = nil,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        try await expect(
+            line, of: service ?? self.service(), rights: rights, status: status, output: output, talk: talk,
+            asked: asked ?? usuallyAsked, sourceLocation: sourceLocation)
+    }
+}

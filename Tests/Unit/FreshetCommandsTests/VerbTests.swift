@@ -1,6 +1,7 @@
 import ControlTestSupport
 import FreshetControl
 import Glibc
+import TestSupport
 import Testing
 
 @testable import FreshetCommands
@@ -8,7 +9,7 @@ import Testing
 private let minute: Int64 = 60_000_000
 
 /// A daemon with one pipeline in good order and one that fails.
-private func service() -> ScriptedService {
+private func oneGoodOneFailing() -> ScriptedService {
     let service = ScriptedService([])
     let now = Transcript.now
     let cause = CauseStatus(
@@ -42,16 +43,10 @@ private func service() -> ScriptedService {
     return service
 }
 
-@Suite(.serialized, .timeLimit(.minutes(1))) struct VerbTests {
-    private func check(
-        _ line: String, _ service: ScriptedService = service(), rights: ControlRights = ownRights,
-        status: CommandStatus = .success, output: String = "", talk: String = "",
-        sourceLocation: SourceLocation = #_sourceLocation
-    ) async throws {
-        try await expect(
-            line, of: service, rights: rights, status: status, output: output, talk: talk,
-            sourceLocation: sourceLocation)
-    }
+@Suite(.serialized, .hangLimit) struct VerbTests: VerbSuite {
+    var usuallyAsked: [String]? { nil }
+
+    func service() -> ScriptedService { oneGoodOneFailing() }
 
     @Test("status tells of a reload that was refused: when, how many faults, the first of them, and what shows all")
     func refusedReload() async throws {
@@ -341,15 +336,9 @@ private func service() -> ScriptedService {
 
     @Test("get prints the content of the file that the daemon names")
     func get() async throws {
-        var template = Array("/tmp/freshet-get-XXXXXX".utf8CString)
-        let descriptor = mkstemp(&template)
-        try #require(descriptor >= 0)
-        let path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        defer { unlink(path) }
+        let directory = try TemporaryDirectory()
         let content = String(repeating: "{\"keys\":[]}\n", count: 20_000)
-        #expect(
-            Array(content.utf8).withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) } == content.utf8.count)
-        close(descriptor)
+        let path = try directory.write(content, to: "jwks.json")
         let service = service()
         service.change { $0.pipelines["jwks"]?.generation?.path = path }
         try await check("get jwks", service, output: content)

@@ -1,11 +1,12 @@
 import ControlTestSupport
 import FreshetControl
+import TestSupport
 import Testing
 
 @testable import FreshetCommands
 
 /// freshetctl beside a daemon of another version, or beside another program.
-@Suite(.serialized, .timeLimit(.minutes(1))) struct VersionTests {
+@Suite(.serialized, .hangLimit) struct VersionTests {
     private let newer = [
         "GetDaemon": """
         {"daemon":{"version":"9","pid":1,"since":1795228700000000,"network":"fine","networkReachable":true,

@@ -1,47 +1,20 @@
 import Glibc
+import TestSupport
 import Testing
 
 @testable import FreshetConfiguration
 
 @Suite("The machine's files")
 struct HostFileSystemTests {
-    /// A directory that is removed, with what is in it, when the test ends.
-    private final class Scratch {
-        let path: String
-        private var names: [String] = []
-
-        init() throws {
-            var template = Array("/tmp/freshet-configuration-XXXXXX".utf8CString)
-            path = try #require(mkdtemp(&template).map { String(cString: $0) })
-        }
-
-        func write(_ name: String, _ text: String) throws -> String {
-            let file = try #require(fopen(register(name), "w"))
-            fputs(text, file)
-            fclose(file)
-            return "\(path)/\(name)"
-        }
-
-        func register(_ name: String) -> String {
-            names.append(name)
-            return "\(path)/\(name)"
-        }
-
-        deinit {
-            for name in names { unlink("\(path)/\(name)") }
-            rmdir(path)
-        }
-    }
-
     private let files = HostFileSystem()
 
     @Test("A file's bytes are read, up to the limit")
     func reading() throws {
-        let scratch = try Scratch()
-        let path = try scratch.write("a.yaml", "12345")
+        let scratch = try TemporaryDirectory()
+        let path = try scratch.write("12345", to: "a.yaml")
         #expect(try files.content(ofFile: path, limit: 5) == .bytes(Array("12345".utf8)))
         #expect(throws: FileFault.tooLarge(limit: 4)) { try files.content(ofFile: path, limit: 4) }
-        #expect(try files.content(ofFile: scratch.write("empty", ""), limit: 5) == .bytes([]))
+        #expect(try files.content(ofFile: scratch.write("", to: "empty"), limit: 5) == .bytes([]))
         #expect(try files.names(inDirectory: scratch.path)?.sorted() == ["a.yaml", "empty"])
         // Its size is 0 as far as the kernel says, and yet there is something to read.
         guard case .bytes(let bytes) = try files.content(ofFile: "/proc/self/status", limit: 1 << 20) else {
@@ -53,10 +26,10 @@ struct HostFileSystemTests {
 
     @Test("Links are followed: to the null device they mask, to nothing they are a fault")
     func links() throws {
-        let scratch = try Scratch()
-        #expect(symlink("/dev/null", scratch.register("mask")) == 0)
-        #expect(symlink("mask", scratch.register("chain")) == 0)
-        #expect(symlink("nothing", scratch.register("dangling")) == 0)
+        let scratch = try TemporaryDirectory()
+        #expect(symlink("/dev/null", scratch.path("mask")) == 0)
+        #expect(symlink("mask", scratch.path("chain")) == 0)
+        #expect(symlink("nothing", scratch.path("dangling")) == 0)
         #expect(try files.content(ofFile: "\(scratch.path)/mask", limit: 1) == .masked)
         #expect(try files.content(ofFile: "\(scratch.path)/chain", limit: 1) == .masked)
         #expect(throws: FileFault.danglingLink) { try files.content(ofFile: "\(scratch.path)/dangling", limit: 1) }
@@ -66,22 +39,22 @@ struct HostFileSystemTests {
 
     @Test("A pipe or a directory in a file's place is a fault, and nobody waits for a writer")
     func notRegular() throws {
-        let scratch = try Scratch()
-        #expect(mkfifo(scratch.register("pipe"), 0o600) == 0)
+        let scratch = try TemporaryDirectory()
+        #expect(mkfifo(scratch.path("pipe"), 0o600) == 0)
         #expect(throws: FileFault.notRegular) { try files.content(ofFile: "\(scratch.path)/pipe", limit: 1) }
         #expect(throws: FileFault.notRegular) { try files.content(ofFile: scratch.path, limit: 1) }
-        let path = try scratch.write("a", "")
+        let path = try scratch.write("", to: "a")
         let fault = #expect(throws: FileFault.self) { try files.names(inDirectory: path) }
         #expect(fault?.message == "a directory is expected here: Not a directory")
     }
 
     @Test("What the user may not read is a fault that names that user")
     func forbidden() throws {
-        let scratch = try Scratch()
+        let scratch = try TemporaryDirectory()
         // Write-only even for root, which may read every ordinary file.
         var path = "/proc/sys/net/ipv4/route/flush"
         if geteuid() != 0 {
-            path = try scratch.write("a", "")
+            path = try scratch.write("", to: "a")
             chmod(path, 0)
         }
         let fault = #expect(throws: FileFault.self) { try files.content(ofFile: path, limit: 1) }

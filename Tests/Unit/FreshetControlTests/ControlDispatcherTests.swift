@@ -2,11 +2,12 @@ import ControlTestSupport
 import FreshetControl
 import FreshetEventLoop
 import Glibc
+import TestSupport
 import Testing
 
 @testable import FreshetVarlink
 
-@Suite(.serialized, .timeLimit(.minutes(1))) struct ControlDispatcherTests {
+@Suite(.serialized, .hangLimit) struct ControlDispatcherTests {
     @Test("the daemon and its pipelines are told")
     func reading() async throws {
         let service = ScriptedService()
@@ -24,16 +25,14 @@ import Testing
 
     @Test("a daemon that answers nobody is given up; one that is at work is awaited")
     func silence() async throws {
-        var template = Array("/tmp/freshet-silent.XXXXXX".utf8CString)
-        let directory = try #require(mkdtemp(&template).map { String(cString: $0) })
-        defer { rmdir(directory) }
-        let listener = try VarlinkListener(path: directory + "/s")
+        let directory = try TemporaryDirectory()
+        let listener = try VarlinkListener(path: directory.path("s"))
         defer { listener.close() }
-        let silent = try ControlClient(path: directory + "/s", silence: .milliseconds(2), proof: .milliseconds(2))
+        let silent = try ControlClient(path: directory.path("s"), silence: .milliseconds(2), proof: .milliseconds(2))
         #expect(throws: ControlClient.Failure.notAnswering) { try silent.daemon() }
 
         // One that has no room for another client is at work all the same.
-        let crowded = try VarlinkListener(path: directory + "/t")
+        let crowded = try VarlinkListener(path: directory.path("t"))
         defer { crowded.close() }
         let door = crowded.descriptor.rawValue
         @Sendable func next(within milliseconds: Int32) -> Int32? {
@@ -41,11 +40,11 @@ import Testing
             return poll(&entry, 1, milliseconds) == 1 ? accept(door, nil, nil) : nil
         }
         let asking = Task.detached {
-            try ControlClient(path: directory + "/t", silence: .milliseconds(2), proof: .seconds(30)).logLevel()
+            try ControlClient(path: directory.path("t"), silence: .milliseconds(2), proof: .seconds(30)).logLevel()
         }
-        let first = try #require(next(within: 30_000))
+        let first = try #require(next(within: testPatienceMilliseconds))
         defer { close(first) }
-        for _ in 0..<3 { close(try #require(next(within: 30_000))) }
+        for _ in 0..<3 { close(try #require(next(within: testPatienceMilliseconds))) }
         let turningAway = Task.detached {
             while !Task.isCancelled { if let another = next(within: 5) { close(another) } }
         }

@@ -1,9 +1,10 @@
 import ControlTestSupport
 import FreshetControl
 import FreshetVarlink
+import TestSupport
 import Testing
 
-@Suite(.serialized, .timeLimit(.minutes(1))) struct ControlLooksTests {
+@Suite(.serialized, .hangLimit) struct ControlLooksTests {
     @Test("a name may be a pattern, which may fit none; a name that is none is refused beside it")
     func patterns() async throws {
         try await withControlServer(ScriptedService(["jwks", "jwks-old", "flags"])) { path in

@@ -1,9 +1,10 @@
 import ControlTestSupport
 import FreshetControl
 import FreshetVarlink
+import TestSupport
 import Testing
 
-@Suite(.serialized, .timeLimit(.minutes(1))) struct ExaminationTests {
+@Suite(.serialized, .hangLimit) struct ExaminationTests {
     private func examined(_ findings: Int, of generations: Int64 = 0) -> ControlMessage.Examined {
         var examined = ControlMessage.Examined()
         examined.findings = (0..<findings).map { ExaminationFinding(kind: .stray, path: "/c/\($0)") }

@@ -1,6 +1,7 @@
 import ControlTestSupport
 import FreshetControl
 import FreshetVarlink
+import TestSupport
 import Testing
 
 @Suite("Base64")
@@ -35,7 +36,7 @@ struct Base64Tests {
     }
 }
 
-@Suite(.serialized, .timeLimit(.minutes(1))) struct GenerationsTests {
+@Suite(.serialized, .hangLimit) struct GenerationsTests {
     private let old = PastGeneration(
         number: 2, committedAt: 5, size: 3, digest: "cd", causes: "timer", durationUSec: 7, kept: false)
     private let current = PastGeneration(number: 3, committedAt: 9, size: 4, digest: "ab", current: true)

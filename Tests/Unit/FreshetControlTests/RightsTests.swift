@@ -1,6 +1,7 @@
 import ControlTestSupport
 import FreshetControl
 import FreshetVarlink
+import TestSupport
 import Testing
 
 /// Callers as the system's daemon (user 990, group 50) meets them.
@@ -26,7 +27,7 @@ private enum Caller: String, CaseIterable {
     }
 }
 
-@Suite(.serialized, .timeLimit(.minutes(1))) struct RightsTests {
+@Suite(.serialized, .hangLimit) struct RightsTests {
     private let rights = ControlRights(daemonUser: 990, isSystemDaemon: true, changingGroup: 50)
 
     /// The table of docs/control.md: what it says of each method and caller.
@@ -118,7 +119,7 @@ private enum Caller: String, CaseIterable {
     }
 }
 
-@Suite(.serialized, .timeLimit(.minutes(1))) struct SystemdServiceTests {
+@Suite(.serialized, .hangLimit) struct SystemdServiceTests {
     private func call(_ client: VarlinkClient, _ method: String, _ json: String? = nil) throws -> String {
         struct Level: Encodable {
             var text: String

@@ -1,6 +1,7 @@
 import FreshetEventLoop
 import FreshetPipelines
 import Glibc
+import TestSupport
 import Testing
 
 @testable import FreshetCache

@@ -3,6 +3,7 @@ import FreshetEmitters
 import FreshetEventLoop
 import FreshetPipelines
 import Glibc
+import TestSupport
 import Testing
 
 @testable import FreshetDaemon
@@ -30,8 +31,8 @@ struct CheckExecTests {
                 + #"env > \#(home.path)/env; echo "$#:$1:$(pwd):$FRESHET_PIPELINE" > \#(home.path)/given"#)
         try home.write("one\n", to: "data")
         _ = try await withDaemon(home) { client in
-            #expect(comesTrue { home.copy("a.txt") == "one\n" })
-            #expect(comesTrue { (try? client.status("a"))?.state == .loaded })
+            #expect(eventually { home.copy("a.txt") == "one\n" })
+            #expect(eventually { (try? client.status("a"))?.state == .loaded })
         }
         #expect(home.text("seen") == "one\n600\n")
         #expect(home.text("given") == "1:two words:/:a\n")
@@ -49,7 +50,7 @@ struct CheckExecTests {
         try home.write("good\n", to: "data")
         let log = LogBook()
         _ = try await withDaemon(home, log) { client in
-            #expect(comesTrue { home.copy("a.txt") == "good\n" })
+            #expect(eventually { home.copy("a.txt") == "good\n" })
             try home.write("bad\n", to: "data")
             let result = try client.refresh("a")
             #expect(result.failure == "check.exec: /bin/sh refuses it, with exit status 3: not good")
@@ -69,7 +70,9 @@ struct CheckExecTests {
         try configure(home, "kill -9 $$")
         _ = try await withDaemon(home) { client in
             #expect(
-                comesTrue { (try? client.status("a"))?.failure?.message == "check.exec: /bin/sh was ended by signal 9" }
+                eventually {
+                    (try? client.status("a"))?.failure?.message == "check.exec: /bin/sh was ended by signal 9"
+                }
             )
             #expect(try client.status("a").candidate == nil)
             try configure(home, "sleep 100 & sleep 100", timeout: "1s")
@@ -91,7 +94,7 @@ struct CheckExecTests {
             "source: {file: \(home.path)/data}\ncheck: {exec: [\(home.path)/loose]}\ncache: {file: a.txt}\n")
         _ = try await withDaemon(home) { client in
             #expect(
-                comesTrue {
+                eventually {
                     (try? client.status("a"))?.failure?.message.contains("/loose is not run: others than its owner")
                         == true
                 })
@@ -111,9 +114,9 @@ struct CheckExecTests {
         try configure(home, #"echo "$FRESHET_CANDIDATE" > \#(home.path)/seen; wc -c < "$FRESHET_CANDIDATE""#)
         let log = LogBook()
         _ = try await withDaemon(home, log) { client in
-            #expect(comesTrue { (try? client.status("a"))?.state == .loaded })
+            #expect(eventually { (try? client.status("a"))?.state == .loaded })
             #expect(home.text("seen")?.hasPrefix("\(home.path)/cache/below/generations/a/.new-") == true)
-            #expect(comesTrue { log.lines.contains { $0.metadata["output"] == "2097152" } })
+            #expect(eventually { log.lines.contains { $0.metadata["output"] == "2097152" } })
             try configure(home, #"printf X | dd of="$FRESHET_CANDIDATE" conv=notrunc status=none"#)
             _ = try client.reload(configurationOnly: true)
             try home.write(Self.long.replacing("0", with: "1"), to: "data")

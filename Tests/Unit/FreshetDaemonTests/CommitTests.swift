@@ -1,4 +1,5 @@
 import FreshetControl
+import TestSupport
 import Testing
 
 @testable import FreshetDaemon
@@ -64,7 +65,7 @@ struct CommitTests {
             #expect(try row("pipeline a")?.fact == "no copy yet")
             #expect(try row("pipeline c") == nil, "nobody runs after it")
             #expect(try client.refresh("a").outcome == .changed)
-            #expect(comesTrue { home.copy("c") == "one" })
+            #expect(eventually { home.copy("c") == "one" })
             let status = try client.status("b")
             #expect(status.lastCauses.map(\.signal) == ["pipeline"])
             #expect(status.lastCauses.first?.detail == "a committed generation 1")
@@ -78,8 +79,8 @@ struct CommitTests {
             #expect(try client.refresh("d").outcome == .failed)
             try home.write("two", to: "input")
             #expect(try client.refresh("a").outcome == .changed)
-            #expect(comesTrue { home.copy("c") == "two" })
-            #expect(comesTrue { (try? client.status("c").lastRun?.outcome) == .changed })
+            #expect(eventually { home.copy("c") == "two" })
+            #expect(eventually { (try? client.status("c").lastRun?.outcome) == .changed })
             #expect(try ["b", "c"].map { try client.status($0).lastRun?.number } == [2, 2])
             #expect(try row("pipeline a")?.fired == 2)
             #expect(try row("pipeline d")?.fired == 0)
@@ -110,11 +111,11 @@ struct CommitTests {
         _ = try await withDaemon(home) { client in
             for side in ["b", "c"] { #expect(try client.refresh(side).failure != nil) }
             _ = try client.refresh("a")
-            #expect(comesTrue { home.copy("d") == "oneone" })
+            #expect(eventually { home.copy("d") == "oneone" })
             try home.write("two", to: "input")
             _ = try client.refresh("a")
-            #expect(comesTrue { home.copy("d") == "twotwo" })
-            #expect(comesTrue { (try? client.status("d"))?.nextRun == nil })
+            #expect(eventually { home.copy("d") == "twotwo" })
+            #expect(eventually { (try? client.status("d"))?.nextRun == nil })
             // Two for each of the two times: those of the first may well end after its result could be seen.
             #expect(try #require(client.status("d").lastRun?.number) <= 4)
         }
@@ -129,7 +130,7 @@ struct CommitTests {
         _ = try await withDaemon(home) { client in
             func rows() throws -> [String] { try client.signals().map(\.name).filter { $0.hasPrefix("pipeline ") } }
             _ = try client.refresh("a")
-            #expect(comesTrue { home.copy("c") == "one" })
+            #expect(eventually { home.copy("c") == "one" })
             try home.configure("c", copying("\(home.path)/input", to: "c", after: "[b]"))
             #expect(try client.reload(configurationOnly: true).summary.changed == ["c"])
             #expect(try rows() == ["pipeline b"])
@@ -137,14 +138,14 @@ struct CommitTests {
             #expect(try client.refresh("a").outcome == .changed)
             #expect(home.copy("c") == "one")
             #expect(try client.refresh("b").outcome == .changed)
-            #expect(comesTrue { home.copy("c") == "two" })
+            #expect(eventually { home.copy("c") == "two" })
 
             // What is named stays named, whatever becomes of it.
             try home.configure("b", copying("\(home.path)/input", to: "b2"))
             #expect(try client.reload(configurationOnly: true).summary.changed == ["b"])
             try home.write("three", to: "input")
             #expect(try client.refresh("b").outcome == .changed)
-            #expect(comesTrue { home.copy("c") == "three" })
+            #expect(eventually { home.copy("c") == "three" })
 
             try home.configure("b", nil)
             let failure = #expect(throws: ControlClient.Failure.self) { _ = try client.reload() }

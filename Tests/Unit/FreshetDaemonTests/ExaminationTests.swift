@@ -1,11 +1,12 @@
 import FreshetControl
 import FreshetEventLoop
 import Glibc
+import TestSupport
 import Testing
 
 @testable import FreshetDaemon
 
-@Suite("The daemon's cache", .serialized, .timeLimit(.minutes(3)))
+@Suite("The daemon's cache", .serialized, .hangLimit)
 struct ExaminationTests {
     /// A home whose pipeline `a` reads a file when it is told to, and `b` follows it.
     private func makeHome() throws -> Home {
@@ -31,9 +32,9 @@ struct ExaminationTests {
             #expect(try client.refresh("a").outcome == .changed)
             try home.write("two", to: "source.txt")
             #expect(try client.refresh("a").outcome == .changed)
-            #expect(comesTrue { home.copy("b.txt") == "two" })
+            #expect(eventually { home.copy("b.txt") == "two" })
             // Readers see it a moment before the index knows it.
-            #expect(comesTrue { (try? examined(client).generations) ?? 0 >= 3 })
+            #expect(eventually { (try? examined(client).generations) ?? 0 >= 3 })
             let sound = try examined(client)
             #expect(sound.left == 0 && sound.pipelines == 2 && sound.generations >= 2 && sound.bytes >= 6)
             // In place: the generation is the same file.
@@ -46,7 +47,7 @@ struct ExaminationTests {
             #expect(repaired.findings.map(\.kind) == found.findings.map(\.kind) && repaired.left == 0)
             #expect(home.copy("a.txt") == "one")
             #expect(try client.status("a").generation?.number == 1)
-            #expect(comesTrue { home.copy("b.txt") == "one" })
+            #expect(eventually { home.copy("b.txt") == "one" })
             #expect(try examined(client).left == 0)
             // The next request is for all of it.
             #expect(try client.refresh("a").outcome == .changed)

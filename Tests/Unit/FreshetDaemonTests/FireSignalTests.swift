@@ -1,6 +1,7 @@
 import FreshetControl
 import Glibc
 import Logging
+import TestSupport
 import Testing
 
 @testable import FreshetDaemon
@@ -28,11 +29,11 @@ struct FireSignalTests {
             for (name, refresh) in signals {
                 let index = try #require(signals.values.sorted().firstIndex(of: refresh))
                 // What the start itself asked for is over.
-                #expect(comesTrue { (try? client.status("p\(index)").state) != .loading })
+                #expect(eventually { (try? client.status("p\(index)").state) != .loading })
                 let before = try client.signals().first { $0.name == name }
                 #expect(try client.fireSignal(name).pipelines == 1)
                 #expect(
-                    comesTrue {
+                    eventually {
                         let causes = try? client.status("p\(index)").lastCauses
                         return causes?.last?.detail == "raised by hand by \(asker)"
                     }, "\(name)")
@@ -74,7 +75,7 @@ struct FireSignalTests {
         try home.configure("a", Home.printing("x", to: "a") + "refresh: {on: [start], every: 1s, fresh-for: 0}\n")
         let log = LogBook()
         _ = try await withDaemon(home, log) { client in
-            #expect(comesTrue { ((try? client.signals())?.first { $0.name == "timer" }?.fired ?? 0) > 0 })
+            #expect(eventually { ((try? client.signals())?.first { $0.name == "timer" }?.fired ?? 0) > 0 })
         }
         let line = log.lines.first { $0.message == "{signal} fired" && $0.metadata["signal"] == "timer" }
         #expect(line?.metadata["pipeline"] == "a" && line?.metadata["number"] == "1" && line?.level == .debug)

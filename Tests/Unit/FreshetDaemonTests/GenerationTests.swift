@@ -1,10 +1,11 @@
 import FreshetControl
 import Glibc
+import TestSupport
 import Testing
 
 @testable import FreshetDaemon
 
-@Suite("The daemon's generations", .serialized, .timeLimit(.minutes(3)))
+@Suite("The daemon's generations", .serialized, .hangLimit)
 struct GenerationTests {
     /// A pipeline that reads a file, when it is told to.
     private static func following(_ path: String) -> String {
@@ -43,7 +44,7 @@ struct GenerationTests {
         try await withHistory(["one", "two"]) { home, client in
             // Written down after the run's end was answered.
             #expect(
-                comesTrue {
+                eventually {
                     guard let history = try? client.history(of: "a") else { return false }
                     return history.generations.allSatisfy { $0.causes == "operator" }
                 })
@@ -64,11 +65,11 @@ struct GenerationTests {
     func rollback() async throws {
         let log = LogBook()
         try await withHistory(["one", "two"], log) { home, client in
-            #expect(comesTrue { home.copy("b.txt") == "two" })
+            #expect(eventually { home.copy("b.txt") == "two" })
             let reply = try client.rollBack("a")
             #expect(reply.generation.number == 1 && reply.replaced == 2 && reply.generation.behind == true)
             #expect(home.copy("a.txt") == "one")
-            #expect(comesTrue { home.copy("b.txt") == "one" })
+            #expect(eventually { home.copy("b.txt") == "one" })
             var status = try client.status("a")
             #expect(status.generation?.number == 1 && status.generation?.behind == true)
             #expect(status.freshness == .stale)
@@ -154,8 +155,8 @@ struct GenerationTests {
         let home = try Home()
         try home.configure("a", Home.printing("one", to: "a.txt"))
         _ = try await withDaemon(home) { client in
-            #expect(comesTrue { home.copy("a.txt") == "one\n" })
-            #expect(comesTrue { (try? client.status("a").state) == .loaded })
+            #expect(eventually { home.copy("a.txt") == "one\n" })
+            #expect(eventually { (try? client.status("a").state) == .loaded })
         }
         try home.configure("a", "source: {}\n")
         _ = try await withDaemon(home) { client in

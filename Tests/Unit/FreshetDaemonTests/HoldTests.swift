@@ -5,11 +5,12 @@ import FreshetEventLoop
 import FreshetPipelines
 import Glibc
 import Logging
+import TestSupport
 import Testing
 
 @testable import FreshetDaemon
 
-@Suite("Holding a pipeline", .serialized, .timeLimit(.minutes(3)))
+@Suite("Holding a pipeline", .serialized, .hangLimit)
 struct HoldTests {
     private func configure(_ home: Home) throws {
         try home.write("one", to: "data")
@@ -117,19 +118,10 @@ struct HoldTests {
         defer { loop.stop() }
         let daemon = try Supervisor(options: home.options, loop: loop, log: log.logger)
         let life = Task(executorPreference: loop) { await daemon.run() }
-        #expect(await comesTrue { log.lines.contains { $0.message == "ready" } })
+        #expect(await eventually { log.lines.contains { $0.message == "ready" } })
         try await body(daemon, try #require(await daemon.parts?.store))
         daemon.end()
         #expect(await life.value == .success)
-    }
-
-    private func comesTrue(_ condition: () async -> Bool) async -> Bool {
-        let deadline = ContinuousClock.now + patience
-        while await !condition() {
-            if ContinuousClock.now > deadline { return false }
-            await Task.yield()
-        }
-        return true
     }
 
     @Test("acts at once, waits for a reload under way, and leaves nothing of a pipeline which that removes")
@@ -138,7 +130,7 @@ struct HoldTests {
             for isRemoved in [true, false] {
                 await daemon.takeReloadTurn()
                 let hold = Task { await daemon.failureOfHold("a") }
-                #expect(await comesTrue { await daemon.pipeline("a")?.heldSince != nil })
+                #expect(await eventually { await daemon.pipeline("a")?.heldSince != nil })
                 #expect(await store.remembered("a").heldSince == nil)
                 await daemon.dismiss("a")
                 if !isRemoved { await daemon.bringBack() }
@@ -157,9 +149,9 @@ struct HoldTests {
         try await withSupervisor { daemon, store in
             await daemon.takeReloadTurn()
             let hold = Task { try await daemon.hold("a", true, asker: "test") }
-            #expect(await comesTrue { await daemon.pipeline("a")?.heldSince != nil })
+            #expect(await eventually { await daemon.pipeline("a")?.heldSince != nil })
             let release = Task { try await daemon.hold("a", false, asker: "test") }
-            #expect(await comesTrue { await daemon.pipeline("a")?.heldSince == nil })
+            #expect(await eventually { await daemon.pipeline("a")?.heldSince == nil })
             await daemon.endReloadTurnAndTakeItAgain()
             await daemon.endReloadTurn()
             let answers = [try await hold.value, try await release.value]
@@ -174,7 +166,7 @@ struct HoldTests {
         try await withSupervisor { daemon, store in
             await daemon.takeReloadTurn()
             let first = Task { try await daemon.hold("a", true, asker: "test") }
-            #expect(await comesTrue { await daemon.pipeline("a")?.heldSince != nil })
+            #expect(await eventually { await daemon.pipeline("a")?.heldSince != nil })
             let second = Task { () -> (isNew: Bool, isKept: Bool) in
                 let isNew = try await daemon.hold("a", true, asker: "test")
                 return (isNew, await store.remembered("a").heldSince != nil)

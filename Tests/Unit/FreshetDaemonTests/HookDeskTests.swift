@@ -4,6 +4,7 @@ import FreshetEventLoop
 import FreshetPipelines
 import Glibc
 import Logging
+import TestSupport
 import Testing
 
 @testable import FreshetDaemon
@@ -47,14 +48,14 @@ struct HookDeskTests {
         try home.write("one", to: "data")
         let log = LogBook()
         _ = try await withDaemon(home, log) { client in
-            #expect(comesTrue { told(home).count == 1 })
+            #expect(eventually { told(home).count == 1 })
             try home.write("two!", to: "data")
             #expect(try client.refresh("a").outcome == .changed)
-            #expect(comesTrue { told(home).count == 2 })
+            #expect(eventually { told(home).count == 2 })
             #expect(try client.refresh("a").outcome == .unchanged)
             _ = try client.rollBack("a")
-            #expect(comesTrue { told(home).count == 3 })
-            #expect(comesTrue { log.lines.count { $0.message == "the hook has run" } == 3 })
+            #expect(eventually { told(home).count == 3 })
+            #expect(eventually { log.lines.count { $0.message == "the hook has run" } == 3 })
             #expect(try client.status("a").hooks == nil)
         }
         let lines = told(home)
@@ -83,7 +84,7 @@ struct HookDeskTests {
         try home.write("one", to: "data")
         let log = LogBook()
         _ = try await withDaemon(home, log) { client in
-            #expect(comesTrue { debts(client).first.map { $0.attempts >= 2 } ?? false })
+            #expect(eventually { debts(client).first.map { $0.attempts >= 2 } ?? false })
             let status = try client.status("a")
             let debt = try #require(status.hooks?.first)
             #expect(debt.error == "/bin/sh exited with status 1: why" && debt.generation == 1)
@@ -97,8 +98,8 @@ struct HookDeskTests {
         try home.write("", to: "works")
         let again = LogBook()
         _ = try await withDaemon(home, again) { client in
-            #expect(comesTrue { again.lines.contains { $0.message == "the hook has run" } })
-            #expect(comesTrue { owesNothing(client) })
+            #expect(eventually { again.lines.contains { $0.message == "the hook has run" } })
+            #expect(eventually { owesNothing(client) })
             let failing = try client.daemon().failingHooks
             #expect(failing == nil)
         }
@@ -118,7 +119,7 @@ struct HookDeskTests {
             home, "sleep 100 & sleep 100", timeout: "1s",
             more: "- exec: [\(home.path)/loose]\n- exec: [/nowhere/hook]\n- exec: [/etc/passwd]")
         _ = try await withDaemon(home) { client in
-            #expect(comesTrue { debts(client).compactMap(\.error).count == 4 })
+            #expect(eventually { debts(client).compactMap(\.error).count == 4 })
             let errors = debts(client).compactMap(\.error)
             try #require(errors.count == 4)
             #expect(errors[0] == "/bin/sh was ended, as it took longer than 1 s")
@@ -134,14 +135,14 @@ struct HookDeskTests {
         try home.write("one", to: "data")
         try home.configure("a", "source: {file: \(home.path)/data}\ncache: {file: a.txt}\n")
         _ = try await withDaemon(home) { client in
-            #expect(comesTrue { home.copy("a.txt") == "one" })
-            #expect(comesTrue { (try? client.status("a"))?.state == .loaded })
+            #expect(eventually { home.copy("a.txt") == "one" })
+            #expect(eventually { (try? client.status("a"))?.state == .loaded })
             try configure(home, "echo run >> \(home.path)/told")
             #expect(try client.reload(configurationOnly: true).summary.changed == ["a"])
             #expect(try client.refresh("a").outcome == .unchanged)
             try home.write("two", to: "data")
             #expect(try client.refresh("a").outcome == .changed)
-            #expect(comesTrue { told(home) == ["run"] })
+            #expect(eventually { told(home) == ["run"] })
         }
     }
 
@@ -151,13 +152,13 @@ struct HookDeskTests {
         try home.write("one", to: "data")
         try configure(home, "echo run >> \(home.path)/told")
         _ = try await withDaemon(home) { client in
-            #expect(comesTrue { told(home).count == 1 })
-            #expect(comesTrue { owesNothing(client) })
+            #expect(eventually { told(home).count == 1 })
+            #expect(eventually { owesNothing(client) })
         }
         for suffix in ["", "-wal", "-shm"] { unlink(home.path + "/state/index.sqlite\(suffix)") }
         for _ in 1...2 {
             _ = try await withDaemon(home) { client in
-                #expect(comesTrue { owesNothing(client) })
+                #expect(eventually { owesNothing(client) })
                 #expect(told(home).count == 2)
             }
         }
@@ -169,7 +170,7 @@ struct HookDeskTests {
         try home.write("one", to: "data")
         try configure(home, "echo run >> \(home.path)/told; exit 1")
         _ = try await withDaemon(home) { client in
-            #expect(comesTrue { debts(client).first?.error != nil })
+            #expect(eventually { debts(client).first?.error != nil })
             try home.configure("a", nil)
             #expect(try client.reload(configurationOnly: true).summary.removed == ["a"])
             let failing = try client.daemon().failingHooks
@@ -187,15 +188,15 @@ struct HookDeskTests {
         try configure(
             home, "echo $$ >> \(home.path)/told; test -e \(home.path)/works || { sleep 1000 & wait; }")
         let log = LogBook()
-        _ = try await withDaemon(home, log) { _ in #expect(comesTrue { told(home).count == 1 }) }
+        _ = try await withDaemon(home, log) { _ in #expect(eventually { told(home).count == 1 }) }
         let group = try #require(told(home).first.flatMap { pid_t($0) })
         // Those that were killed a moment ago are still to be reaped, by whoever has them now.
-        #expect(comesTrue { kill(-group, 0) != 0 })
+        #expect(await eventually { kill(-group, 0) != 0 })
         #expect(!log.lines.contains { $0.message.hasPrefix("the hook failed") })
         try home.write("", to: "works")
         _ = try await withDaemon(home) { client in
-            #expect(comesTrue { told(home).count == 2 })
-            #expect(comesTrue { owesNothing(client) })
+            #expect(eventually { told(home).count == 2 })
+            #expect(eventually { owesNothing(client) })
         }
     }
 

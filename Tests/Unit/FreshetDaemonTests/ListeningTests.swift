@@ -1,5 +1,6 @@
 import FreshetControl
 import Glibc
+import TestSupport
 import Testing
 
 @testable import FreshetDaemon
@@ -31,7 +32,7 @@ struct ListeningTests {
         let exit = try await withDaemon(home, log) { client in
             for _ in 1...2 {
                 unlink(home.socket)
-                #expect(comesTrue { access(home.socket, F_OK) == 0 })
+                #expect(eventually { access(home.socket, F_OK) == 0 })
                 let others = try ControlClient(path: home.socket).daemon()
                 #expect(others.pid == Int64(getpid()))
                 let own = try client.daemon()

@@ -1,6 +1,7 @@
 import FreshetControl
 import FreshetEventLoop
 import Glibc
+import TestSupport
 import Testing
 import ThreadTestSupport
 
@@ -53,19 +54,6 @@ final class Home: Sendable {
     }
 }
 
-/// The longest that a test waits for what has to come: enough for a machine that has much else to do.
-let patience: Duration = .seconds(60)
-
-/// Whether a condition comes true in time.
-func comesTrue(_ condition: () -> Bool) -> Bool {
-    let deadline = ContinuousClock.now + patience
-    while !condition() {
-        if ContinuousClock.now > deadline { return false }
-        poll(nil, 0, 1)
-    }
-    return true
-}
-
 /// Runs a daemon on a loop of its own while `body`, on a thread that may block, talks to it; then ends it and awaits
 /// that.
 func withDaemon(
@@ -77,7 +65,7 @@ func withDaemon(
     let daemon = try Supervisor(options: home.options, loop: loop, log: log.logger)
     let life = Task(executorPreference: loop) { await daemon.run() }
     let result = await onThread {
-        try #require(comesTrue { log.lines.contains { ["ready", "cannot start: {error}"].contains($0.message) } })
+        try #require(eventually { log.lines.contains { ["ready", "cannot start: {error}"].contains($0.message) } })
         if log.lines.contains(where: { $0.message == "cannot start: {error}" }) { return }
         try body(try ControlClient(path: home.socket))
     }

@@ -1,10 +1,11 @@
 import FreshetEventLoop
 import Glibc
+import TestSupport
 import Testing
 
 @testable import FreshetDaemon
 
-@Suite("A daemon that runs once", .timeLimit(.minutes(1)))
+@Suite("A daemon that runs once", .hangLimit)
 struct OnceTests {
     private func exit(of home: Home, _ names: [String], _ log: LogBook) async throws -> DaemonExit {
         var options = home.options

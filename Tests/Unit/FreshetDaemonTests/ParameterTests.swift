@@ -1,5 +1,6 @@
 import FreshetControl
 import Glibc
+import TestSupport
 import Testing
 
 @testable import FreshetDaemon
@@ -29,7 +30,7 @@ struct ParameterTests {
         _ = try await withDaemon(home, log) { client in
             let reply = try set(client, ["word": "good bye", "api-token": "open-sesame-2"])
             #expect(reply.changed == ["api-token", "word"])
-            #expect(comesTrue { home.copy("word.txt") == "good bye {print $1}\n" })
+            #expect(eventually { home.copy("word.txt") == "good bye {print $1}\n" })
             let status = try client.status("echo")
             #expect(status.lastCauses.map(\.signal) == ["parameter"])
             #expect(status.lastCauses.first?.detail == "api-token, word")
@@ -50,7 +51,7 @@ struct ParameterTests {
             #expect(throws: ControlClient.Failure.refused(refusal)) { try set(client, ["wrod": "x"]) }
             #expect(
                 try client.setParameters(.init(name: "echo", settings: [], othersToDefault: true)).changed.count == 2)
-            #expect(comesTrue { home.copy("word.txt") == "hello {print $1}\n" })
+            #expect(eventually { home.copy("word.txt") == "hello {print $1}\n" })
         }
         let lines = log.lines.filter { $0.message == "parameters were set: {parameters}" }
         #expect(lines.map { $0.metadata["parameters"] } == ["api-token, word", "api-token, word"])
@@ -64,7 +65,7 @@ struct ParameterTests {
         try home.configure("echo", Self.echo)
         _ = try await withDaemon(home) { client in
             _ = try set(client, ["word": "kept"])
-            #expect(comesTrue { home.copy("word.txt") == "kept {print $1}\n" })
+            #expect(eventually { home.copy("word.txt") == "kept {print $1}\n" })
         }
         let log = LogBook()
         _ = try await withDaemon(home, log) { client in
@@ -74,7 +75,7 @@ struct ParameterTests {
             try home.configure("echo", Self.echo.replacing("'[\\w -]*'", with: "'h.*'"))
             _ = try client.reload(configurationOnly: true)
             #expect(
-                comesTrue {
+                eventually {
                     log.lines.contains {
                         $0.metadata["message-id"] == JournalMessage.parametersDropped.rawValue
                             && $0.metadata["parameters"] == "word"

@@ -1,10 +1,11 @@
 import FreshetControl
 import Glibc
+import TestSupport
 import Testing
 
 @testable import FreshetDaemon
 
-@Suite("Pruning", .serialized, .timeLimit(.minutes(3)))
+@Suite("Pruning", .serialized, .hangLimit)
 struct PruneTests {
     private func makeHome() throws -> Home {
         let home = try Home()

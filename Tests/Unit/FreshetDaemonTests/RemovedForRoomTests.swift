@@ -1,9 +1,10 @@
 import FreshetControl
+import TestSupport
 import Testing
 
 @testable import FreshetDaemon
 
-@Suite("What went for room", .serialized, .timeLimit(.minutes(3)))
+@Suite("What went for room", .serialized, .hangLimit)
 struct RemovedForRoomTests {
     /// Room for one of the two contents, beside which nothing else is left.
     private func makeHome() throws -> Home {
@@ -37,7 +38,7 @@ struct RemovedForRoomTests {
             #expect(candidate(client) != nil)
             let other = try client.refresh("b")
             #expect(other.outcome == .changed)
-            #expect(comesTrue { candidate(client) == nil })
+            #expect(eventually { candidate(client) == nil })
         }
     }
 }

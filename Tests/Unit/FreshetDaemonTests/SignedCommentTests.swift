@@ -1,5 +1,6 @@
 import FreshetEventLoop
 import FreshetPipelines
+import TestSupport
 import Testing
 
 @testable import FreshetCache

@@ -3,6 +3,7 @@ import FreshetEventLoop
 import Glibc
 import Logging
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import FreshetDaemon
@@ -95,7 +96,7 @@ struct SupervisorTests {
             let before = try client.refresh("hears").run
             _ = try client.reload()
             #expect(
-                comesTrue {
+                eventually {
                     let status = try? client.status("hears")
                     return status?.lastCauses.map(\.signal) == ["reload"] && status?.state == .loaded
                 })
@@ -230,7 +231,7 @@ struct SupervisorTests {
         let exit = try await withDaemon(home) { client in
             let second = WaitedFor<DaemonExit>()
             Task(executorPreference: loop) { second.set(await other.run()) }
-            #expect(comesTrue { second.value != nil })
+            #expect(eventually { second.value != nil })
             #expect(second.value == .failure)
             let result = try client.refresh("greeting")
             #expect(result.failure == nil)
@@ -273,7 +274,7 @@ struct SupervisorTests {
         try home.configure("endless", "source: {exec: [/bin/sleep, 1000]}\ncache: {file: endless}\n")
         let log = LogBook()
         let exit = try await withDaemon(home, log) { client in
-            #expect(comesTrue { (try? client.status("endless").state) == .loading })
+            #expect(eventually { (try? client.status("endless").state) == .loading })
         }
         #expect(exit == .success)
         #expect(home.copy("endless") == nil)
@@ -317,18 +318,18 @@ struct LeftoversTests {
         // What the runtime itself opens at its first use is there before.
         _ = try await withDaemon(try Home()) { _ in }
         // Its threads close theirs when they end.
-        #expect(comesTrue { Leftovers.threads.isEmpty }, "\(Leftovers.threads)")
+        #expect(await eventually { Leftovers.threads.isEmpty }, "\(Leftovers.threads)")
         let before = Leftovers.descriptors
         for _ in 0..<3 {
             let exit = try await withDaemon(home) { client in
                 _ = try client.refresh("greeting")
                 _ = try client.reload()
-                #expect(comesTrue { (try? client.status("endless").state) == .loading })
+                #expect(eventually { (try? client.status("endless").state) == .loading })
             }
             #expect(exit == .success)
         }
-        #expect(comesTrue { Leftovers.descriptors == before }, "\(Leftovers.descriptors) \(before)")
-        #expect(comesTrue { Leftovers.threads.isEmpty }, "\(Leftovers.threads)")
+        #expect(await eventually { Leftovers.descriptors == before }, "\(Leftovers.descriptors) \(before)")
+        #expect(await eventually { Leftovers.threads.isEmpty }, "\(Leftovers.threads)")
         #expect(waitpid(-1, nil, WNOHANG) == -1 && errno == ECHILD)
         #expect(access(home.socket, F_OK) != 0)
     }

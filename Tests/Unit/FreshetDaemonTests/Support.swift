@@ -1,6 +1,7 @@
 import Glibc
 import Logging
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import FreshetPipelines
@@ -49,60 +50,6 @@ final class LogBook: Sendable {
                     level: event.level, message: "\(event.message)",
                     metadata: all.mapValues { "\($0)" }))
         }
-    }
-}
-
-/// A directory of a test, removed with the value.
-final class TemporaryDirectory: Sendable {
-    let path: String
-
-    init() throws {
-        var template = Array("/tmp/freshet-daemon-XXXXXX".utf8CString)
-        _ = try #require(mkdtemp(&template))
-        path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-    }
-
-    deinit { Self.remove(path) }
-
-    func write(_ text: String, to name: String) throws {
-        let path = path + "/" + name
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
-        try #require(descriptor >= 0, "\(path)")
-        defer { close(descriptor) }
-        let bytes = Array(text.utf8)
-        try #require(Glibc.write(descriptor, bytes, bytes.count) == bytes.count)
-    }
-
-    /// Nil if there is no such file.
-    func text(_ name: String) -> String? {
-        let descriptor = open(path + "/" + name, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return nil }
-        defer { close(descriptor) }
-        var buffer = [UInt8](repeating: 0, count: 4096)
-        let count = read(descriptor, &buffer, buffer.count)
-        return String(decoding: buffer.prefix(max(0, count)), as: UTF8.self)
-    }
-
-    /// The names in a directory.
-    static func names(_ path: String) -> [String] {
-        guard let directory = opendir(path) else { return [] }
-        defer { closedir(directory) }
-        var names: [String] = []
-        while let entry = readdir(directory) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            if name != "." && name != ".." { names.append(name) }
-        }
-        return names.sorted()
-    }
-
-    private static func remove(_ path: String) {
-        for name in names(path) {
-            let child = path + "/" + name
-            if unlink(child) != 0 { remove(child) }
-        }
-        rmdir(path)
     }
 }
 

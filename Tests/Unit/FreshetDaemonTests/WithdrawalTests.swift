@@ -3,6 +3,7 @@ import FreshetEventLoop
 import FreshetPipelines
 import Glibc
 import Logging
+import TestSupport
 import Testing
 
 @testable import FreshetDaemon
@@ -36,7 +37,7 @@ struct WithdrawalTests {
             #expect(home.copy("a.txt") == "one")
             try configure(home, maxAge: "1s")
             _ = try client.reload(configurationOnly: true)
-            #expect(comesTrue { isWithdrawn(client) })
+            #expect(eventually { isWithdrawn(client) })
             #expect(home.copy("a.txt") == nil)
             let status = try client.status("a")
             let copy = try #require(status.withdrawn)
@@ -49,15 +50,15 @@ struct WithdrawalTests {
             #expect(throws: refusal) { try client.pin("a") }
             try configure(home, maxAge: "1h")
             _ = try client.reload(configurationOnly: true)
-            #expect(comesTrue { home.copy("a.txt") == "one" && !isWithdrawn(client) })
+            #expect(eventually { home.copy("a.txt") == "one" && !isWithdrawn(client) })
             #expect(try client.generation(of: "a").number == 1)
             _ = try client.pin("a")
             try configure(home, maxAge: "1s")
             _ = try client.reload(configurationOnly: true)
-            #expect(comesTrue { (try? client.status("a"))?.freshness == .expired })
+            #expect(eventually { (try? client.status("a"))?.freshness == .expired })
             #expect(home.copy("a.txt") == "one")
             _ = try client.unpin("a")
-            #expect(comesTrue { isWithdrawn(client) && home.copy("a.txt") == nil })
+            #expect(eventually { isWithdrawn(client) && home.copy("a.txt") == nil })
         }
         let lines = log.lines.filter {
             [JournalMessage.withdrawn, .returned].map(\.rawValue).contains($0.metadata["message-id"] ?? "")
@@ -76,11 +77,11 @@ struct WithdrawalTests {
         try home.write("", to: "works")
         _ = try await withDaemon(home) { client in
             _ = try client.refresh("a")
-            #expect(comesTrue { told().count == 1 && (try? client.status("a"))?.hooks == nil })
+            #expect(eventually { told().count == 1 && (try? client.status("a"))?.hooks == nil })
             try #require(unlink(home.path + "/works") == 0)
             try configure(home, maxAge: "1s", hook: hook)
             _ = try client.reload(configurationOnly: true)
-            #expect(comesTrue { (try? client.status("a"))?.hooks?.first?.attempts ?? 0 > 0 })
+            #expect(eventually { (try? client.status("a"))?.hooks?.first?.attempts ?? 0 > 0 })
         }
         let withdrawal = try #require(told().last)
         #expect(withdrawal.contains(#""current":null"#) && withdrawal.contains(#""causes":"withdrawn""#))
@@ -89,12 +90,12 @@ struct WithdrawalTests {
         try home.write("", to: "works")
         let before = told().count
         _ = try await withDaemon(home) { client in
-            #expect(comesTrue { told().count == before + 1 && (try? client.status("a"))?.hooks == nil })
+            #expect(eventually { told().count == before + 1 && (try? client.status("a"))?.hooks == nil })
             #expect(told().last?.contains(#""causes":"withdrawn""#) == true)
             #expect(told().last?.contains(#""current":null"#) == true)
             try configure(home, maxAge: "1h", hook: hook)
             _ = try client.reload(configurationOnly: true)
-            #expect(comesTrue { told().count == before + 2 })
+            #expect(eventually { told().count == before + 2 })
         }
         let back = try #require(told().last)
         #expect(back.contains(#""number":1"#) && !back.contains("previous"))
@@ -110,7 +111,7 @@ struct WithdrawalTests {
         // By another configuration it is too old already.
         try configure(home, maxAge: "1s")
         let checked = ContinuousClock.now
-        #expect(comesTrue { ContinuousClock.now > checked + .seconds(1) })
+        #expect(await eventually { ContinuousClock.now > checked + .seconds(1) })
         for _ in 0..<2 {
             let log = LogBook()
             _ = try await withDaemon(home, log) { client in
@@ -140,7 +141,7 @@ struct WithdrawalTests {
         }
         for name in names { try configure(home, name, maxAge: "1s") }
         let checked = ContinuousClock.now
-        #expect(comesTrue { ContinuousClock.now > checked + .seconds(1) })
+        #expect(await eventually { ContinuousClock.now > checked + .seconds(1) })
         for (message, copy) in [(JournalMessage.withdrawn, nil), (.returned, "one")] {
             let log = LogBook()
             _ = try await withDaemon(home, log) { client in
@@ -167,11 +168,11 @@ struct WithdrawalTests {
         }
         _ = try await withDaemon(home, log) { client in
             _ = try client.refresh("a")
-            #expect(comesTrue { told().count == 1 })
+            #expect(eventually { told().count == 1 })
             try home.write("bad", to: "cache/below/current/a.txt")
             try configure(home, maxAge: "1s", hook: hook)
             _ = try client.reload(configurationOnly: true)
-            #expect(comesTrue { lines().count == 1 && told().count == 2 })
+            #expect(eventually { lines().count == 1 && told().count == 2 })
             #expect(home.copy("a.txt") == nil)
             let status = try client.status("a")
             #expect(status.generation == nil && status.withdrawn == nil)
@@ -180,7 +181,7 @@ struct WithdrawalTests {
             _ = try client.reload(configurationOnly: true)
             #expect(try client.refresh("a").failure == nil)
             #expect(home.copy("a.txt") == "one")
-            #expect(comesTrue { told().count == 3 })
+            #expect(eventually { told().count == 3 })
         }
         let line = try #require(lines().first)
         #expect(line.level == .warning && line.message.contains("damaged"))
@@ -196,7 +197,7 @@ struct WithdrawalTests {
         try home.write("one", to: "data")
         _ = try await withDaemon(home) { client in
             _ = try client.refresh("a")
-            #expect(comesTrue { isWithdrawn(client) })
+            #expect(eventually { isWithdrawn(client) })
         }
         try home.configure("a", "source: {file: \(home.path)/data}\ncache: {file: a.txt, max-age: soon}\n")
         _ = try await withDaemon(home) { client in

@@ -1,6 +1,7 @@
 import FreshetEventLoop
 import FreshetPipelines
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import FreshetEmitters
@@ -111,7 +112,7 @@ struct CommandRunnerTests {
                 progress: { _ in started.happen() })
         }
         await started.occurrence()
-        let grandchild = try #require(directory.read("pid").flatMap { Int($0.dropLast()) })
+        let grandchild = try #require(directory.text("pid").flatMap { Int($0.dropLast()) })
         #expect(isRunning(grandchild))
         task.cancel()
         let result = await task.result
@@ -145,7 +146,7 @@ struct CommandRunnerTests {
         gate.happen()
         let result = await task.result
         #expect(throws: FetchError.cancelled) { try result.get() }
-        #expect(directory.read("ran") == nil)
+        #expect(directory.text("ran") == nil)
     }
 
     @Test("for what it does: both outputs are one stream, variables come besides, and it starts where it is told")
@@ -188,7 +189,7 @@ struct CommandRunnerTests {
         }
         #expect(failure == RunFailure(.deadline, "/bin/sh was ended, as it took longer than 1 s"))
         // It may have been ended before it had started anything.
-        guard let grandchild = directory.read("pid").flatMap({ Int($0.dropLast()) }) else { return }
+        guard let grandchild = directory.text("pid").flatMap({ Int($0.dropLast()) }) else { return }
         #expect(await eventually { !isRunning(grandchild) })
     }
 
@@ -206,14 +207,14 @@ struct CommandRunnerTests {
     func leftovers() async throws {
         let directory = try TemporaryDirectory()
         #expect(try await shell("sleep 1000 & echo $! > \(directory.path)/pid; echo done") == "done\n")
-        let left = try #require(directory.read("pid").flatMap { Int($0.dropLast()) })
+        let left = try #require(directory.text("pid").flatMap { Int($0.dropLast()) })
         #expect(await eventually { !isRunning(left) })
         // One that left the group escapes the kill, but holds nothing up.
         let clock = ContinuousClock()
         let began = clock.now
         #expect(try await shell("setsid sleep 30 & echo $! > \(directory.path)/pid; echo done") == "done\n")
         #expect(clock.now - began < .seconds(25))
-        if let escaped = directory.read("pid").flatMap({ Int32($0.dropLast()) }) { endProcess(escaped) }
+        if let escaped = directory.text("pid").flatMap({ Int32($0.dropLast()) }) { endProcess(escaped) }
     }
 }
 

@@ -1,4 +1,5 @@
 import FreshetEventLoop
+import TestSupport
 import Testing
 
 @testable import FreshetEmitters
@@ -141,9 +142,9 @@ struct ContentProverTests {
     @Test("A key is read from its file; what is none, too long or not there is named")
     func keyFile() async throws {
         let files = try TemporaryDirectory()
-        try files.write("good.pub", "untrusted comment: minisign public key\n\(Self.key)\n")
-        try files.write("long.pub", String(repeating: " ", count: MinisignKey.fileLimit + 1))
-        try files.write("bad.pub", "secret")
+        try files.write("untrusted comment: minisign public key\n\(Self.key)\n", to: "good.pub")
+        try files.write(String(repeating: " ", count: MinisignKey.fileLimit + 1), to: "long.pub")
+        try files.write("secret", to: "bad.pub")
         _ = try files.makeFIFO("fifo.pub")
         #expect(try await prover.key(in: "\(files.path)/good.pub").description == Self.key)
         for (name, words) in [

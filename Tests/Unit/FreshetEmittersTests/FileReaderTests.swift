@@ -1,6 +1,7 @@
 import FreshetEventLoop
 import FreshetPipelines
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import FreshetEmitters
@@ -20,7 +21,7 @@ struct FileReaderTests {
 
     @Test("a file is read whole, and read again only when it was rewritten or replaced")
     func unchanged() async throws {
-        let path = try directory.write("a", "one")
+        let path = try directory.write("one", to: "a")
         let first = try #require(try await read(path).content)
         #expect(first.bytes == Array("one".utf8) && first.mediaType == nil)
         let validators = first.validators
@@ -34,18 +35,18 @@ struct FileReaderTests {
         #expect(same == validators)
 
         // Another inode, the same size, perhaps the same time.
-        try directory.write("b", "two")
+        try directory.write("two", to: "b")
         try directory.rename("b", to: "a")
         let third = try #require(try await read(path, validators: validators).content)
         #expect(third.bytes == Array("two".utf8))
         // Another size in place.
-        try directory.write("a", "three")
+        try directory.write("three", to: "a")
         #expect(try await read(path, validators: third.validators).text == "three")
     }
 
     @Test("a limit holds exactly")
     func limit() async throws {
-        let path = try directory.write("a", "12345")
+        let path = try directory.write("12345", to: "a")
         #expect(try await read(path, maxBytes: 5).text == "12345")
         let failure = try await failureOf { () async throws(FetchError) in try await read(path, maxBytes: 4) }
         #expect(failure.kind == .content && failure.message.contains("check.max-bytes"))
@@ -58,7 +59,7 @@ struct FileReaderTests {
 
     @Test("an empty file is empty, and a file that does not say its size is always read")
     func unsized() async throws {
-        let empty = try #require(try await read(try directory.write("empty", "")).content)
+        let empty = try #require(try await read(try directory.write("", to: "empty")).content)
         #expect(empty.bytes.isEmpty && empty.validators.isEmpty)
         let status = try #require(try await read("/proc/self/status").content)
         #expect(!status.bytes.isEmpty && status.validators.isEmpty)
@@ -66,7 +67,7 @@ struct FileReaderTests {
 
     @Test("an empty file of which it is known that it is whole is read again only when it was replaced")
     func knownToBeWhole() async throws {
-        let path = try directory.write("empty", "")
+        let path = try directory.write("", to: "empty")
         func read(_ validators: Validators?) async throws -> FetchResult {
             try await reader.read(path, saysSize: true, validators: validators, maxBytes: 1, progress: { _ in })
         }
@@ -76,7 +77,7 @@ struct FileReaderTests {
             Issue.record("it was read again")
             return
         }
-        try directory.write("other", "")
+        try directory.write("", to: "other")
         try directory.rename("other", to: "empty")
         #expect(try await read(validators).content?.bytes == [])
     }
@@ -84,7 +85,7 @@ struct FileReaderTests {
     @Test("a large file arrives whole")
     func large() async throws {
         let text = String(repeating: "0123456789abcdef", count: 200_000)
-        #expect(try await read(try directory.write("large", text), maxBytes: 4 << 20).text == text)
+        #expect(try await read(try directory.write(text, to: "large"), maxBytes: 4 << 20).text == text)
     }
 
     @Test("what is no regular file is refused by name and not waited for")
@@ -102,7 +103,7 @@ struct FileReaderTests {
 
     @Test("cancelled before it starts, nothing is read")
     func cancelled() async throws {
-        let path = try directory.write("a", "one")
+        let path = try directory.write("one", to: "a")
         let gate = Event()
         let task = Task { () async throws(FetchError) in
             await gate.occurrence()
@@ -117,7 +118,7 @@ struct FileReaderTests {
     @Test("a long file goes to the keeper, with the same tag; a short one does not")
     func long() async throws {
         let text = String(repeating: "0123456789abcdef", count: (2 << 20) / 16) + "."
-        let path = try directory.write("long", text)
+        let path = try directory.write(text, to: "long")
         let keeper = ScriptedKeeper()
         let seen = Mutex<[UInt64]>([])
         let result = try await reader.read(
@@ -134,7 +135,7 @@ struct FileReaderTests {
             Issue.record("it was read again")
             return
         }
-        try directory.write("short", "one")
+        try directory.write("one", to: "short")
         let short = try await reader.read(
             "\(directory.path)/short", validators: nil, maxBytes: 4, keeper: keeper, progress: { _ in })
         #expect(short.text == "one" && keeper.bodies.count == 1)
@@ -143,7 +144,7 @@ struct FileReaderTests {
     @Test("a long file that is replaced or grows while it is read is read again, and nothing of the first try stays")
     func changesOnTheWay() async throws {
         let text = String(repeating: "a", count: 2 << 20)
-        let path = try directory.write("long", text)
+        let path = try directory.write(text, to: "long")
         let keeper = ScriptedKeeper()
         let hasGrown = Atomic(false)
         let directory = directory
@@ -151,7 +152,7 @@ struct FileReaderTests {
             path, validators: nil, maxBytes: 4 << 20, keeper: keeper,
             progress: { _ in
                 guard !hasGrown.exchange(true, ordering: .relaxed) else { return }
-                _ = try? directory.write("long", text + "b")
+                _ = try? directory.write(text + "b", to: "long")
             })
         #expect(result.kept?.bytes == Array((text + "b").utf8))
         #expect(keeper.bodies.map(\.isDiscarded) == [true, false])
@@ -159,7 +160,7 @@ struct FileReaderTests {
 
     @Test("a keeper that refuses ends the reading in its words")
     func refused() async throws {
-        let path = try directory.write("long", String(repeating: "a", count: 3 << 20))
+        let path = try directory.write(String(repeating: "a", count: 3 << 20), to: "long")
         for plan in [ScriptedKeeper.Plan.refusesToBegin, .isFull(after: 2 << 20)] {
             let keeper = ScriptedKeeper(plan)
             let failure = try await failureOf { () async throws(FetchError) in
@@ -181,12 +182,12 @@ struct SourceFetcherTests {
         let fetcher = SourceFetcher(
             http: HTTPClient(running.loop), commands: CommandRunner(running.loop, workers: workers),
             files: FileReader(workers: workers), copies: directory.path)
-        let file = try directory.write("a", "file")
+        let file = try directory.write("file", to: "a")
         let origin = try ScriptedOrigin { _, connection in connection.answer("200 OK", body: "origin") }
         #expect(try await fetcher.fetch(FetchRequest(source: .file(file))).text == "file")
         #expect(try await fetcher.fetch(FetchRequest(source: .copy(of: "other", file: "a"))).text == "file")
         // An empty copy is one that can be known again, too.
-        try directory.write("empty", "")
+        try directory.write("", to: "empty")
         let empty = try await fetcher.fetch(FetchRequest(source: .copy(of: "other", file: "empty"))).content
         #expect(empty?.bytes == [] && empty?.validators.isEmpty == false)
         for missing in ["b", ""] {

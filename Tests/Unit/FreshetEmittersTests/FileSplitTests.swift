@@ -13,8 +13,7 @@ struct FileSplitTests {
 
     init() throws {
         running = try RunningLoop()
-        transformer = JQTransformer(
-            running.loop, workers: WorkerPool(), helper: JQTransformer.program("\(try productsDirectory())/freshetd"))
+        transformer = try JQTransformer.withRealHelper(running)
     }
 
     private func split(_ snapshot: String, as format: ContentFormat = .json, _ files: CachedFile...) async -> String {

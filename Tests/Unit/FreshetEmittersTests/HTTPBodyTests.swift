@@ -1,6 +1,7 @@
 import FreshetEventLoop
 import FreshetPipelines
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import FreshetEmitters
@@ -80,7 +81,7 @@ struct HTTPBodyTests {
     func slowWriter() async throws {
         let body = [UInt8](repeating: 7, count: 32 << 20)
         let origin = try ScriptedOrigin { _, connection in connection.answer("200 OK", body: body) }
-        let gate = Gate()
+        let gate = Latch()
         let keeper = ScriptedKeeper(gate: gate)
         let most = Atomic(0)
         let received = Atomic(0)

@@ -1,6 +1,7 @@
 import FreshetEventLoop
 import FreshetPipelines
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import FreshetEmitters
@@ -194,10 +195,10 @@ struct HTTPClientTests {
     @Test("an origin that sends nothing is given up after the stall limit")
     func stall() async throws {
         let impatient = HTTPClient(running.loop, options: .init(stallLimit: .seconds(1)))
-        let gate = Gate()
+        let gate = Latch()
         let origin = try ScriptedOrigin { _, connection in
             connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12")
-            gate.pass()
+            _ = gate.wait(for: testPatience)
         }
         defer { gate.open() }
         let source = HTTPSource(url: origin.url(), host: "127.0.0.1")
@@ -501,12 +502,12 @@ struct HTTPClientTests {
 
     @Test("requests at once do not wait for each other; one after the other share a connection")
     func connections() async throws {
-        let gate = Gate()
+        let gate = Latch()
         let asked = Event()
         let origin = try ScriptedOrigin { request, connection in
             if request.target == "/slow" {
                 asked.happen()
-                gate.pass()
+                _ = gate.wait(for: testPatience)
             }
             connection.answer("200 OK", body: request.target)
         }
@@ -521,12 +522,12 @@ struct HTTPClientTests {
 
     @Test("a new epoch uses new connections; requests under way end on theirs")
     func epochs() async throws {
-        let gate = Gate()
+        let gate = Latch()
         let asked = Event()
         let origin = try ScriptedOrigin { request, connection in
             if request.target == "/slow" {
                 asked.happen()
-                gate.pass()
+                _ = gate.wait(for: testPatience)
             }
             connection.answer("200 OK", body: request.target)
         }

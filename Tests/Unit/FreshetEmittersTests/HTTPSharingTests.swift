@@ -2,11 +2,12 @@ import FreshetEventLoop
 import FreshetPipelines
 import Glibc
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import FreshetEmitters
 
-@Suite("HTTP client: who waits for another one's connection", .timeLimit(.minutes(5)))
+@Suite("HTTP client: who waits for another one's connection", .hangLimit)
 struct HTTPSharingTests {
     private let running: RunningLoop
     private let client: HTTPClient
@@ -31,11 +32,11 @@ struct HTTPSharingTests {
         await client.learn(of: known, isShared: true)
         // How many connections there are at once after the first one.
         let together = Atomic(0)
-        let allWait = Gate()
-        let isOver = Gate()
+        let allWait = Latch()
+        let isOver = Latch()
         startThread { [origin] in
             let first = origin.connection()
-            allWait.pass()
+            _ = allWait.wait(for: testPatience)
             close(first)
             let others = (0..<3).map { _ in origin.connection() }
             together.store(others.count(where: MuteOrigin.isOpen), ordering: .releasing)
@@ -47,7 +48,7 @@ struct HTTPSharingTests {
             #expect(await eventually { await client.openRequests == 4 })
             allWait.open()
         }
-        isOver.pass()
+        _ = isOver.wait(for: testPatience)
         #expect(together.load(ordering: .acquiring) == 3)
         #expect(await client.sharing.isEmpty)
     }

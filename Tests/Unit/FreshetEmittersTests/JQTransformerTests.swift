@@ -2,6 +2,7 @@ import FreshetEventLoop
 import FreshetJQ
 import FreshetPipelines
 import Glibc
+import TestSupport
 import Testing
 
 @testable import FreshetEmitters
@@ -16,7 +17,7 @@ struct JQTransformerTests {
 
     init() throws {
         running = try RunningLoop()
-        helper = JQTransformer.program("\(try productsDirectory())/freshetd")
+        helper = try JQTransformer.realHelper()
         transformer = JQTransformer(running.loop, workers: workers, helper: helper)
     }
 

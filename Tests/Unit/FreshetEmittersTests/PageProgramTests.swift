@@ -13,8 +13,7 @@ struct PageProgramTests {
 
     init() throws {
         running = try RunningLoop()
-        transformer = JQTransformer(
-            running.loop, workers: WorkerPool(), helper: JQTransformer.program("\(try productsDirectory())/freshetd"))
+        transformer = try JQTransformer.withRealHelper(running)
     }
 
     func read(_ page: String, _ pages: PagesDefinition, number: Int = 3) async throws -> PageProgram.Reading {

@@ -15,8 +15,7 @@ struct SnapshotCheckTests {
 
     init() throws {
         running = try RunningLoop()
-        transformer = JQTransformer(
-            running.loop, workers: WorkerPool(), helper: JQTransformer.program("\(try productsDirectory())/freshetd"))
+        transformer = try JQTransformer.withRealHelper(running)
     }
 
     /// Why it is refused; nil: it passes.
@@ -89,7 +88,7 @@ struct SnapshotCheckTests {
     @Test("A text is no longer for its checks than it is, however much has to be escaped in JSON")
     func longText() async throws {
         let narrow = JQTransformer(
-            running.loop, workers: WorkerPool(), helper: JQTransformer.program("\(try productsDirectory())/freshetd"),
+            running.loop, workers: WorkerPool(), helper: try JQTransformer.realHelper(),
             maxOutput: 100)
         var rules = CheckRules(jq: #"split("\n") | length > 100"#)
         (rules.form, rules.minItems) = (.text, 100)

@@ -1,5 +1,6 @@
 import FreshetEventLoop
 import Glibc
+import TestSupport
 import Testing
 
 @Suite("A directory's watch")
@@ -7,10 +8,8 @@ struct DirectoryWatchTests {
     @Test("tells of names that go, and of names that come by a rename")
     func events() async throws {
         try await withLoop { loop in
-            var template = Array("/tmp/freshet-watch-XXXXXX".utf8CString)
-            try #require(mkdtemp(&template) != nil)
-            let path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-            defer { rmdir(path) }
+            let directory = try TemporaryDirectory()
+            let path = directory.path
             let (events, continuation) = AsyncStream.makeStream(of: Void.self)
             let watch = try DirectoryWatch(loop, path: path) { continuation.yield() }
             var iterator = events.makeAsyncIterator()

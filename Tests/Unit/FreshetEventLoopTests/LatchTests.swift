@@ -1,7 +1,8 @@
 import FreshetEventLoop
+import TestSupport
 import Testing
 
-@Suite("A latch", .timeLimit(.minutes(1)))
+@Suite("A latch", .hangLimit)
 struct LatchTests {
     @Test("that is closed lets nobody pass, for as long as they are patient")
     func closed() {

@@ -1,9 +1,10 @@
 import FreshetEventLoop
 import Glibc
 import Synchronization
+import TestSupport
 import Testing
 
-@Suite("Observers of wake-ups", .timeLimit(.minutes(1)))
+@Suite("Observers of wake-ups", .hangLimit)
 struct WakeUpTests {
     /// What happened, in order.
     final class Story: Sendable {

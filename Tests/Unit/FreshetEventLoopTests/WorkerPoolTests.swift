@@ -1,6 +1,7 @@
 import FreshetEventLoop
 import Glibc
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite("The worker pool")
@@ -37,7 +38,7 @@ struct WorkerPoolTests {
     func oldest() async throws {
         let pool = WorkerPool(threads: 2)
         #expect(pool.oldestRunning == nil)
-        let (first, second, third) = (try Gate(), try Gate(), try Gate())
+        let (first, second, third) = (Gate(), Gate(), Gate())
         let before = ContinuousClock.now
         // What gives work runs on a thread of its own: this one blocks until the work has begun.
         let loop = try EventLoop()
@@ -59,33 +60,21 @@ struct WorkerPoolTests {
             third.open()
         }
         // The thread that did it lets go of it a moment after the caller has its result.
-        let deadline = ContinuousClock.now + .seconds(60)
-        while pool.oldestRunning != nil, ContinuousClock.now < deadline { await Task.yield() }
-        #expect(pool.oldestRunning == nil)
+        #expect(await eventually { pool.oldestRunning == nil })
     }
 }
 
 /// Where a thread arrives and is held until the gate opens. For threads that may block.
-private final class Gate: Sendable {
-    private let arrived: Pipe
-    private let opened: Pipe
-
-    init() throws {
-        arrived = try Pipe()
-        opened = try Pipe()
-    }
+private struct Gate {
+    private let arrived = Latch()
+    private let opened = Latch()
 
     func pass() {
-        arrived.write("x")
-        Self.wait(opened)
+        arrived.open()
+        _ = opened.wait(for: testPatience)
     }
-    func open() { opened.write("x") }
-    func awaitArrival() { Self.wait(arrived) }
-
-    private static func wait(_ pipe: Pipe) {
-        var descriptor = pollfd(fd: pipe.reading.rawValue, events: Int16(POLLIN), revents: 0)
-        poll(&descriptor, 1, 60_000)
-    }
+    func open() { opened.open() }
+    func awaitArrival() { _ = arrived.wait(for: testPatience) }
 }
 
 private final class Gauge: Sendable {

@@ -1,4 +1,5 @@
 import FreshetTestKit
+import TestSupport
 import Testing
 
 @testable import FreshetSignals
@@ -36,7 +37,7 @@ struct AccumulateLatestManyTests {
         }
         let gate = CurrentValue(1)
         for await _ in accumulateLatestMany((0..<count / 10).map { _ in Emitter(gate) }) { break }
-        await eventually { gate.readerCount == 0 }
+        #expect(await eventually { gate.readerCount == 0 })
     }
 
     @Test("how many jobs an element takes does not depend on the number of branches", arguments: [1, 10_000])

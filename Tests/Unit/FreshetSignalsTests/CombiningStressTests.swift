@@ -1,4 +1,5 @@
 import FreshetTestKit
+import TestSupport
 import Testing
 
 @testable import FreshetSignals
@@ -129,7 +130,7 @@ struct CombiningStressTests {
             }
         }
         // A dropped iterator cannot be awaited: its driver is given the time to end.
-        await eventually { a.fire() == 0 && b.fire() == 0 && value.readerCount == 0 }
+        #expect(await eventually { a.fire() == 0 && b.fire() == 0 && value.readerCount == 0 })
     }
 
     /// A task that consumes one of the operators.

@@ -1,4 +1,5 @@
 import FreshetTestKit
+import TestSupport
 import Testing
 
 @testable import FreshetSignals
@@ -113,7 +114,7 @@ struct StressTests {
             }
         }
         // A dropped iterator cannot be awaited: its driver is given the time to end.
-        await eventually { source.fire() == 0 && current.readerCount == 0 }
+        #expect(await eventually { source.fire() == 0 && current.readerCount == 0 })
     }
 
     @Test("a slow reader of a value that many set sees it grow and ends with the last")

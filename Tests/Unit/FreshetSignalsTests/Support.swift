@@ -1,4 +1,5 @@
 import FreshetSignals
+import TestSupport
 import Testing
 
 /// What happened, in order.
@@ -85,18 +86,6 @@ struct Steps<Element: Sendable>: AsyncSequence, AsyncIteratorProtocol, Sendable 
 
     mutating func next(isolation: isolated (any Actor)? = #isolation) async throws -> Element? {
         try await step()
-    }
-}
-
-/// Waits until something holds, at most two minutes.
-func eventually(_ condition: () -> Bool, sourceLocation: SourceLocation = #_sourceLocation) async {
-    let deadline = ContinuousClock.now.advanced(by: .seconds(120))
-    while !condition() {
-        guard ContinuousClock.now < deadline else {
-            Issue.record("not within two minutes", sourceLocation: sourceLocation)
-            return
-        }
-        await Task.yield()
     }
 }
 

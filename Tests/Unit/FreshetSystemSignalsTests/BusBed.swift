@@ -2,6 +2,7 @@ import CSystemd
 import FreshetEventLoop
 import Glibc
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import FreshetSystemSignals
@@ -26,11 +27,10 @@ actor BusBed {
 
     /// Runs a test with a bed, whose bus does not run yet, and removes all of it.
     static func with(limits: String = "", _ body: @Sendable (BusBed) async throws -> Void) async throws {
-        var template = Array("/tmp/freshet-bus.XXXXXX".utf8CString)
-        let directory = try #require(mkdtemp(&template).map { String(cString: $0) })
+        let directory = try TemporaryDirectory()
         let loop = try EventLoop()
         try loop.runInThread(named: "bus-bed")
-        let bed = BusBed(loop, directory: directory, limits: limits)
+        let bed = BusBed(loop, directory: directory.path, limits: limits)
         let outcome: Result<Void, any Error>
         do {
             try await body(bed)
@@ -40,8 +40,6 @@ actor BusBed {
         }
         await bed.stop()
         loop.stop()
-        for name in ["run/bus", "configuration"] { unlink("\(directory)/\(name)") }
-        for name in ["/run", ""] { rmdir(directory + name) }
         try outcome.get()
     }
 
@@ -154,8 +152,11 @@ actor BusPeer {
         watch = try loop.watch(sd_bus_get_fd(bus), for: .read) { [weak self] _ in
             self?.assumeIsolated { $0.process() }
         }
+        process()
     }
 
+    /// Handles what has come. After each blocking call too: such a call reads what others send meanwhile and keeps it,
+    /// and then the socket has nothing more that would wake the watch (sd_bus_process(3)).
     private func process() { while sd_bus_process(bus, nil) > 0 {} }
 
     var uniqueName: String {
@@ -166,8 +167,15 @@ actor BusPeer {
         }
     }
 
-    func own(_ name: String) throws { try #require(sd_bus_request_name(bus, name, 0) >= 0) }
-    func disown(_ name: String) throws { try #require(sd_bus_release_name(bus, name) >= 0) }
+    func own(_ name: String) throws {
+        try #require(sd_bus_request_name(bus, name, 0) >= 0)
+        process()
+    }
+
+    func disown(_ name: String) throws {
+        try #require(sd_bus_release_name(bus, name) >= 0)
+        process()
+    }
 
     /// Sends a signal, to all or to one.
     func emit(

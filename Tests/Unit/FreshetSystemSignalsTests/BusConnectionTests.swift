@@ -1,12 +1,13 @@
 import FreshetEventLoop
 import Glibc
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import FreshetSystemSignals
 
 /// A real dbus-daemon. Each test waits for a word, never for a time; the time limit ends one that waits in vain.
-@Suite("A bus", .timeLimit(.minutes(1)))
+@Suite("A bus", .hangLimit)
 struct BusConnectionTests {
     static let interface = "org.example.Thing"
     static let path = "/org/example/thing"

@@ -1,9 +1,10 @@
 import FreshetSignals
+import TestSupport
 import Testing
 
 @testable import FreshetSystemSignals
 
-@Suite("Signals of a bus", .timeLimit(.minutes(5)))
+@Suite("Signals of a bus", .hangLimit)
 struct BusSignalsTests {
     private static let match = BusMatch(
         valid: "org.example.Printer", path: "/org/example/Printer", interface: "org.example.Printer",

@@ -1,10 +1,11 @@
 import FreshetEventLoop
 import Glibc
+import TestSupport
 import Testing
 
 @Suite(
     "A boot clock that jumps for real", .enabled(if: geteuid() == 0, "time name spaces need root"),
-    .timeLimit(.minutes(1)))
+    .hangLimit)
 struct ClockJumpTests {
     @Test("is a wake: hook, then the signal's hearer, and then the timer that became overdue")
     func jump() async throws {

@@ -2,11 +2,12 @@ import FreshetEventLoop
 import FreshetSignals
 import Glibc
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import FreshetSystemSignals
 
-@Suite("Sources in a line", .timeLimit(.minutes(5)))
+@Suite("Sources in a line", .hangLimit)
 struct FactsTests {
     @Test("the network: the present fact comes first, from this machine's own kernel")
     func network() async throws {
@@ -95,18 +96,14 @@ struct FactsTests {
     @Test("a file: what is there first, then each change, and the signal with its reason")
     func file() async throws {
         let stage = Stage()
-        var template = Array("/tmp/freshet-facts-XXXXXX".utf8CString)
-        try #require(mkdtemp(&template) != nil)
-        let directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        defer { rmdir(directory) }
-        let file = WatchedFile(at: "\(directory)/a", in: stage.place)
+        let directory = try TemporaryDirectory()
+        let file = WatchedFile(at: directory.path("a"), in: stage.place)
         var changes = file.changes.makeAsyncIterator()
         var causes = file.signal.causes.makeAsyncIterator()
         #expect(await changes.next(isolation: nil) == FileFact(exists: false))
         close(open(file.path, O_CREAT | O_WRONLY | O_CLOEXEC, 0o600))
-        defer { unlink(file.path) }
         #expect(await changes.next(isolation: nil)?.exists == true)
-        #expect(await causes.next(isolation: nil)?.first?.first.signal == "file \(directory)/a")
+        #expect(await causes.next(isolation: nil)?.first?.first.signal == "file \(directory.path)/a")
         #expect(WatchedFile(at: "a").path.hasSuffix("/a") && WatchedFile(at: "a").path.hasPrefix("/"))
     }
 
@@ -158,7 +155,7 @@ struct FactsTests {
     }
 }
 
-@Suite("Sources in a line, and what is missing", .timeLimit(.minutes(5)))
+@Suite("Sources in a line, and what is missing", .hangLimit)
 struct MissingFactsTests {
     @Test("without netlink there is one fact, which says so, and the iteration goes on")
     func netlink() async throws {

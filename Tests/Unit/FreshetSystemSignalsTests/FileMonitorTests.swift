@@ -2,11 +2,12 @@ import FreshetEventLoop
 import FreshetSignals
 import Glibc
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import FreshetSystemSignals
 
-@Suite("Files", .timeLimit(.minutes(1)))
+@Suite("Files", .hangLimit)
 struct FileMonitorTests {
     @Test("fire when written and closed, replaced, removed and created, each once")
     func changes() async throws {
@@ -278,26 +279,17 @@ extension [Cause] {
 private final class FileBed: Sendable {
     let loop: EventLoop
     let monitor: FileMonitor
-    private let root: String
+    private let directory: TemporaryDirectory
 
     init(_ loop: EventLoop) throws {
-        var template = Array("/tmp/freshet-files-XXXXXX".utf8CString)
-        try #require(mkdtemp(&template) != nil)
-        root = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        directory = try TemporaryDirectory()
         self.loop = loop
         monitor = FileMonitor(loop)
     }
 
-    deinit { Self.clear(root) }
+    func path(_ name: String) -> String { name == "." ? directory.path : directory.path(name) }
 
-    func path(_ name: String) -> String { name == "." ? root : "\(root)/\(name)" }
-
-    func write(_ name: String, _ text: String) throws {
-        let descriptor = open(path(name), O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0o600)
-        try #require(descriptor >= 0)
-        _ = Array(text.utf8).withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-        close(descriptor)
-    }
+    func write(_ name: String, _ text: String) throws { try directory.write(text, to: name) }
 
     /// Opens it for writing, which is an event when it is closed.
     func touch(_ name: String) { close(open(path(name), O_WRONLY | O_CLOEXEC)) }
@@ -324,11 +316,11 @@ private final class FileBed: Sendable {
 
     /// Runs a body while the loop's thread waits for it.
     func blockingLoop(_ body: () throws -> Void) async throws {
-        let gate = Gate()
+        let gate = Latch()
         await withCheckedContinuation { continuation in
             loop.perform {
                 continuation.resume()
-                gate.wait()
+                _ = gate.wait(for: testPatience)
             }
         }
         defer { gate.open() }
@@ -341,41 +333,6 @@ private final class FileBed: Sendable {
         defer { close(descriptor) }
         let count = Glibc.read(descriptor, &buffer, buffer.count)
         return String(decoding: buffer.prefix(max(0, count)), as: UTF8.self).prefix { $0 != "\n" }
-    }
-
-    private static func clear(_ path: String) {
-        if let directory = opendir(path) {
-            while let entry = readdir(directory) {
-                let name = withUnsafePointer(to: &entry.pointee.d_name) {
-                    $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-                }
-                if name == "." || name == ".." { continue }
-                if unlink("\(path)/\(name)") != 0 { clear("\(path)/\(name)") }
-            }
-            closedir(directory)
-        }
-        rmdir(path)
-    }
-}
-
-/// A pipe that a thread waits at.
-private final class Gate: Sendable {
-    private let ends: (reading: OwnedDescriptor, writing: OwnedDescriptor)
-
-    init() {
-        var numbers: [Int32] = [-1, -1]
-        _ = pipe(&numbers)
-        ends = (OwnedDescriptor(numbers[0]), OwnedDescriptor(numbers[1]))
-    }
-
-    func wait() {
-        var byte: UInt8 = 0
-        _ = Glibc.read(ends.reading.rawValue, &byte, 1)
-    }
-
-    func open() {
-        var byte: UInt8 = 1
-        _ = Glibc.write(ends.writing.rawValue, &byte, 1)
     }
 }
 

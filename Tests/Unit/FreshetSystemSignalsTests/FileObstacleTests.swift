@@ -2,12 +2,13 @@ import FreshetEventLoop
 import FreshetSignals
 import Glibc
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import FreshetSystemSignals
 
 /// A real file system behind calls that refuse, or hang, when they are told to.
-@Suite("Files that cannot be watched", .timeLimit(.minutes(1)))
+@Suite("Files that cannot be watched", .hangLimit)
 struct FileObstacleTests {
     @Test(
         "say why and what helps, are looked at again, and fire from then on",
@@ -129,7 +130,7 @@ struct FileObstacleTests {
                 for _ in 0..<2 {
                     let latch = Latch()
                     loop.perform { latch.open() }
-                    _ = latch.wait(for: .seconds(60))
+                    _ = latch.wait(for: testPatience)
                 }
             }
         }
@@ -148,7 +149,7 @@ struct FileObstacleTests {
         let added = Latch()
         bed.afterAdding.withLock { $0 = { _ in added.open() } }
         bed.release()
-        #expect(added.wait(for: .seconds(60)))
+        #expect(added.wait(for: testPatience))
         while try bed.kernelWatches() > 0 { await Task.yield() }
         #expect(bed.monitor.watchCount == 0)
     }
@@ -163,7 +164,7 @@ private final class HeldBed: Sendable {
     /// Runs once, after a directory got a watch.
     let afterAdding: Mutexed<(@Sendable (String) -> Void)?>
     private let held: Mutexed<Held>
-    private let root: String
+    private let directory: TemporaryDirectory
 
     /// A value behind a lock, to be captured.
     final class Mutexed<Value: Sendable>: Sendable {
@@ -180,9 +181,8 @@ private final class HeldBed: Sendable {
     }
 
     init(patience: Duration = .seconds(20)) throws {
-        var template = Array("/tmp/freshet-held-XXXXXX".utf8CString)
-        try #require(mkdtemp(&template) != nil)
-        let root = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        directory = try TemporaryDirectory()
+        let root = directory.path
         loop = try EventLoop()
         try loop.runInThread(named: "held-files")
         let kernel = FileCalls.kernel
@@ -199,7 +199,7 @@ private final class HeldBed: Sendable {
                 let now = held.withLock { $0 }
                 if let dead = now.path, path.hasPrefix("\(root)/\(dead)") {
                     now.hit.open()
-                    _ = now.released.wait(for: .seconds(60))
+                    _ = now.released.wait(for: testPatience)
                 }
                 if path.hasPrefix(root + "/") { try check("lstat", path) }
                 return try kernel.status(path)
@@ -218,18 +218,15 @@ private final class HeldBed: Sendable {
         self.refusals = refusals
         self.afterAdding = afterAdding
         self.held = held
-        self.root = root
         monitor = FileMonitor(loop, clock: clock, calls: calls, patience: patience)
     }
 
     func end() {
         release()
         loop.stop()
-        for name in ["a", "b", "dead", "d/a", "e/a"] { unlink("\(root)/\(name)") }
-        for name in ["/d", "/e", ""] { rmdir(root + name) }
     }
 
-    func path(_ name: String) -> String { "\(root)/\(name)" }
+    func path(_ name: String) -> String { directory.path(name) }
     func folder(_ name: String) { #expect(mkdir(path(name), 0o700) == 0) }
 
     func write(_ name: String) throws { try Self.write(path(name)) }
@@ -251,7 +248,7 @@ private final class HeldBed: Sendable {
     }
 
     /// Waits until somebody is held.
-    func wasHit() { #expect(held.withLock { $0.hit }.wait(for: .seconds(60))) }
+    func wasHit() { #expect(held.withLock { $0.hit }.wait(for: testPatience)) }
 
     /// Waits for a fact; the suite's time limit is the deadline.
     func reach(_ watch: FileWatch, _ isWanted: @Sendable (FileFact) -> Bool) async throws {

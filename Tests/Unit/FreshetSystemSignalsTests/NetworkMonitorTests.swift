@@ -1,6 +1,7 @@
 import FreshetEventLoop
 import FreshetSignals
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import FreshetSystemSignals
@@ -10,7 +11,7 @@ import Testing
 @Suite(
     "The network, as the kernel has it",
     .enabled(if: NetworkBed.isAvailable, "needs root, ip(8), unshare(1) and a kernel with veth"),
-    .timeLimit(.minutes(1)))
+    .hangLimit)
 struct NetworkMonitorTests {
     @Test("a new default route makes elsewhere reachable: epoch, fact, signal, in this order")
     func defaultRoute() async throws {

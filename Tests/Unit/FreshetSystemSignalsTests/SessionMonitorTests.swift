@@ -1,10 +1,11 @@
 import FreshetSignals
+import TestSupport
 import Testing
 
 @testable import FreshetSystemSignals
 
 /// A real bus with a peer that plays logind.
-@Suite("The monitor of sessions", .timeLimit(.minutes(1)))
+@Suite("The monitor of sessions", .hangLimit)
 struct SessionMonitorTests {
     @Test("login, lock, unlock, a switch to another session and back, logout")
     func life() async throws {

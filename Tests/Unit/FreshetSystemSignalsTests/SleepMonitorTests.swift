@@ -1,6 +1,7 @@
 import FreshetEventLoop
 import FreshetSignals
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import FreshetSystemSignals
@@ -20,7 +21,7 @@ private final class ManualClocks: Sendable {
 }
 
 /// A real bus with a peer that plays logind.
-@Suite("The monitor of sleep", .timeLimit(.minutes(1)))
+@Suite("The monitor of sleep", .hangLimit)
 struct SleepMonitorTests {
     @Test("at a jump of the clocks: the hook, the fact, the signal's hearers, and only then overdue timers")
     func order() async throws {

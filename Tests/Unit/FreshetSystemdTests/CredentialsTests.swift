@@ -1,30 +1,20 @@
 import Glibc
+import TestSupport
 import Testing
 
 @testable import FreshetSystemd
 
 @Suite("Credentials")
 final class CredentialsTests {
-    private let directory: String
+    private let temporary: TemporaryDirectory
+    private var directory: String { temporary.path }
 
-    init() throws {
-        var template = Array("/tmp/freshet-credentials-XXXXXX".utf8CString)
-        _ = try #require(mkdtemp(&template))
-        directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-    }
-
-    deinit {
-        unlink(directory + "/token")
-        rmdir(directory)
-    }
+    init() throws { temporary = try TemporaryDirectory() }
 
     private var credentials: Credentials { Credentials(environment: ["CREDENTIALS_DIRECTORY": directory]) }
 
     private func write(_ bytes: [UInt8]) throws {
-        let descriptor = open(directory + "/token", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
-        try #require(descriptor >= 0)
-        defer { close(descriptor) }
-        try #require(Glibc.write(descriptor, bytes, bytes.count) == bytes.count)
+        try TemporaryDirectory.write(bytes, to: temporary.path("token"))
     }
 
     private func reason(_ body: (Credentials) throws(CredentialError) -> String) -> CredentialError.Reason? {

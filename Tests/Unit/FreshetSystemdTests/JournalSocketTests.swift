@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import TestSupport
 import Testing
 
 @testable import FreshetSystemd
@@ -61,8 +62,9 @@ struct JournalSocketTests {
 
     @Test("without a journal nothing happens; one that comes again is told how much it missed")
     func restart() throws {
-        var journal = try Receiver()
-        let path = journal.path
+        let directory = try TemporaryDirectory()
+        let path = directory.path("socket")
+        var journal = try Receiver(path: path)
         let socket = try #require(JournalSocket(path: path, lossReport: Self.report))
         journal.end()
         socket.send(["N=1"])
@@ -75,8 +77,9 @@ struct JournalSocketTests {
 
     @Test("a journal that goes while it is waited for holds nobody up")
     func gone() throws {
-        var journal = try Receiver()
-        let path = journal.path
+        let directory = try TemporaryDirectory()
+        let path = directory.path("socket")
+        var journal = try Receiver(path: path)
         let socket = try #require(JournalSocket(path: path, lossReport: Self.report))
         for number in 0..<5_000 { socket.send(["N=\(number)"]) }
         journal.end()
@@ -91,17 +94,13 @@ struct JournalSocketTests {
 /// Stands for journald.
 private final class Receiver {
     let path: String
+    private let directory: TemporaryDirectory?
     private var descriptor: Int32
     private(set) var lastWasSealed = false
 
     init(path: String? = nil) throws {
-        if let path {
-            self.path = path
-        } else {
-            var template = Array("/tmp/freshet-journal-XXXXXX".utf8CString)
-            _ = try #require(mkdtemp(&template))
-            self.path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self) + "/socket"
-        }
+        directory = path == nil ? try TemporaryDirectory() : nil
+        self.path = try #require(path ?? directory?.path("socket"))
         descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         let address = try #require(SocketAddress(notifySocket: self.path))
         let result = address.withPointer { bind(descriptor, $0, $1) }
@@ -110,10 +109,7 @@ private final class Receiver {
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     }
 
-    deinit {
-        if descriptor >= 0 { end() }
-        rmdir(String(path.dropLast("/socket".count)))
-    }
+    deinit { if descriptor >= 0 { end() } }
 
     func end() {
         close(descriptor)

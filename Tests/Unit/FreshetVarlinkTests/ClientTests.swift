@@ -1,10 +1,11 @@
 import FreshetEventLoop
 import Glibc
+import TestSupport
 import Testing
 
 @testable import FreshetVarlink
 
-@Suite(.serialized, .timeLimit(.minutes(2))) struct ClientTests {
+@Suite(.serialized, .hangLimit) struct ClientTests {
     private let wait = "org.example.test.Wait"
 
     @Test("a call that is refused leaves the connection usable")
@@ -127,20 +128,19 @@ import Testing
 
     @Test("a service that accepts nobody is given up when its queue is full")
     func fullQueue() throws {
-        let directory = try temporaryDirectory()
-        defer { rmdir(directory) }
-        let listener = try VarlinkListener(path: directory + "/s")
+        let directory = try TemporaryDirectory()
+        let listener = try VarlinkListener(path: directory.path("s"))
         defer { listener.close() }
         var clients: [VarlinkClient] = []
         let error = #expect(throws: VarlinkClientError.self) {
             for _ in 0..<5_000 {
-                clients.append(try VarlinkClient(path: directory + "/s", timeout: .milliseconds(5)))
+                clients.append(try VarlinkClient(path: directory.path("s"), timeout: .milliseconds(5)))
             }
         }
         #expect(error == .timedOut && !clients.isEmpty)
         // Less than the system counts is not for ever.
         #expect(throws: VarlinkClientError.timedOut) {
-            try VarlinkClient(path: directory + "/s", timeout: .nanoseconds(1))
+            try VarlinkClient(path: directory.path("s"), timeout: .nanoseconds(1))
         }
     }
 
@@ -152,9 +152,8 @@ import Testing
 
     @Test("a server that closes, or talks nonsense, is told apart")
     func wrongServer() throws {
-        let directory = try temporaryDirectory()
-        defer { rmdir(directory) }
-        let listener = try VarlinkListener(path: directory + "/s")
+        let directory = try TemporaryDirectory()
+        let listener = try VarlinkListener(path: directory.path("s"))
         defer { listener.close() }
         for (answer, expected) in [
             ("", VarlinkClientError.closed), ("half", .closed),
@@ -164,7 +163,7 @@ import Testing
                 .violation("a further reply was announced that was not asked for")
             ),
         ] {
-            let client = try VarlinkClient(path: directory + "/s")
+            let client = try VarlinkClient(path: directory.path("s"))
             let server = OwnedDescriptor(accept(listener.descriptor.rawValue, nil, nil))
             _ = Array(answer.utf8).withUnsafeBytes { send(server.rawValue, $0.baseAddress, $0.count, 0) }
             shutdown(server.rawValue, Int32(SHUT_WR))

@@ -1,17 +1,18 @@
 import FreshetEventLoop
 import Glibc
+import TestSupport
 import Testing
 
 @testable import FreshetVarlink
 
 @Suite struct ListenerTests {
     private func withDirectory(_ body: (String) throws -> Void) throws {
-        let directory = try temporaryDirectory()
+        let directory = try TemporaryDirectory()
         defer {
-            unlink(directory + "/s")
-            #expect(rmdir(directory) == 0, "nothing but the socket was made")
+            unlink(directory.path("s"))
+            #expect(TemporaryDirectory.names(directory.path) == [], "nothing but the socket was made")
         }
-        try body(directory)
+        try body(directory.path)
     }
 
     @Test("anybody may connect: the mode is 0666 whatever the umask")

@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 import Testing
 
 @testable import FreshetVarlink
@@ -18,8 +19,8 @@ private struct Course: RandomNumberGenerator {
 
 /// Messages that are nearly right: whatever comes, there is an answer or a close, and no trap.
 ///
-/// `FRESHET_SEEDS=7-7 swift test --filter MutationTests` goes a course again that a failure named.
-@Suite(.serialized, .timeLimit(.minutes(2))) struct MutationTests {
+/// `FRESHET_SEEDS=7-7 Scripts/test only MutationTests` goes a course again that a failure named.
+@Suite(.serialized, .hangLimit) struct MutationTests {
     static let seeds: ClosedRange<UInt64> = {
         guard let text = getenv("FRESHET_SEEDS").map({ String(cString: $0) }) else { return 1...8 }
         let ends = text.split(separator: "-").compactMap { UInt64($0) }

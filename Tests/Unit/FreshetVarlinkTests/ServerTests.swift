@@ -1,10 +1,11 @@
 import FreshetEventLoop
 import Glibc
+import TestSupport
 import Testing
 
 @testable import FreshetVarlink
 
-@Suite(.serialized, .timeLimit(.minutes(2))) struct ServerTests {
+@Suite(.serialized, .hangLimit) struct ServerTests {
     @Test("a call is answered, and calls that were sent together in their order")
     func answers() async throws {
         try await withServer { harness in

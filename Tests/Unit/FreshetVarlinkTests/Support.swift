@@ -1,6 +1,7 @@
 import FreshetEventLoop
 import Glibc
 import Synchronization
+import TestSupport
 import Testing
 import ThreadTestSupport
 
@@ -34,13 +35,12 @@ final class Record: Sendable {
 func withServer(
     limits: VarlinkServer.Limits = .init(), _ body: @escaping @Sendable (Harness) throws -> Void
 ) async throws -> Record {
-    let directory = try temporaryDirectory()
-    defer { rmdir(directory) }
+    let directory = try TemporaryDirectory()
     let loop = try EventLoop()
     try loop.runInThread(named: "test-loop")
     defer { loop.stop() }
     let record = Record()
-    let path = directory + "/org.example.test"
+    let path = directory.path("org.example.test")
     let server = try VarlinkServer(
         loop, try VarlinkListener(path: path), identity: identity, interfaces: [testInterface(record)], limits: limits)
     try await withThrowingTaskGroup(of: Void.self) { group in
@@ -57,12 +57,6 @@ func withServer(
 
 let identity = VarlinkServer.Identity(
     vendor: "Example", product: "Test", version: "1", url: "https://example.org/")
-
-func temporaryDirectory() throws -> String {
-    var template = Array("/tmp/freshet-varlink-XXXXXX".utf8CString)
-    guard mkdtemp(&template) != nil else { throw SystemCallError("mkdtemp", errno: errno) }
-    return String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-}
 
 struct Text: Codable {
     var text: String
@@ -127,9 +121,6 @@ func testInterface(_ record: Record) throws -> VarlinkInterface {
 
 /// A client that writes any bytes, for what a proper client would not do.
 final class RawClient {
-    /// How long a test waits for what has to come.
-    static let patience: Int32 = 20_000
-
     private let socket: OwnedDescriptor
     private var framer = VarlinkFramer(limit: 1 << 24)
     private(set) var isEnded = false
@@ -160,7 +151,7 @@ final class RawClient {
         while true {
             if let message = try framer.next() { return String(decoding: message, as: UTF8.self) }
             var entry = pollfd(fd: socket.rawValue, events: Int16(POLLIN), revents: 0)
-            guard poll(&entry, 1, Self.patience) > 0 else { throw SystemCallError("poll", errno: ETIMEDOUT) }
+            guard poll(&entry, 1, testPatienceMilliseconds) > 0 else { throw SystemCallError("poll", errno: ETIMEDOUT) }
             var buffer = [UInt8](repeating: 0, count: 65_536)
             let count = recv(socket.rawValue, &buffer, buffer.count, 0)
             guard count > 0 else {
@@ -177,14 +168,4 @@ final class RawClient {
     }
 
     func closeSendingSide() { shutdown(socket.rawValue, Int32(SHUT_WR)) }
-}
-
-/// Waits until something holds, up to a deadline that only a failure reaches.
-func eventually(_ condition: () -> Bool) -> Bool {
-    let deadline = ContinuousClock.Instant.now + .seconds(60)
-    while !condition() {
-        if ContinuousClock.Instant.now > deadline { return false }
-        poll(nil, 0, 2)
-    }
-    return true
 }

@@ -1,10 +1,11 @@
 import ControlTestSupport
 import FreshetControl
+import TestSupport
 import Testing
 
 @testable import FreshetCommands
 
-@Suite(.serialized, .timeLimit(.minutes(1))) struct PictureVerbTests {
+@Suite(.serialized, .hangLimit) struct PictureVerbTests {
     private static func service() -> ScriptedService {
         let service = ScriptedService([])
         service.change { script in

@@ -2,6 +2,7 @@ import FreshetEmitters
 import FreshetEventLoop
 import FreshetPipelines
 import Synchronization
+import TestSupport
 import Testing
 
 /// A loop on a thread of its own for the time of a test.
@@ -32,28 +33,13 @@ struct Event: Sendable {
     }
 }
 
-/// Holds a script back until a test says go.
-final class Gate: Sendable {
-    private let isOpen = Atomic(false)
+extension JQTransformer {
+    /// The daemon's own executable, which the tests' build puts beside them.
+    static func realHelper() throws -> ChildProcess.Command { program("\(try productsDirectory())/freshetd") }
 
-    func open() { isOpen.store(true, ordering: .releasing) }
-
-    /// Blocks the calling thread, not for ever.
-    func pass() {
-        let deadline = ContinuousClock.now + .seconds(120)
-        while !isOpen.load(ordering: .acquiring) && ContinuousClock.now < deadline { briefPause() }
+    static func withRealHelper(_ running: RunningLoop) throws -> JQTransformer {
+        JQTransformer(running.loop, workers: WorkerPool(), helper: try realHelper())
     }
-}
-
-/// Waits for a condition, at most for a time that is hit in failure only.
-func eventually(_ condition: () async -> Bool) async -> Bool {
-    let deadline = ContinuousClock.now + .seconds(120)
-    while ContinuousClock.now < deadline {
-        if await condition() { return true }
-        briefPause()
-        await Task.yield()
-    }
-    return false
 }
 
 extension FetchResult {

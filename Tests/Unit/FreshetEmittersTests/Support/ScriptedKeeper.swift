@@ -1,5 +1,7 @@
+import FreshetEventLoop
 import FreshetPipelines
 import Synchronization
+import TestSupport
 
 /// Keeps bodies in memory and shows what became of each. It can be slow, or refuse.
 final class ScriptedKeeper: BodyKeeping {
@@ -35,7 +37,7 @@ final class ScriptedKeeper: BodyKeeping {
         func append(_ bytes: [UInt8]) async throws(RunFailure) {
             keeper.written.happen()
             // Blocks a thread of this test's own pool.
-            keeper.gate?.pass()
+            _ = keeper.gate?.wait(for: testPatience)
             let isFull = state.withLock { state in
                 state.pieces += 1
                 state.bytes += bytes
@@ -68,11 +70,11 @@ final class ScriptedKeeper: BodyKeeping {
     /// Happens when a piece comes, before it is taken.
     let written = Event()
     private let plan: Plan
-    private let gate: Gate?
+    private let gate: Latch?
     private let begun = Mutex<[Body]>([])
 
     /// - Parameter gate: holds back every piece until it is open.
-    init(_ plan: Plan = .nothing, gate: Gate? = nil) {
+    init(_ plan: Plan = .nothing, gate: Latch? = nil) {
         self.plan = plan
         self.gate = gate
     }

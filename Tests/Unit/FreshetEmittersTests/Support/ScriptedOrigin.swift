@@ -1,5 +1,6 @@
 import Glibc
 import Synchronization
+import TestSupport
 
 /// An HTTP/1.1 origin on a free port of loopback that does what a test tells it, down to the byte. One thread accepts,
 /// one serves each connection; nothing in it waits for a time, but every wait has an end.
@@ -51,16 +52,13 @@ final class ScriptedOrigin: Sendable {
             var buffer = [UInt8](repeating: 0, count: 4_096)
             while true {
                 var poller = pollfd(descriptor: descriptor)
-                guard poll(&poller, 1, ScriptedOrigin.patience) == 1 else { return false }
+                guard poll(&poller, 1, testPatienceMilliseconds) == 1 else { return false }
                 if recv(descriptor, &buffer, buffer.count, 0) <= 0 { return true }
             }
         }
     }
 
     typealias Script = @Sendable (Request, Connection) -> Void
-
-    /// Milliseconds after which a wait in the origin is given up.
-    static let patience: Int32 = 120_000
 
     let port: UInt16
     private let listener: Int32
@@ -81,20 +79,9 @@ final class ScriptedOrigin: Sendable {
             accept(script)
             return
         }
-        listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let listener = listener
-        let isListening = withUnsafeMutablePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(listener, $0, length) == 0 && Glibc.listen(listener, 64) == 0
-                    && getsockname(listener, $0, &length) == 0
-            }
-        }
-        guard isListening else { throw NoListener(errno: errno) }
-        port = UInt16(bigEndian: address.sin_port)
+        let loopback = try LoopbackListener()
+        listener = loopback.descriptor
+        port = loopback.port
         accept(script)
     }
 

@@ -1,11 +1,12 @@
 import FreshetSignals
 import FreshetTestKit
+import TestSupport
 import Testing
 import WorldTestSupport
 
 @testable import FreshetPipelines
 
-@Suite("Branches within branches: where their URLs lead, and what they fall back on", .timeLimit(.minutes(1)))
+@Suite("Branches within branches: where their URLs lead, and what they fall back on", .hangLimit)
 struct NestedBranchTests {
     /// Origins that answer with texts, and note who asked for them.
     private final class Web: Fetching {

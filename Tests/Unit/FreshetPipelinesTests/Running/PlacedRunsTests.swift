@@ -1,11 +1,12 @@
 import FreshetSignals
 import FreshetTestKit
+import TestSupport
 import Testing
 import WorldTestSupport
 
 @testable import FreshetPipelines
 
-@Suite("Runs whose requests take places", .timeLimit(.minutes(1)))
+@Suite("Runs whose requests take places", .hangLimit)
 struct PlacedRunsTests {
     /// Lists and branches at several origins. A request takes a second.
     private final class Origins: Fetching {

@@ -1,11 +1,12 @@
 import FreshetSignals
 import FreshetTestKit
+import TestSupport
 import Testing
 import WorldTestSupport
 
 @testable import FreshetPipelines
 
-@Suite("Branches that are published as they come, and how much the copy may lose", .timeLimit(.minutes(1)))
+@Suite("Branches that are published as they come, and how much the copy may lose", .hangLimit)
 struct ProgressiveShrinkTests {
     /// Three branches, each with as many letters as the test says, when the test says it.
     private final class Letters: Fetching {

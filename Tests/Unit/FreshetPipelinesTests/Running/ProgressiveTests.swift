@@ -1,11 +1,12 @@
 import FreshetSignals
 import FreshetTestKit
+import TestSupport
 import Testing
 import WorldTestSupport
 
 @testable import FreshetPipelines
 
-@Suite("Branches that are published as they come", .timeLimit(.minutes(1)))
+@Suite("Branches that are published as they come", .hangLimit)
 struct ProgressiveTests {
     /// A list, and an answer for each of its words when the test lets it come.
     private final class Gates: Fetching {

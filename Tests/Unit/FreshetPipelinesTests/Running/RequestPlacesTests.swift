@@ -1,10 +1,11 @@
 import FreshetSignals
 import FreshetTestKit
+import TestSupport
 import Testing
 
 @testable import FreshetPipelines
 
-@Suite("The places of a run with several requests", .timeLimit(.minutes(1)))
+@Suite("The places of a run with several requests", .hangLimit)
 struct RequestPlacesTests {
     private let executor = SerialTestExecutor()
     private static let a = HTTPOrigin(of: "https://a.example/")
