@@ -7,7 +7,7 @@ if [ -n "${FRESHET_TRACED:-}" ]; then
     exec {BASH_XTRACEFD}>&2
     set -x
 fi
-# A command that fails by itself ends the test (set -e): its output says which one. `fail` and `skip` have said why.
+# With `set -e`, a failing command ends the test without a word: name that command. `fail` and `skip` name their reason.
 explained=''
 explain_exit() {
     local status=$?
@@ -29,7 +29,7 @@ wait_until() {
             last_look=$("$@" 2>&1 | tail -c 2000) || true
             fail "waited $limit s for: $what${last_look:+; the last look: $last_look}"
         fi
-        # What has not come within half a second may take a while: looks cost the processors that what is awaited needs.
+        # After half a second, look less often: each look takes processor time from what the test waits for.
         looks_taken=$((looks_taken + 1))
         if [ $looks_taken -lt 20 ]; then sleep 0.02; else sleep 0.1; fi
     done

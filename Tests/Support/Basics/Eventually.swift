@@ -33,7 +33,8 @@ nonisolated(nonsending) package func eventually(_ condition: () async throws -> 
     return true
 }
 
-/// The same of a condition that awaits nothing. Without it a task would call the one that only blocks.
+/// Polls from a task, for a condition that awaits nothing. Without this overload, the compiler would choose the one that
+/// blocks the thread.
 nonisolated(nonsending) package func eventually(_ condition: () throws -> Bool) async rethrows -> Bool {
     try await eventually { () async throws -> Bool in try condition() }
 }

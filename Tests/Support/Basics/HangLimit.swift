@@ -1,6 +1,6 @@
 package import Testing
 
 extension Trait where Self == TimeLimitTrait {
-    /// What ends a test that would hang for ever. No test comes near it, also not where each step is many times as slow.
+    /// Ends a test that hangs. A test that works stays far below this limit, also on a busy machine.
     package static var hangLimit: Self { .timeLimit(.minutes(5)) }
 }
