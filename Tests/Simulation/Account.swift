@@ -60,12 +60,17 @@ struct StormCost {
     ///
     /// - Parameter owes: something else may start meanwhile, once.
     mutating func rises(at now: ContinuousClock.Instant, owes: Bool) {
-        if last.map({ now >= $0.advanced(by: quiet) }) ?? true {
+        if !goesOn(at: now) {
             others = (owes ? 1 : 0) + (last == nil ? others : 0)
             first = now
             runs = 0
         }
         last = now
+    }
+
+    /// Whether what comes now belongs to the storm that there was.
+    func goesOn(at now: ContinuousClock.Instant) -> Bool {
+        last.map { now < $0.advanced(by: quiet) } ?? false
     }
 
     /// One more run is due to something else than a storm.
@@ -168,8 +173,9 @@ struct Account {
     /// The network is back, and what waited for it goes to the gate.
     mutating func released(at now: ContinuousClock.Instant) {
         guard needsNetwork, !owed.isEmpty else { return }
-        storm.rises(at: now, owes: true)
-        // It may be that what is owed was with the gate already.
+        // It may be that what is owed was with the gate already: then nothing goes there now, and a storm that goes on ends
+        // when it would have ended. So one run more is allowed, and what comes after that end may be another storm.
+        if !storm.goesOn(at: now) { storm.rises(at: now, owes: true) }
         storm.allow()
     }
 

@@ -66,7 +66,7 @@ public final class NetworkMonitor: Sendable {
         var watches: [NetworkTarget: WeakWatch] = [:]
         var nextWatch: UInt64 = 0
         var listings: UInt64 = 0
-        var looks: UInt64 = 0
+        var settledLooks: UInt64 = 0
         var needsListing = true
         /// Looks in a row that left questions open.
         var incompleteLooks = 0
@@ -168,8 +168,8 @@ public final class NetworkMonitor: Sendable {
     /// How often the kernel said something that did not matter to a target, since that is followed.
     public func minorChanges(of target: NetworkTarget) -> UInt64 { state.withLock { $0.machine.minor(of: target) } }
 
-    /// How often the kernel was asked for all targets, for tests.
-    var looks: UInt64 { state.withLock { $0.looks } }
+    /// How often the kernel was asked once more, some time after its last word; for tests.
+    var settledLooks: UInt64 { state.withLock { $0.settledLooks } }
 
     /// The present epoch.
     public var epoch: UInt64 { state.withLock { $0.machine.epoch } }
@@ -272,7 +272,7 @@ public final class NetworkMonitor: Sendable {
             return goBlind(&state, reason: explain(failure), at: now, after: before)
         }
         guard always || followed.hasNews || followed.hasGaps || state.needsListing else { return nil }
-        state.looks += 1
+        if always { state.settledLooks += 1 }
         if followed.hasGaps || state.needsListing { list(&state) }
         var answers: [IPAddress: RouteAnswer] = [:]
         for address in state.machine.questions { answers[address] = sockets.questions.route(to: address) }

@@ -2,16 +2,16 @@ import Glibc
 
 /// The longest that a test waits for something that must happen. Only a failure waits this long: a machine that has much
 /// else to do may stop a test for many seconds between two lines.
-package let testPatience: Duration = .seconds(120)
+package let testTimeout: Duration = .seconds(120)
 /// The same for poll(2).
-package let testPatienceMilliseconds: Int32 = 120_000
+package let testTimeoutMilliseconds: Int32 = 120_000
 
 /// Polls until a condition holds, from a thread that may block (``onThread``).
 ///
-/// - Returns: whether it held within ``testPatience``. Put the call into `#expect`, and what is known when it gives up
+/// - Returns: whether it held within ``testTimeout``. Put the call into `#expect`, and what is known when it gives up
 ///   into the comment of `#expect`.
 package func eventually(_ condition: () throws -> Bool) rethrows -> Bool {
-    let deadline = ContinuousClock.now + testPatience
+    let deadline = ContinuousClock.now + testTimeout
     while try !condition() {
         guard ContinuousClock.now < deadline else { return false }
         poll(nil, 0, 1)
@@ -22,9 +22,9 @@ package func eventually(_ condition: () throws -> Bool) rethrows -> Bool {
 /// Polls until a condition holds, from a task. It blocks the task's thread for a millisecond between two looks and then
 /// lets others run: a loop without that pause would keep a processor from what is awaited.
 ///
-/// - Returns: whether it held within ``testPatience``.
+/// - Returns: whether it held within ``testTimeout``.
 nonisolated(nonsending) package func eventually(_ condition: () async throws -> Bool) async rethrows -> Bool {
-    let deadline = ContinuousClock.now + testPatience
+    let deadline = ContinuousClock.now + testTimeout
     while try await !condition() {
         guard ContinuousClock.now < deadline else { return false }
         poll(nil, 0, 1)

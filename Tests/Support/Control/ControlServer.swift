@@ -16,7 +16,7 @@ package let strangerRights = ControlRights(
 ///
 /// - Parameter silence: how long a connection may say nothing.
 package func withControlServer(
-    _ service: ScriptedService, rights: ControlRights = ownRights, silence: Duration = testPatience,
+    _ service: ScriptedService, rights: ControlRights = ownRights, silence: Duration = testTimeout,
     _ body: @escaping @Sendable (_ path: String) throws -> Void
 ) async throws {
     try await withServer(of: try ControlDispatcher(service, rights: rights).interfaces(), silence: silence, body)
@@ -41,7 +41,7 @@ package func withForeignServer(
 }
 
 private func withServer(
-    of interfaces: [VarlinkInterface], silence: Duration = testPatience,
+    of interfaces: [VarlinkInterface], silence: Duration = testTimeout,
     _ body: @escaping @Sendable (_ path: String) throws -> Void
 ) async throws {
     let directory = try TemporaryDirectory()

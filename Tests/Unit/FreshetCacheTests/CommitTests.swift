@@ -177,7 +177,7 @@ struct CommitTests {
 
     @Test("is refused when less would be free than must stay free")
     func reserve() throws {
-        let directory = try TemporaryDirectory.ofCache()
+        let directory = try TemporaryDirectory.forCache()
         let (cache, _) = try LocalCache.open(
             cacheDirectory: directory.cache, stateDirectory: directory.state,
             reserve: FreeSpaceReserve(percent: 1000, bytes: .max))
@@ -192,7 +192,7 @@ struct CommitTests {
 
     @Test("of what is expected to leave too little room is not even begun, and nothing is left of it")
     func noRoomFor() throws {
-        let directory = try TemporaryDirectory.ofCache()
+        let directory = try TemporaryDirectory.forCache()
         let (cache, _) = try LocalCache.open(
             cacheDirectory: directory.cache, stateDirectory: directory.state,
             reserve: FreeSpaceReserve(percent: 1, bytes: 1))
@@ -209,7 +209,7 @@ struct CommitTests {
     @Test("looks at the room again while it is long in coming")
     func roomOnTheWay() throws {
         let files = FaultyFileSystem()
-        let directory = try TemporaryDirectory.ofCache()
+        let directory = try TemporaryDirectory.forCache()
         let (cache, _) = try LocalCache.open(
             cacheDirectory: directory.cache, stateDirectory: directory.state,
             reserve: FreeSpaceReserve(percent: 1, bytes: 1), verifiesAll: false,

@@ -331,7 +331,7 @@ struct ExaminationTests {
 struct IndexExaminationTests {
     /// A closed cache.
     private func closed() throws -> TemporaryDirectory {
-        let directory = try TemporaryDirectory.ofCache()
+        let directory = try TemporaryDirectory.forCache()
         _ = try Examined(directory)
         return directory
     }
@@ -410,7 +410,7 @@ struct IndexExaminationTests {
 
     @Test("says where there is none, and of another program's that it is that")
     func none() throws {
-        let directory = try TemporaryDirectory.ofCache()
+        let directory = try TemporaryDirectory.forCache()
         let path = directory.state + "/index.sqlite"
         #expect(throws: CacheError.nothingKept(path)) { try open(directory) }
         #expect(try LinuxFileSystem().list(directory.path).isEmpty)

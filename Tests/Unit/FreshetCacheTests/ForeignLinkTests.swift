@@ -11,7 +11,7 @@ struct ForeignLinkTests {
     private let outside: String
 
     init() throws {
-        directory = try TemporaryDirectory.ofCache()
+        directory = try TemporaryDirectory.forCache()
         outside = directory.path + "/outside"
         try #require(mkdir(outside, 0o755) == 0)
         try TemporaryDirectory.write(Array("mine".utf8), to: outside + "/theirs")

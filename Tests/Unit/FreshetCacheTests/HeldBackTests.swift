@@ -168,7 +168,7 @@ struct SettledTests {
 struct OriginTests {
     /// The files of one instant with the index of another, as a power cut may leave them.
     private func combined(cache: String, state: String) throws -> CacheFixture {
-        let directory = try TemporaryDirectory.ofCache()
+        let directory = try TemporaryDirectory.forCache()
         var links: [UInt64: String] = [:]
         try TemporaryDirectory.copy(cache, to: directory.cache, links: &links)
         try TemporaryDirectory.copy(state, to: directory.state, links: &links)
@@ -179,7 +179,7 @@ struct OriginTests {
     func powerCut() throws {
         let (fixture, destination) = try twoGenerations()
         _ = try fixture.cache.rollBack(destination, to: 1)
-        let before = try TemporaryDirectory.ofCache()
+        let before = try TemporaryDirectory.forCache()
         var links: [UInt64: String] = [:]
         try TemporaryDirectory.copy(fixture.directory.state, to: before.state, links: &links)
         try fixture.commit("three", to: destination, validators: [.tag("three")])
@@ -204,7 +204,7 @@ struct OriginTests {
         let fixture = try CacheFixture(fileSystem: files)
         try fixture.commit("one", to: destination, validators: [.tag("one")])
         try fixture.commit("two", to: destination, validators: [.tag("two")])
-        let before = try TemporaryDirectory.ofCache()
+        let before = try TemporaryDirectory.forCache()
         let source = fixture.directory.state
         let isTaken = Mutex(false)
         // The first call after the index was told.

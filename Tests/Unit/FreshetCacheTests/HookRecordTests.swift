@@ -17,7 +17,7 @@ struct HookRecordTests {
 
     @Test("a new one with what it need not be told, a known one as it was, across restarts")
     func assigned() throws {
-        let directory = try TemporaryDirectory.ofCache()
+        let directory = try TemporaryDirectory.forCache()
         let record = HookRecord(
             told: try content(1), tried: try content(2, "y"), attempts: 3, failingSince: WallTime(seconds: 9),
             error: "broken")
@@ -52,7 +52,7 @@ struct HookRecordTests {
 
     @Test("that it was told of a copy that is withdrawn")
     func withdrawn() throws {
-        let directory = try TemporaryDirectory.ofCache()
+        let directory = try TemporaryDirectory.forCache()
         var gone = try content(2)
         gone.isWithdrawn = true
         do {

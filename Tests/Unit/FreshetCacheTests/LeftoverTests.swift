@@ -19,7 +19,7 @@ struct LeftoverTests {
 
     @Test("goes with the next commit, however often they had another name meanwhile", arguments: [false, true])
     func renamedAgain(restarts: Bool) throws {
-        let directory = try TemporaryDirectory.ofCache()
+        let directory = try TemporaryDirectory.forCache()
         do {
             let fixture = try CacheFixture(directory)
             try fixture.commitSet("one", at: 1)

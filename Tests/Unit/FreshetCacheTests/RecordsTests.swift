@@ -52,7 +52,7 @@ struct RecordsTests {
 
     @Test("until when the content is fresh by its origin's word, until another check says otherwise or it is gone")
     func expires() throws {
-        let directory = try TemporaryDirectory.ofCache()
+        let directory = try TemporaryDirectory.forCache()
         func pending(_ text: String, _ fixture: CacheFixture) throws -> PendingGeneration {
             let pending = try fixture.cache.begin(CacheDestination(pipeline: "jwks", file: "jwks.json"))
             try pending.write(Array(text.utf8))
@@ -78,7 +78,7 @@ struct RecordsTests {
 
     @Test("attempts and Retry-After across a restart, until a success")
     func refreshState() throws {
-        let directory = try TemporaryDirectory.ofCache()
+        let directory = try TemporaryDirectory.forCache()
         do {
             let fixture = try CacheFixture(directory)
             #expect(try fixture.cache.refreshState("jwks") == RefreshState())
@@ -114,7 +114,7 @@ struct RecordsTests {
 
     @Test("what was spent of budgets, instead of what was remembered before, across a restart")
     func requests() throws {
-        let directory = try TemporaryDirectory.ofCache()
+        let directory = try TemporaryDirectory.forCache()
         let spent = (1...3).map {
             SpentRequests(first: WallTime(seconds: $0), last: WallTime(seconds: $0 + 1), count: $0)
         }
@@ -140,7 +140,7 @@ struct RecordsTests {
 
     @Test("what is set of parameters, instead of what was remembered before, across a restart")
     func parameters() throws {
-        let directory = try TemporaryDirectory.ofCache()
+        let directory = try TemporaryDirectory.forCache()
         do {
             let fixture = try CacheFixture(directory)
             try fixture.cache.recordParameters("jwks") { ["query": "x", "gone": ""] }
@@ -183,7 +183,7 @@ struct RecordsTests {
 
     @Test("a pipeline's small state, up to the limits")
     func state() throws {
-        let directory = try TemporaryDirectory.ofCache()
+        let directory = try TemporaryDirectory.forCache()
         do {
             let cache = try CacheFixture(directory).cache
             let largest = [UInt8](repeating: 7, count: CacheLimits.stateValueBytes)

@@ -53,7 +53,7 @@ struct RecoveryTests {
         "a copy that was given another name, and not fetched since, is not there by that: not by older content either",
         arguments: [false, true])
     func renamed(isPinned: Bool) throws {
-        let directory = try TemporaryDirectory.ofCache()
+        let directory = try TemporaryDirectory.forCache()
         var renamed = CacheDestination.jwks
         renamed.file = "keys.json"
         do {
@@ -96,7 +96,7 @@ struct RecoveryTests {
 
     @Test("what takes the place of a damaged copy has not the mode that was taken from that")
     func narrowed() throws {
-        let directory = try TemporaryDirectory.ofCache()
+        let directory = try TemporaryDirectory.forCache()
         do {
             let fixture = try CacheFixture(directory)
             try fixture.commit("older", at: 1)
@@ -132,7 +132,7 @@ struct RecoveryTests {
         let path = fixture.directory.cache + "/current/jwks.json"
         try TemporaryDirectory.write(Array("torn".utf8), to: path)
         let directory = fixture.directory
-        let copy = try TemporaryDirectory.ofCache()
+        let copy = try TemporaryDirectory.forCache()
         var links: [UInt64: String] = [:]
         try TemporaryDirectory.copy(directory.cache, to: copy.cache, links: &links)
         try TemporaryDirectory.copy(directory.state, to: copy.state, links: &links)
@@ -302,7 +302,7 @@ struct RecoveryTests {
 
     @Test("a migration that fails leaves nothing of itself")
     func migrationIsOneTransaction() throws {
-        let directory = try TemporaryDirectory.ofCache()
+        let directory = try TemporaryDirectory.forCache()
         let path = directory.path + "/index.sqlite"
         do {
             // One table of the first step exists already, so that the step fails half-way.
@@ -337,7 +337,7 @@ struct RecoveryTests {
         let files = FaultyFileSystem()
         var failed = 0
         for number in 1...40 {
-            let copy = try TemporaryDirectory.ofCache()
+            let copy = try TemporaryDirectory.forCache()
             var links: [UInt64: String] = [:]
             try TemporaryDirectory.copy(directory.cache, to: copy.cache, links: &links)
             try TemporaryDirectory.copy(directory.state, to: copy.state, links: &links)

@@ -214,7 +214,7 @@ struct RefusedTests {
 
     /// Another life, on a copy of what this one has on disk.
     private func restarted() throws -> CacheFixture {
-        let copy = try TemporaryDirectory.ofCache()
+        let copy = try TemporaryDirectory.forCache()
         var links: [UInt64: String] = [:]
         try TemporaryDirectory.copy(fixture.directory.cache, to: copy.cache, links: &links)
         try TemporaryDirectory.copy(fixture.directory.state, to: copy.state, links: &links)

@@ -175,7 +175,7 @@ struct PinTests {
     @Test(
         "keeps the copy from being replaced, across restarts, until it is taken out; what the origin has is told once")
     func stays() throws {
-        let directory = try TemporaryDirectory.ofCache()
+        let directory = try TemporaryDirectory.forCache()
         do {
             let fixture = try CacheFixture(directory)
             #expect(throws: CacheError.nothingOffered) { try fixture.cache.pin("jwks", at: WallTime(seconds: 1)) }

@@ -343,7 +343,7 @@ struct RoomTests {
             attempts.withLock { $0.append(attempt) }
             guard comesToAnEnd else { return attempt < 2 }
             end.open()
-            return ended.wait(for: testPatience)
+            return ended.wait(for: testTimeout)
         } removed: { [removed] in
             removed.note($0)
         }
@@ -353,11 +353,11 @@ struct RoomTests {
         pool.perform("commit") {
             cache.entry("b").state.withLock { _ in
                 held.open()
-                _ = end.wait(for: testPatience)
+                _ = end.wait(for: testTimeout)
             }
             ended.open()
         }
-        try #require(held.wait(for: testPatience))
+        try #require(held.wait(for: testTimeout))
         if comesToAnEnd {
             try fixture.commit("ab", to: destination("a"), at: 3)
             #expect(attempts.withLock { $0 } == [0])

@@ -110,7 +110,7 @@ struct SetSwitchTests {
 
     @Test("which has content of the other kind after all, offers nothing until its next commit")
     func wrongKind() throws {
-        let directory = try TemporaryDirectory.ofCache()
+        let directory = try TemporaryDirectory.forCache()
         do {
             let fixture = try CacheFixture(directory)
             try fixture.commit("one", to: CacheDestination(pipeline: "shop", file: "catalogue.stamp"), at: 1)

@@ -360,7 +360,7 @@ struct SetTests {
 
     @Test("are all compared by a start that verifies everything")
     func verified() throws {
-        let directory = try TemporaryDirectory.ofCache()
+        let directory = try TemporaryDirectory.forCache()
         do {
             let fixture = try CacheFixture(directory)
             try fixture.commitSet("one")

@@ -99,7 +99,7 @@ struct SharedFlushTests {
                             return flushed.count
                         }
                         began.open()
-                        _ = gate.wait(for: testPatience)
+                        _ = gate.wait(for: testTimeout)
                         if number == failing { throw FreshetCache.SystemCallError(call: "fsync", path: "/x", errno: 5) }
                     }
                 } catch {
@@ -113,7 +113,7 @@ struct SharedFlushTests {
         /// The first caller's flush is under way, and so many others wait.
         func holdFirst(with others: Int) throws {
             call(0)
-            try #require(began.wait(for: testPatience))
+            try #require(began.wait(for: testTimeout))
             for caller in 1...others { call(caller) }
             try #require(eventually { flush.waiting == others })
         }

@@ -6,7 +6,7 @@ import Testing
 
 extension TemporaryDirectory {
     /// Of a cache and its index. In memory, since thousands of these are made.
-    static func ofCache() throws -> TemporaryDirectory { try TemporaryDirectory(below: parentInMemory) }
+    static func forCache() throws -> TemporaryDirectory { try TemporaryDirectory(below: parentInMemory) }
 
     var cache: String { path + "/cache" }
     var state: String { path + "/state" }
@@ -37,7 +37,7 @@ extension TemporaryDirectory {
     ///
     /// - Parameter other: whose index it has; nil: its own.
     func copied(withStateOf other: TemporaryDirectory? = nil) throws -> TemporaryDirectory {
-        let copy = try TemporaryDirectory.ofCache()
+        let copy = try TemporaryDirectory.forCache()
         var links: [UInt64: String] = [:]
         for (source, target) in [(cache, copy.cache), ((other ?? self).state, copy.state)]
         where try LinuxFileSystem().status(source) != nil {
@@ -50,7 +50,7 @@ extension TemporaryDirectory {
     static func index(
         ofVersion version: Int, _ fill: (inout SQLiteDatabase) throws(SQLiteError) -> Void
     ) throws -> TemporaryDirectory {
-        let directory = try TemporaryDirectory.ofCache()
+        let directory = try TemporaryDirectory.forCache()
         var database = try SQLiteDatabase(path: directory.path + "/index.sqlite", busyTimeout: 1000)
         for step in CacheIndex.migrations.prefix(version) { try database.execute(step) }
         try database.execute(
@@ -82,7 +82,7 @@ struct CacheFixture {
         waitForRoom: @escaping @Sendable (Int) -> Bool = { _ in false },
         removed: @escaping @Sendable (RemovedContent) -> Void = { _ in }
     ) throws {
-        self.directory = try directory ?? .ofCache()
+        self.directory = try directory ?? .forCache()
         (cache, report) = try LocalCache.open(
             cacheDirectory: self.directory.cache, stateDirectory: self.directory.state, reserve: reserve,
             limit: limit, verifiesAll: verifiesAll, fileSystem: fileSystem, waitForRoom: waitForRoom, removed: removed)

@@ -70,11 +70,11 @@ func expect(
 protocol VerbSuite {
     func service() -> ScriptedService
     /// What a command asks a daemon for if a test says nothing of it; nil: that is not compared.
-    var usuallyAsked: [String]? { get }
+    var expectedRequests: [String]? { get }
 }
 
 extension VerbSuite {
-    var usuallyAsked: [String]? { [] }
+    var expectedRequests: [String]? { [] }
 
     /// Runs a command line against a daemon, that of the suite if no other is given, and compares.
     func check(
@@ -84,6 +84,6 @@ extension VerbSuite {
     ) async throws {
         try await expect(
             line, of: service ?? self.service(), rights: rights, status: status, output: output, talk: talk,
-            asked: asked ?? usuallyAsked, sourceLocation: sourceLocation)
+            asked: asked ?? expectedRequests, sourceLocation: sourceLocation)
     }
 }

@@ -44,7 +44,7 @@ private func oneGoodOneFailing() -> ScriptedService {
 }
 
 @Suite(.serialized, .hangLimit) struct VerbTests: VerbSuite {
-    var usuallyAsked: [String]? { nil }
+    var expectedRequests: [String]? { nil }
 
     func service() -> ScriptedService { oneGoodOneFailing() }
 

@@ -42,9 +42,9 @@ import Testing
         let asking = Task.detached {
             try ControlClient(path: directory.path("t"), silence: .milliseconds(2), proof: .seconds(30)).logLevel()
         }
-        let first = try #require(next(within: testPatienceMilliseconds))
+        let first = try #require(next(within: testTimeoutMilliseconds))
         defer { close(first) }
-        for _ in 0..<3 { close(try #require(next(within: testPatienceMilliseconds))) }
+        for _ in 0..<3 { close(try #require(next(within: testTimeoutMilliseconds))) }
         let turningAway = Task.detached {
             while !Task.isCancelled { if let another = next(within: 5) { close(another) } }
         }

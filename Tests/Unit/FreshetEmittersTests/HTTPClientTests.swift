@@ -198,7 +198,7 @@ struct HTTPClientTests {
         let gate = Latch()
         let origin = try ScriptedOrigin { _, connection in
             connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12")
-            _ = gate.wait(for: testPatience)
+            _ = gate.wait(for: testTimeout)
         }
         defer { gate.open() }
         let source = HTTPSource(url: origin.url(), host: "127.0.0.1")
@@ -507,7 +507,7 @@ struct HTTPClientTests {
         let origin = try ScriptedOrigin { request, connection in
             if request.target == "/slow" {
                 asked.happen()
-                _ = gate.wait(for: testPatience)
+                _ = gate.wait(for: testTimeout)
             }
             connection.answer("200 OK", body: request.target)
         }
@@ -527,7 +527,7 @@ struct HTTPClientTests {
         let origin = try ScriptedOrigin { request, connection in
             if request.target == "/slow" {
                 asked.happen()
-                _ = gate.wait(for: testPatience)
+                _ = gate.wait(for: testTimeout)
             }
             connection.answer("200 OK", body: request.target)
         }

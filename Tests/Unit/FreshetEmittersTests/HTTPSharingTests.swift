@@ -36,7 +36,7 @@ struct HTTPSharingTests {
         let isOver = Latch()
         startThread { [origin] in
             let first = origin.connection()
-            _ = allWait.wait(for: testPatience)
+            _ = allWait.wait(for: testTimeout)
             close(first)
             let others = (0..<3).map { _ in origin.connection() }
             together.store(others.count(where: MuteOrigin.isOpen), ordering: .releasing)
@@ -48,7 +48,7 @@ struct HTTPSharingTests {
             #expect(await eventually { await client.openRequests == 4 })
             allWait.open()
         }
-        _ = isOver.wait(for: testPatience)
+        _ = isOver.wait(for: testTimeout)
         #expect(together.load(ordering: .acquiring) == 3)
         #expect(await client.sharing.isEmpty)
     }

@@ -71,10 +71,10 @@ private struct Gate {
 
     func pass() {
         arrived.open()
-        _ = opened.wait(for: testPatience)
+        _ = opened.wait(for: testTimeout)
     }
     func open() { opened.open() }
-    func awaitArrival() { _ = arrived.wait(for: testPatience) }
+    func awaitArrival() { _ = arrived.wait(for: testTimeout) }
 }
 
 private final class Gauge: Sendable {

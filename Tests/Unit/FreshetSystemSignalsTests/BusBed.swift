@@ -13,24 +13,24 @@ import Testing
 actor BusBed {
     nonisolated let loop: EventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
-    nonisolated let directory: String
+    private let temporaryDirectory: TemporaryDirectory
+    nonisolated var directory: String { temporaryDirectory.path }
     nonisolated var address: String { "unix:path=\(directory)/run/bus" }
     private var daemon: ChildProcess?
     /// dbus-daemon's limits, as its configuration has them.
     private let limits: String
 
-    private init(_ loop: EventLoop, directory: String, limits: String) {
+    private init(_ loop: EventLoop, limits: String) throws {
         self.loop = loop
-        self.directory = directory
+        temporaryDirectory = try TemporaryDirectory()
         self.limits = limits
     }
 
     /// Runs a test with a bed, whose bus does not run yet, and removes all of it.
     static func with(limits: String = "", _ body: @Sendable (BusBed) async throws -> Void) async throws {
-        let directory = try TemporaryDirectory()
         let loop = try EventLoop()
         try loop.runInThread(named: "bus-bed")
-        let bed = BusBed(loop, directory: directory.path, limits: limits)
+        let bed = try BusBed(loop, limits: limits)
         let outcome: Result<Void, any Error>
         do {
             try await body(bed)

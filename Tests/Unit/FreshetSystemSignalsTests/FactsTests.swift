@@ -298,13 +298,6 @@ private final class Stage: Sendable {
     var opened: Int { state.withLock { $0.opened } }
     var isOpen: Bool { state.withLock { $0.sources != nil } }
 
-    /// Waits until the thread has let go of its loop, and so of all its descriptors; two minutes are the deadline.
-    func loopIsGone() async -> Bool {
-        let deadline = ContinuousClock.now + .seconds(120)
-        while state.withLock({ $0.loop != nil }) {
-            guard .now < deadline else { return false }
-            await Task.yield()
-        }
-        return true
-    }
+    /// Waits until the thread has let go of its loop, and so of all its descriptors.
+    func loopIsGone() async -> Bool { await eventually { state.withLock { $0.loop == nil } } }
 }

@@ -320,7 +320,7 @@ private final class FileBed: Sendable {
         await withCheckedContinuation { continuation in
             loop.perform {
                 continuation.resume()
-                _ = gate.wait(for: testPatience)
+                _ = gate.wait(for: testTimeout)
             }
         }
         defer { gate.open() }

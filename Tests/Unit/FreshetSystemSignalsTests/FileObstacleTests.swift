@@ -57,10 +57,11 @@ struct FileObstacleTests {
         bed.refusals.withLock { $0 = [:] }
         first = nil
         // The room is given back, and another attempt planned, some time after that.
-        while second.fact.obstacle != nil {
-            bed.clock.advance(by: .zero)
-            await Task.yield()
-        }
+        #expect(
+            await eventually {
+                bed.clock.advance(by: .zero)
+                return second.fact.obstacle == nil
+            })
     }
 
     @Test("because a file system does not answer hold up neither the others nor the loop, and are found when it does")
@@ -130,12 +131,12 @@ struct FileObstacleTests {
                 for _ in 0..<2 {
                     let latch = Latch()
                     loop.perform { latch.open() }
-                    _ = latch.wait(for: testPatience)
+                    _ = latch.wait(for: testTimeout)
                 }
             }
         }
         let watch = bed.monitor.watch(file)
-        while bed.monitor.counts.fired == 0 { await Task.yield() }
+        #expect(await eventually { bed.monitor.counts.fired > 0 })
         withExtendedLifetime(watch) {}
     }
 
@@ -149,8 +150,8 @@ struct FileObstacleTests {
         let added = Latch()
         bed.afterAdding.withLock { $0 = { _ in added.open() } }
         bed.release()
-        #expect(added.wait(for: testPatience))
-        while try bed.kernelWatches() > 0 { await Task.yield() }
+        #expect(added.wait(for: testTimeout))
+        #expect(try await eventually { try bed.kernelWatches() == 0 })
         #expect(bed.monitor.watchCount == 0)
     }
 }
@@ -199,7 +200,7 @@ private final class HeldBed: Sendable {
                 let now = held.withLock { $0 }
                 if let dead = now.path, path.hasPrefix("\(root)/\(dead)") {
                     now.hit.open()
-                    _ = now.released.wait(for: testPatience)
+                    _ = now.released.wait(for: testTimeout)
                 }
                 if path.hasPrefix(root + "/") { try check("lstat", path) }
                 return try kernel.status(path)
@@ -248,7 +249,7 @@ private final class HeldBed: Sendable {
     }
 
     /// Waits until somebody is held.
-    func wasHit() { #expect(held.withLock { $0.hit }.wait(for: testPatience)) }
+    func wasHit() { #expect(held.withLock { $0.hit }.wait(for: testTimeout)) }
 
     /// Waits for a fact; the suite's time limit is the deadline.
     func reach(_ watch: FileWatch, _ isWanted: @Sendable (FileFact) -> Bool) async throws {
@@ -269,6 +270,6 @@ private final class HeldBed: Sendable {
 
     /// Waits until no look is under way.
     func settle() async {
-        while monitor.state.withLock({ $0.agenda.isLooking }) { await Task.yield() }
+        #expect(await eventually { monitor.state.withLock { !$0.agenda.isLooking } })
     }
 }

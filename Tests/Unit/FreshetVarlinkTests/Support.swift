@@ -151,7 +151,7 @@ final class RawClient {
         while true {
             if let message = try framer.next() { return String(decoding: message, as: UTF8.self) }
             var entry = pollfd(fd: socket.rawValue, events: Int16(POLLIN), revents: 0)
-            guard poll(&entry, 1, testPatienceMilliseconds) > 0 else { throw SystemCallError("poll", errno: ETIMEDOUT) }
+            guard poll(&entry, 1, testTimeoutMilliseconds) > 0 else { throw SystemCallError("poll", errno: ETIMEDOUT) }
             var buffer = [UInt8](repeating: 0, count: 65_536)
             let count = recv(socket.rawValue, &buffer, buffer.count, 0)
             guard count > 0 else {

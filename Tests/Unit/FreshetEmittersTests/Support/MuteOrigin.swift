@@ -20,7 +20,7 @@ final class MuteOrigin: Sendable {
     /// Blocks until somebody connects, at most for a time that is only hit in failure; then -1.
     func connection() -> Int32 {
         var poller = pollfd(descriptor: listener)
-        guard poll(&poller, 1, testPatienceMilliseconds) == 1 else { return -1 }
+        guard poll(&poller, 1, testTimeoutMilliseconds) == 1 else { return -1 }
         return accept(listener, nil, nil)
     }
 

@@ -37,7 +37,7 @@ final class ScriptedKeeper: BodyKeeping {
         func append(_ bytes: [UInt8]) async throws(RunFailure) {
             keeper.written.happen()
             // Blocks a thread of this test's own pool.
-            _ = keeper.gate?.wait(for: testPatience)
+            _ = keeper.gate?.wait(for: testTimeout)
             let isFull = state.withLock { state in
                 state.pieces += 1
                 state.bytes += bytes

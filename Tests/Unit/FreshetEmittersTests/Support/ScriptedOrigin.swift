@@ -52,7 +52,7 @@ final class ScriptedOrigin: Sendable {
             var buffer = [UInt8](repeating: 0, count: 4_096)
             while true {
                 var poller = pollfd(descriptor: descriptor)
-                guard poll(&poller, 1, testPatienceMilliseconds) == 1 else { return false }
+                guard poll(&poller, 1, testTimeoutMilliseconds) == 1 else { return false }
                 if recv(descriptor, &buffer, buffer.count, 0) <= 0 { return true }
             }
         }
