@@ -173,8 +173,8 @@ struct Account {
     /// The network is back, and what waited for it goes to the gate.
     mutating func released(at now: ContinuousClock.Instant) {
         guard needsNetwork, !owed.isEmpty else { return }
-        // It may be that what is owed was with the gate already: then nothing goes there now, and a storm that goes on ends
-        // when it would have ended. So one run more is allowed, and what comes after that end may be another storm.
+        // The gate may have had these signals already. Then it receives nothing now, and a storm in progress ends when it would
+        // have ended anyway. So the storm is not prolonged, and one more run is allowed.
         if !storm.goesOn(at: now) { storm.rises(at: now, owes: true) }
         storm.allow()
     }

@@ -5,11 +5,11 @@ import Testing
 /// Whatever happens to a machine in whatever order, what the witness looks for never is, and when all is well again
 /// every pipeline comes to rest with a fresh copy.
 ///
-/// A course is its seed: it takes the same way each time. The tests take the same seeds each time, so that a change is
-/// judged by what it changes. A search for what is rare takes long, and is `make soak`:
+/// A course is its seed: it takes the same way each time. The tests use the same seeds each time, so that only a change of
+/// the code can make them fail. `make soak` searches for rare errors with new seeds. In the environment:
 ///
 /// - `FRESHET_SEEDS=7-7` goes one again, `FRESHET_SEEDS=1-50000` tries many;
-/// - `FRESHET_SCHEDULES=50000` tries so many that nobody has tried, and says which.
+/// - `FRESHET_SCHEDULES=50000` tries 50,000 new seeds and prints the first and the last of them.
 @Suite("In any course of a machine's days", .ownThread)
 struct CourseTests {
     /// How many there are if nothing else is said.

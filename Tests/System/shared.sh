@@ -34,7 +34,7 @@ wait_until() {
         if [ $looks_taken -lt 20 ]; then sleep 0.02; else sleep 0.1; fi
     done
 }
-# Tests ask it thousands of times, and jq 1.6 takes 40 ms to start, gojq 4. It sorts the keys of objects.
+# Tests start it thousands of times: jq 1.6 takes 34 ms for a start, gojq 4 ms. gojq sorts the keys of objects.
 jq() { gojq "$@"; }
 equal() { [ "$2" = "$3" ] || fail "$1: expected '$3', got '$2'"; }
 
