@@ -81,24 +81,16 @@ struct WithdrawalTests {
         for destination in destinations { try fixture.commit("content", to: destination) }
         let pool = WorkerPool(threads: count + 1)
         let done = Mutex<[WithdrawalOutcome?]>([])
-        func isSoon(_ condition: () -> Bool) -> Bool {
-            let deadline = ContinuousClock.now + .seconds(60)
-            while !condition() {
-                guard ContinuousClock.now < deadline else { return false }
-                sched_yield()
-            }
-            return true
-        }
         for isBack in [false, true] {
             done.withLock { $0 = [] }
             let (began, end) = (Latch(), Latch())
             pool.perform("disk") {
                 try? cache.indexFlush.perform { () throws(FreshetCache.SystemCallError) in
                     began.open()
-                    _ = end.wait(for: .seconds(60))
+                    _ = end.wait(for: testTimeout)
                 }
             }
-            try #require(began.wait(for: .seconds(60)))
+            try #require(began.wait(for: testTimeout))
             for destination in destinations {
                 pool.perform("one") {
                     let outcome: WithdrawalOutcome? =
@@ -108,13 +100,13 @@ struct WithdrawalTests {
                     done.withLock { $0.append(outcome) }
                 }
             }
-            #expect(isSoon { cache.indexFlush.waiting == count })
+            #expect(eventually { cache.indexFlush.waiting == count })
             // Written down, and not done before that is on the disk.
             let rows = try cache.withIndex { (index) throws(SQLiteError) in try index.pipelines() }
             #expect(rows.count { ($0.withdrawnAt == nil) == isBack } == count)
             #expect(try fixture.names("current").count == (isBack ? 0 : count))
             end.open()
-            #expect(isSoon { done.withLock { $0.count } == count })
+            #expect(eventually { done.withLock { $0.count } == count })
             #expect(done.withLock { $0 }.allSatisfy { $0?.kept != nil })
             #expect(try fixture.names("current").count == (isBack ? count : 0))
         }

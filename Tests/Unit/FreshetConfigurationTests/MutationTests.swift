@@ -1,20 +1,7 @@
+import TestSupport
 import Testing
 
 @testable import FreshetConfiguration
-
-/// SplitMix64 (Steele, Lea and Flood, 2014): small, and the same numbers for the same seed, so that a failure can be
-/// repeated.
-private struct SeededGenerator: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var value = state
-        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-        return value ^ (value >> 31)
-    }
-}
 
 @Suite("Mutated files")
 struct MutationTests {
@@ -66,7 +53,7 @@ struct MutationTests {
 
     @Test("Give a pipeline or a fault with a place in the file, and never a crash", arguments: 0..<8)
     func mutations(seed: UInt64) throws {
-        var random = SeededGenerator(state: seed)
+        var random = SeededGenerator(seed: seed)
         var sound = 0
         for _ in 0..<500 {
             let file = "/c/pipelines/x.yaml"

@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 import Testing
 
 @testable import FreshetSystemSignals
@@ -204,24 +205,24 @@ struct RecordedNetlinkTests {
 
     @Test("that were changed at random are refused or read, and never past their end", arguments: [1, 2, 3, 4])
     func mutated(_ seed: UInt64) {
-        var chance = Chance(state: seed)
+        var random = SeededGenerator(seed: seed)
         var messages = 0
         for round in 0..<4_000 {
             var datagram = recording.lines[round % recording.lines.count].datagram
-            if chance.next() % 4 == 0, let other = recording.lines.randomElement(using: &chance)?.datagram {
-                let place = Int.random(in: 0...datagram.count, using: &chance)
-                let rest = other.dropFirst(Int.random(in: 0...other.count, using: &chance))
+            if random.next() % 4 == 0, let other = recording.lines.randomElement(using: &random)?.datagram {
+                let place = Int.random(in: 0...datagram.count, using: &random)
+                let rest = other.dropFirst(Int.random(in: 0...other.count, using: &random))
                 datagram = Array(datagram.prefix(place)) + rest
             }
-            for _ in 0..<Int.random(in: 1...8, using: &chance) where !datagram.isEmpty {
+            for _ in 0..<Int.random(in: 1...8, using: &random) where !datagram.isEmpty {
                 // Mostly near the beginning, where the lengths and the fixed parts are.
-                let reach = chance.next() % 2 == 0 ? min(datagram.count, 96) : datagram.count
-                let place = Int.random(in: 0..<reach, using: &chance)
+                let reach = random.next() % 2 == 0 ? min(datagram.count, 96) : datagram.count
+                let place = Int.random(in: 0..<reach, using: &random)
                 datagram[place] =
-                    [0, 1, 4, 15, 16, 17, 0x7f, 0x80, 0xff, UInt8.random(in: 0...255, using: &chance)]
-                    .randomElement(using: &chance) ?? 0
+                    [0, 1, 4, 15, 16, 17, 0x7f, 0x80, 0xff, UInt8.random(in: 0...255, using: &random)]
+                    .randomElement(using: &random) ?? 0
             }
-            if chance.next() % 4 == 0 { datagram.removeLast(Int.random(in: 0...datagram.count, using: &chance)) }
+            if random.next() % 4 == 0 { datagram.removeLast(Int.random(in: 0...datagram.count, using: &random)) }
             let parts = NetlinkMessage.split(datagram).messages
             #expect(parts.reduce(0) { $0 + $1.payload.count + 16 } <= datagram.count)
             for part in parts { inspect(part) }
@@ -256,17 +257,5 @@ extension RoutingEvent {
     fileprivate var linkName: String? {
         guard case .link(_, let link?) = self else { return nil }
         return InterfaceName.shown(link.name)
-    }
-}
-
-/// SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014): a seed gives one course.
-private struct Chance: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var mixed = (state ^ (state >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-        return mixed ^ (mixed >> 31)
     }
 }

@@ -4,19 +4,6 @@ import Testing
 
 @testable import FreshetVarlink
 
-/// A small generator (SplitMix64), so that a seed gives one course on every machine.
-private struct Course: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var word = state
-        word = (word ^ (word >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        word = (word ^ (word >> 27)) &* 0x94D0_49BB_1331_11EB
-        return word ^ (word >> 31)
-    }
-}
-
 /// Messages that are nearly right: whatever comes, there is an answer or a close, and no trap.
 ///
 /// `FRESHET_SEEDS=7-7 Scripts/test only MutationTests` goes a course again that a failure named.
@@ -53,21 +40,21 @@ private struct Course: RandomNumberGenerator {
         ]
 
     /// A message that was changed in one to six places.
-    private func mutated(_ course: inout Course) -> [UInt8] {
-        var bytes = Self.messages.randomElement(using: &course) ?? []
-        for _ in 0..<Int.random(in: 1...6, using: &course) {
-            let place = Int.random(in: 0...bytes.count, using: &course)
-            switch Int.random(in: 0..<6, using: &course) {
-            case 0: bytes.insert(contentsOf: Self.pieces.randomElement(using: &course) ?? [], at: place)
-            case 1 where place < bytes.count: bytes[place] = UInt8.random(in: 0...255, using: &course)
-            case 2 where place < bytes.count: bytes[place] ^= 1 << UInt8.random(in: 0..<8, using: &course)
+    private func mutated(using random: inout SeededGenerator) -> [UInt8] {
+        var bytes = Self.messages.randomElement(using: &random) ?? []
+        for _ in 0..<Int.random(in: 1...6, using: &random) {
+            let place = Int.random(in: 0...bytes.count, using: &random)
+            switch Int.random(in: 0..<6, using: &random) {
+            case 0: bytes.insert(contentsOf: Self.pieces.randomElement(using: &random) ?? [], at: place)
+            case 1 where place < bytes.count: bytes[place] = UInt8.random(in: 0...255, using: &random)
+            case 2 where place < bytes.count: bytes[place] ^= 1 << UInt8.random(in: 0..<8, using: &random)
             case 3:
-                let end = min(bytes.count, place + Int.random(in: 0..<12, using: &course))
+                let end = min(bytes.count, place + Int.random(in: 0..<12, using: &random))
                 bytes.removeSubrange(place..<end)
             case 4:
-                let end = min(bytes.count, place + Int.random(in: 0..<40, using: &course))
+                let end = min(bytes.count, place + Int.random(in: 0..<40, using: &random))
                 bytes.insert(contentsOf: Array(bytes[place..<end]), at: place)
-            default: bytes.removeLast(min(bytes.count, Int.random(in: 0..<6, using: &course)))
+            default: bytes.removeLast(min(bytes.count, Int.random(in: 0..<6, using: &random)))
             }
         }
         return bytes
@@ -75,9 +62,9 @@ private struct Course: RandomNumberGenerator {
 
     @Test("what the scanner accepts is JSON of one meaning, and its parts are where it says", arguments: seeds)
     func scanner(seed: UInt64) {
-        var course = Course(state: seed)
+        var random = SeededGenerator(seed: seed)
         for round in 0..<Self.count {
-            let bytes = mutated(&course)
+            let bytes = mutated(using: &random)
             guard let members = try? JSONScanner.members(of: bytes) else { continue }
             #expect(Set(members.map(\.name)).count == members.count, "seed \(seed), message \(round)")
             for member in members {
@@ -97,12 +84,12 @@ private struct Course: RandomNumberGenerator {
 
     @Test("a stream of such messages, cut anywhere, is answered or closed, and never stands still", arguments: seeds)
     func connection(seed: UInt64) {
-        var course = Course(state: seed)
+        var random = SeededGenerator(seed: seed)
         let now = ContinuousClock.Instant.now
         for _ in 0..<Self.count / 10 {
             var machine = ConnectionStateMachine(messageLimit: 2_048, silence: .seconds(30), now: now)
             var all: [UInt8] = []
-            for _ in 0..<8 { all += mutated(&course) + [0] }
+            for _ in 0..<8 { all += mutated(using: &random) + [0] }
             var stream = all[...]
             var outcomes = 0
             var isClosed = false
@@ -118,7 +105,7 @@ private struct Course: RandomNumberGenerator {
                         machine.receivedEnd()
                         continue
                     }
-                    let piece = stream.prefix(Int.random(in: 1...300, using: &course))
+                    let piece = stream.prefix(Int.random(in: 1...300, using: &random))
                     machine.received(piece)
                     stream = stream.dropFirst(piece.count)
                 }
@@ -131,11 +118,11 @@ private struct Course: RandomNumberGenerator {
     @Test("a real server answers or closes, and goes on serving others", arguments: seeds.prefix(3))
     func server(seed: UInt64) async throws {
         try await withServer { harness in
-            var course = Course(state: seed)
+            var random = SeededGenerator(seed: seed)
             let steady = try harness.connect()
             for round in 0..<Self.count / 4 {
                 let client = try harness.connect()
-                client.send(mutated(&course) + [0])
+                client.send(mutated(using: &random) + [0])
                 client.closeSendingSide()
                 // To the end: an answer to each call that wants one, then the close. A server that stands still fails.
                 while try client.receive() != nil {}
