@@ -234,6 +234,7 @@ struct ExaminationTests {
     func beside() throws {
         let files = FaultyFileSystem()
         let scene = try Examined(fileSystem: files)
+        defer { files.disarm() }
         let commits = Mutex(0)
         var narrow = scene.destination
         narrow.keep = 1
@@ -257,6 +258,7 @@ struct ExaminationTests {
     func goneBeforeOpened() throws {
         let files = FaultyFileSystem()
         let scene = try Examined(fileSystem: files)
+        defer { files.disarm() }
         var narrow = scene.destination
         narrow.keep = 1
         let (fixture, destination) = (scene.fixture, narrow)

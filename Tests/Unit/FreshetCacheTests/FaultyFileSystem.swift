@@ -38,6 +38,9 @@ final class FaultyFileSystem: FileSystem {
         state.withLock { $0 = State(plan: plan, observer: observer) }
     }
 
+    /// Forgets the observer, which may hold what holds this.
+    func disarm() { arm(.nothing) }
+
     /// The calls since, by name.
     var calls: [String] { state.withLock { $0.calls } }
 

@@ -113,6 +113,7 @@ struct StoredGenerationTests {
     func pruned() throws {
         let files = FaultyFileSystem()
         let fixture = try CacheFixture(fileSystem: files)
+        defer { files.disarm() }
         try fixture.commit("first")
         try fixture.commit("second")
         let isCommitted = Mutex(false)

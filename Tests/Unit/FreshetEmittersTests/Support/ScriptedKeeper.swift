@@ -23,11 +23,13 @@ final class ScriptedKeeper: BodyKeeping {
         }
 
         let state = Mutex(State())
-        private let keeper: ScriptedKeeper
+        private let plan: Plan
+        private let gate: Latch?
+        private let written: Event
         let expected: UInt64?
 
         init(_ keeper: ScriptedKeeper, _ expected: UInt64?) {
-            self.keeper = keeper
+            (plan, gate, written) = (keeper.plan, keeper.gate, keeper.written)
             self.expected = expected
         }
 
@@ -35,13 +37,13 @@ final class ScriptedKeeper: BodyKeeping {
         var isDiscarded: Bool { state.withLock { $0.isDiscarded } }
 
         func append(_ bytes: [UInt8]) async throws(RunFailure) {
-            keeper.written.happen()
+            written.happen()
             // Blocks a thread of this test's own pool.
-            _ = keeper.gate?.wait(for: testTimeout)
+            _ = gate?.wait(for: testTimeout)
             let isFull = state.withLock { state in
                 state.pieces += 1
                 state.bytes += bytes
-                return if case .isFull(let limit) = keeper.plan { state.bytes.count > limit } else { false }
+                return if case .isFull(let limit) = plan { state.bytes.count > limit } else { false }
             }
             if isFull { throw ScriptedKeeper.refusal }
         }

@@ -35,7 +35,14 @@ struct ProgressiveTests {
         func resolve(_ reference: String, against base: String) -> WebAddress? { nil }
     }
 
-    private let clock = ScriptedClock(executor: SerialTestExecutor())
+    /// The tasks of timers that were disarmed end when the executor runs, once more after the test.
+    private final class Clock: Sendable {
+        let scripted = ScriptedClock(executor: SerialTestExecutor())
+        deinit { _ = try? scripted.executor.runUntilIdle() }
+    }
+
+    private let owner = Clock()
+    private var clock: ScriptedClock { owner.scripted }
     private let shown = CurrentValue<[String]>([])
 
     /// - Parameter isShown: whether readers see what is published.

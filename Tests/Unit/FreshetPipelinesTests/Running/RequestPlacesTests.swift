@@ -6,10 +6,23 @@ import Testing
 @testable import FreshetPipelines
 
 @Suite("The places of a run with several requests", .hangLimit)
-struct RequestPlacesTests {
+final class RequestPlacesTests {
     private let executor = SerialTestExecutor()
+    private var runs: [Run] = []
     private static let a = HTTPOrigin(of: "https://a.example/")
     private static let b = HTTPOrigin(of: "https://b.example/")
+
+    // A test may end before its requests do.
+    deinit {
+        for run in runs { run.abandon() }
+        _ = try? executor.runUntilIdle()
+    }
+
+    private func makeRun(_ slots: RequestSlots, _ pipeline: UInt64, at origin: HTTPOrigin?) -> Run {
+        let run = Run(slots, pipeline, at: origin, executor)
+        runs.append(run)
+        return run
+    }
 
     /// A run, and requests of it that end when a test says so.
     private final class Run: Sendable {
@@ -62,6 +75,12 @@ struct RequestPlacesTests {
             try executor.runUntilIdle()
         }
 
+        /// Cancels all requests; the executor has to run after that.
+        func abandon() {
+            for task in tasks.withLock({ $0.values.map(\.self) }) { task.cancel() }
+            places.close()
+        }
+
         func close() throws {
             places.close()
             try executor.runUntilIdle()
@@ -80,7 +99,7 @@ struct RequestPlacesTests {
     @Test("the place with which a run begins is for its first request; what comes at the same time waits")
     func first() throws {
         let slots = slots(perOrigin: 1)
-        let run = Run(slots, 1, at: Self.a, executor)
+        let run = makeRun(slots, 1, at: Self.a)
         try run.begin("first", at: Self.a)
         try run.begin("second", at: Self.a)
         #expect(run.underWay == ["first"])
@@ -95,7 +114,7 @@ struct RequestPlacesTests {
     @Test("a place is kept while the run works on what it loaded, until it ends")
     func kept() throws {
         let slots = slots(perOrigin: 2)
-        let run = Run(slots, 1, at: Self.a, executor)
+        let run = makeRun(slots, 1, at: Self.a)
         try run.begin("1", at: Self.a)
         try run.begin("2", at: Self.a)
         try run.end("1")
@@ -108,7 +127,7 @@ struct RequestPlacesTests {
     @Test("none is kept after a request that failed, nor while the run lets time go by")
     func notKept() throws {
         let slots = slots(perOrigin: 1)
-        let run = Run(slots, 1, at: Self.a, executor)
+        let run = makeRun(slots, 1, at: Self.a)
         try run.begin("first", at: Self.a)
         try run.end("first", good: false)
         #expect(slots.counts == (0, 0))
@@ -137,9 +156,9 @@ struct RequestPlacesTests {
     func turns() throws {
         for atOnce in [1, 4] {
             let slots = slots(perOrigin: 1)
-            let many = Run(slots, 1, at: Self.a, executor)
+            let many = makeRun(slots, 1, at: Self.a)
             for index in 0..<atOnce { try many.begin("\(index)", at: Self.a) }
-            let few = Run(slots, 2, at: nil, executor)
+            let few = makeRun(slots, 2, at: nil)
             try few.begin("few", at: Self.a)
             try many.end("0")
             // The other wishes of the first one have waited longer, as one; then it is the other's turn.
@@ -160,8 +179,8 @@ struct RequestPlacesTests {
     func crosswise() throws {
         for total in [2, 10] {
             let slots = slots(total: total, perOrigin: 1)
-            let one = Run(slots, 1, at: Self.a, executor)
-            let two = Run(slots, 2, at: Self.b, executor)
+            let one = makeRun(slots, 1, at: Self.a)
+            let two = makeRun(slots, 2, at: Self.b)
             try one.begin("list", at: Self.a)
             try two.begin("list", at: Self.b)
             try one.end("list")
@@ -183,8 +202,8 @@ struct RequestPlacesTests {
     @Test("a place is not kept while another request of the run waits for one elsewhere")
     func notKeptBesideWaiting() throws {
         let slots = slots(total: 2, perOrigin: 1)
-        let one = Run(slots, 1, at: Self.a, executor)
-        let two = Run(slots, 2, at: Self.b, executor)
+        let one = makeRun(slots, 1, at: Self.a)
+        let two = makeRun(slots, 2, at: Self.b)
         try one.begin("a", at: Self.a)
         try two.begin("b", at: Self.b)
         try one.begin("b", at: Self.b)
@@ -200,7 +219,7 @@ struct RequestPlacesTests {
     @Test("the place with which a run begins is given back if its first request goes elsewhere")
     func elsewhere() throws {
         let slots = slots(total: 1, perOrigin: 1)
-        let run = Run(slots, 1, at: nil, executor)
+        let run = makeRun(slots, 1, at: nil)
         try run.begin("a", at: Self.a)
         #expect(run.underWay == ["a"] && slots.counts == (1, 0))
         try run.end("a")
@@ -211,7 +230,7 @@ struct RequestPlacesTests {
     @Test("who is cancelled waits no longer, and leaves nothing")
     func cancelled() throws {
         let slots = slots(perOrigin: 1)
-        let run = Run(slots, 1, at: Self.a, executor)
+        let run = makeRun(slots, 1, at: Self.a)
         try run.begin("first", at: Self.a)
         try run.begin("second", at: Self.a)
         try run.cancel("second")
@@ -228,8 +247,8 @@ struct RequestPlacesTests {
     )
     func stalled() throws {
         let slots = slots(perOrigin: 1)
-        let run = Run(slots, 1, at: Self.a, executor)
-        let other = Run(slots, 2, at: Self.b, executor)
+        let run = makeRun(slots, 1, at: Self.a)
+        let other = makeRun(slots, 2, at: Self.b)
         try other.begin("b", at: Self.b)
         try run.begin("a", at: Self.a)
         try run.begin("b", at: Self.b)
