@@ -88,6 +88,8 @@ package enum JQHelper {
 
     /// Reads so many bytes, or returns nil at the end of the input.
     private static func read(_ count: Int, from descriptor: Int32) -> [UInt8]? {
+        // An array without capacity is one that all threads share, and this initializer writes its count.
+        guard count > 0 else { return [] }
         var done = 0
         let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
             while done < count {
