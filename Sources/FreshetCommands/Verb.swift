@@ -23,7 +23,7 @@ struct Session {
     /// The names that are meant by these, some of which may be patterns, for verbs that act on each: in this order, and
     /// each once. A pattern that nothing fits stays what it is, and is the name of no pipeline.
     func expanded(_ names: [String], _ client: ControlClient) throws(CommandFailure) -> [String] {
-        let patterns = names.filter(PipelineSelection.isPattern)
+        let patterns = names.filter(GlobPattern.isPattern)
         guard !patterns.isEmpty else { return names }
         let found = try asking { () throws(ControlClient.Failure) in
             try client.summaries(ControlMessage.List(names: patterns)).map(\.name)
@@ -31,7 +31,7 @@ struct Session {
         var seen: Set<String> = []
         return names.flatMap { name in
             let fitting =
-                PipelineSelection.isPattern(name) ? PipelineSelection.ordered(found, as: [name], by: \.self) : []
+                GlobPattern.isPattern(name) ? PipelineSelection.ordered(found, as: [name], by: \.self) : []
             return fitting.isEmpty ? [name] : fitting
         }.filter { seen.insert($0).inserted }
     }

@@ -7,17 +7,22 @@ extension ControlDispatcher {
 
     /// The pipelines that are meant, or an error for a name that is none.
     func selection(_ names: [String]?) async throws(ControlError) -> PipelineSelection {
-        let selection = PipelineSelection(names)
-        if let exact = selection.exact { _ = try await existing(exact) }
+        let selection: PipelineSelection
+        do throws(PipelineSelection.TooManyPatterns) {
+            selection = try PipelineSelection(names)
+        } catch {
+            throw .invalidParameter("names")
+        }
+        if let exact = selection.exact { _ = try await existing(exact.sorted()) }
         return selection
     }
 
     /// The names of pipelines that are meant, each once and sorted.
     func fitting(_ names: [String]?) async throws(ControlError) -> [String] {
         let selection = try await selection(names)
-        // Where all are named nobody else is looked at, however many there are.
-        if let names, !names.contains(where: PipelineSelection.isPattern) { return Set(names).sorted() }
-        return await service.pipelineNames().filter(selection.wants)
+        // Without a pattern only the named pipelines are looked at, however many others there are.
+        if let names, !names.contains(where: GlobPattern.isPattern) { return Set(names).sorted() }
+        return await service.pipelineNames().filter(selection.contains)
     }
 
     func describe(_ call: VarlinkCall) async throws -> ControlMessage.Descriptions {
@@ -56,7 +61,7 @@ extension ControlDispatcher {
         let began = await service.daemon().since
         let complete = recent.isWhole ? began : recent.events.first?.at ?? began
         let since = request.since ?? .min
-        var wanted = recent.events.filter { $0.at >= since && selection.wants($0.pipeline) }[...]
+        var wanted = recent.events.filter { $0.at >= since && selection.contains($0.pipeline) }[...]
         while wanted.count > Self.eventsPerReply {
             let reply = ControlMessage.RecentEvents(
                 events: Array(wanted.prefix(Self.eventsPerReply)), completeSince: complete)

@@ -227,18 +227,18 @@ package struct ControlDispatcher: Sendable {
     private func monitor(_ call: VarlinkCall) async throws -> ControlMessage.Event {
         guard call.wantsMore else { throw VarlinkErrorReply.expectedMore }
         let selection = try await selection(try call.parameters.decode(as: ControlMessage.Names.self).names)
-        try await follow(call) { $0.kind != .fact && selection.wants($0.pipeline) }
+        try await follow(call) { $0.kind != .fact && selection.contains($0.pipeline) }
     }
 
     private func followSignals(_ call: VarlinkCall) async throws -> ControlMessage.Event {
         guard call.wantsMore else { throw VarlinkErrorReply.expectedMore }
         let selection = SignalSelection(try call.parameters.decode(as: ControlMessage.Names.self).names)
         let rows = await service.signals().map(\.name)
-        if let stray = selection.stray(among: rows) {
+        if let unknown = selection.unknownName(among: rows) {
             throw ControlError.noSuchSignal(
-                name: stray, suggestion: SignalSelection.suggestion(for: stray, among: rows))
+                name: unknown, suggestion: SignalSelection.suggestion(for: unknown, among: rows))
         }
-        try await follow(call, selection.wants)
+        try await follow(call, selection.contains)
     }
 
     /// Sends what is wanted of what happens from now on, until the client goes away.

@@ -1,14 +1,26 @@
 /// Finds the name that was probably meant.
 package enum NameSuggestion {
-    /// The most similar of the candidates, if it is similar enough to be worth saying; the first of equals.
+    /// A longer name is no misspelt one, and no suggestion is looked for.
+    static let nameBytesLimit = 64
+    /// The pairs of characters that one search may compare: about a millisecond.
+    static let comparisonsLimit = 200_000
+
+    /// The most similar of the candidates, or nil if none is similar enough; the first of equals.
     ///
-    /// Similar is what differs in at most a third of its characters, and in one at least: `jkws` for `jwks`.
+    /// Similar is what differs in at most a third of its characters, and in one at least: `jkws` for `jwks`. Candidates
+    /// beyond ``comparisonsLimit`` are not looked at.
     package static func closest(to name: String, among candidates: some Sequence<String>) -> String? {
+        guard name.utf8.count <= nameBytesLimit else { return nil }
         let wanted = Array(name.lowercased())
         let limit = max(2, wanted.count / 3)
         var best: (name: String, distance: Int)?
-        for candidate in candidates {
+        var comparisons = 0
+        for candidate in candidates where abs(candidate.utf8.count - name.utf8.count) <= 4 * limit {
             let other = Array(candidate.lowercased())
+            // The lengths alone are further apart than two similar names may be.
+            guard abs(other.count - wanted.count) <= limit else { continue }
+            comparisons += wanted.count * other.count
+            guard comparisons <= comparisonsLimit else { break }
             let distance = distance(wanted, other)
             // Two names of two letters that share none are not similar.
             guard distance <= limit, distance < max(wanted.count, other.count), distance < best?.distance ?? .max

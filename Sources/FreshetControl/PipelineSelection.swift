@@ -1,42 +1,49 @@
-import Glibc
-
-/// Pipelines as somebody names them: by their names, or by patterns as in a shell.
+/// The pipelines that a caller names: by their names, or by patterns as in a shell (``GlobPattern``).
 package struct PipelineSelection: Hashable, Sendable {
+    /// The bytes of all patterns of one selection. A selection is asked about each event and each pipeline, so its cost
+    /// must be small whoever made it.
+    package static let patternBytesLimit = 1_024
+
+    /// The patterns of a selection are longer than ``patternBytesLimit``.
+    package struct TooManyPatterns: Error, Hashable {}
+
     /// Nil: all pipelines.
     private let names: Set<String>?
-    private let patterns: [String]
+    private let patterns: [GlobPattern]
 
-    package init(_ names: [String]?) {
-        self.names = names.map { Set($0.filter { !Self.isPattern($0) }) }
-        patterns = names?.filter(Self.isPattern) ?? []
+    package init(_ names: [String]?) throws(TooManyPatterns) {
+        let patterns = names?.filter(GlobPattern.isPattern) ?? []
+        guard patterns.reduce(0, { $0 + $1.utf8.count }) <= Self.patternBytesLimit else { throw TooManyPatterns() }
+        self.patterns = patterns.map(GlobPattern.init)
+        self.names = names.map { Set($0.filter { !GlobPattern.isPattern($0) }) }
     }
 
-    /// The names that are to be those of pipelines.
-    var exact: [String]? { names.map(Array.init) }
+    /// The names that are no patterns. Nil: all pipelines are selected.
+    package var exact: Set<String>? { names }
 
-    /// No name of a pipeline has one of these characters.
-    package static func isPattern(_ name: String) -> Bool { name.contains { "*?[".contains($0) } }
-
-    /// What was found of pipelines, in the order in which their names, or patterns of them, were given, as often as they
-    /// were named; what a pattern fits too is not told again for it.
+    /// What was found of pipelines, in the order in which the caller gave names and patterns. A name that is given twice
+    /// is there twice; a pattern adds only pipelines that are not there yet.
     package static func ordered<Found>(
         _ found: [Found], as names: [String], by name: (Found) -> String
     ) -> [Found] {
         let byName = Dictionary(found.map { (name($0), $0) }) { first, _ in first }
-        var told: Set<String> = []
+        var seen: Set<String> = []
         return names.flatMap { asked in
-            let meant =
-                isPattern(asked)
-                ? found.filter { fnmatch(asked, name($0), 0) == 0 && !told.contains(name($0)) }
-                : byName[asked].map { [$0] } ?? []
-            told.formUnion(meant.map(name))
-            return meant
+            let selected: [Found]
+            if GlobPattern.isPattern(asked) {
+                let pattern = GlobPattern(asked)
+                selected = found.filter { pattern.matches(name($0)) && !seen.contains(name($0)) }
+            } else {
+                selected = byName[asked].map { [$0] } ?? []
+            }
+            seen.formUnion(selected.map(name))
+            return selected
         }
     }
 
-    /// Whether a pipeline is meant; what is about none is about all.
-    package func wants(_ name: String?) -> Bool {
+    /// Whether a pipeline is selected. An event that belongs to no pipeline (nil) is for everybody.
+    package func contains(_ name: String?) -> Bool {
         guard let names, let name else { return true }
-        return names.contains(name) || patterns.contains { fnmatch($0, name, 0) == 0 }
+        return names.contains(name) || patterns.contains { $0.matches(name) }
     }
 }

@@ -1,35 +1,38 @@
-/// The sources of signals that names stand for: a row of `Signals` by its whole name, or all rows of a signal by its first
-/// word: `network` is `network 192.0.2.7` too, and `file` is every path.
+/// The sources of signals that a caller names: a row of `Signals` by its whole name, or all rows of a signal by its first
+/// word. `network` selects `network 192.0.2.7` too, and `file` selects every path.
 package struct SignalSelection: Hashable, Sendable {
     /// Nil: all.
-    private let names: [String]?
+    private let names: Set<String>?
 
-    package init(_ names: [String]?) { self.names = names }
+    package init(_ names: [String]?) { self.names = names.map(Set.init) }
 
-    /// Whether an event is of one of them.
-    package func wants(_ event: ControlEvent) -> Bool {
+    /// Whether an event comes from one of the sources.
+    package func contains(_ event: ControlEvent) -> Bool {
         switch event.kind {
-        case .signal, .fact: wants(event.source ?? event.signal ?? "")
+        case .signal, .fact: contains(row: event.source ?? event.signal ?? "")
         case .runStarted, .runEnded, .state, .reloaded, .unknown: false
         case .skipped: true
         }
     }
 
-    private func wants(_ row: String) -> Bool {
-        names?.contains { Self.row(row, isOf: $0) } ?? true
+    private func contains(row: String) -> Bool {
+        guard let names else { return true }
+        return Self.names(of: row).contains(where: names.contains)
     }
 
-    private static func row(_ row: String, isOf name: String) -> Bool {
-        row == name || row.hasPrefix(name + " ")
+    /// The names that select a row: the row, and each part of it that ends before a space.
+    private static func names(of row: String) -> [String] {
+        [row] + row.indices.filter { row[$0] == " " }.map { String(row[..<$0]) }
     }
 
-    /// The first name that stands for none of the rows.
-    func stray(among rows: [String]) -> String? {
-        names?.first { name in !rows.contains { Self.row($0, isOf: name) } }
+    /// A name that selects none of the rows, the first in the order of names.
+    func unknownName(among rows: [String]) -> String? {
+        guard let names else { return nil }
+        return names.subtracting(rows.flatMap(Self.names)).min()
     }
 
     /// The row that was probably meant by a name.
     package static func suggestion(for name: String, among rows: [String]) -> String? {
-        rows.first { row($0, isOf: name) } ?? NameSuggestion.closest(to: name, among: rows)
+        rows.first { names(of: $0).contains(name) } ?? NameSuggestion.closest(to: name, among: rows)
     }
 }

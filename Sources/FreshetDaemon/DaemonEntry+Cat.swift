@@ -8,9 +8,17 @@ extension DaemonEntry {
     /// of all pipelines, or of these pipelines. Needs no daemon, and judges nothing.
     package static func cat(_ names: [String], _ options: DaemonOptions, json: Bool) -> DaemonExit {
         let loader = Supervisor.loader(options)
-        let selection = PipelineSelection(names)
+        let selection: PipelineSelection
+        do throws(PipelineSelection.TooManyPatterns) {
+            selection = try PipelineSelection(names)
+        } catch {
+            let text =
+                "the patterns have more than \(PipelineSelection.patternBytesLimit) bytes; use fewer or shorter ones"
+            StandardStream.write("freshetd: \(text)\n", to: STDERR_FILENO)
+            return .usage
+        }
         let (parts, faults) = loader.parts { name in
-            name.map { names.isEmpty || selection.wants($0) } ?? names.isEmpty
+            name.map { names.isEmpty || selection.contains($0) } ?? names.isEmpty
         }
         var status = DaemonExit.success
         func say(_ text: String) {
@@ -33,7 +41,7 @@ extension DaemonEntry {
             say("there is no file of the configuration in \(places)")
         }
         let known = Set(parts.compactMap(\.pipeline))
-        for name in names where !known.contains(where: PipelineSelection([name]).wants) {
+        for name in names where PipelineSelection.ordered(known.sorted(), as: [name], by: \.self).isEmpty {
             let meant = NameSuggestion.closest(to: name, among: loader.pipelineNames())
             complain(
                 "there is no file of a pipeline '\(name)' in \(places)"

@@ -55,7 +55,7 @@ struct Wait: Verb {
         try session.asking { () throws(ControlClient.Failure) in
             try news.monitor(
                 // A pattern may be of pipelines that a reload brings.
-                names.contains(where: Self.isPattern) ? nil : names, until: end, every: progress.interval,
+                names.contains(where: GlobPattern.isPattern) ? nil : names, until: end, every: progress.interval,
                 meanwhile: { progress.draw() }
             ) { event in
                 guard event.map(Self.mayMatter) ?? true else { return true }
@@ -119,9 +119,6 @@ struct Wait: Verb {
         case .signal, .fact, .unknown: false
         }
     }
-
-    /// Whether a name has what fnmatch(3) takes for more than itself.
-    static func isPattern(_ name: String) -> Bool { name.contains { "*?[".contains($0) } }
 
     private static func text(_ pipeline: PipelineStatus) -> String {
         let copy = pipeline.generation.map { ", generation \($0.number)" } ?? ""

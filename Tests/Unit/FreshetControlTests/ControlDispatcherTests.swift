@@ -361,7 +361,7 @@ import Testing
     func slowFollower() async throws {
         let service = service(signals: ["network", "file /a"])
         let limit = ControlEvents.queueLimit
-        let observation = service.events.observe(SignalSelection(["network"]).wants)
+        let observation = service.events.observe(SignalSelection(["network"]).contains)
         for number in 1...limit + 3 {
             service.events.publish(.signal("network", number: Int64(number), at: 0))
             service.events.publish(.signal("file /a", number: Int64(number), at: 0))

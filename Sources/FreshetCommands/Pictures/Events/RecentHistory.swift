@@ -126,6 +126,7 @@ struct JournalHistory: Hashable, Sendable {
         var firstLine: Int64?
         var isDetailed = false
         var ended: Set<RunName> = []
+        let patterns = names.map { $0.map(GlobPattern.init) }
         for text in lines.split(separator: "\n") {
             count += 1
             guard let line = JournalLine(json: text), line.at >= window.since, line.at < window.until else { continue }
@@ -137,7 +138,9 @@ struct JournalHistory: Hashable, Sendable {
             default: break
             }
             for event in line.events {
-                if let names, let pipeline = event.pipeline, !NamePattern.fits(pipeline, any: names) { continue }
+                if let patterns, let pipeline = event.pipeline, !patterns.contains(where: { $0.matches(pipeline) }) {
+                    continue
+                }
                 // A run that did not succeed in all its branches has two lines.
                 if event.kind == .runEnded, let run = event.run, let pipeline = event.pipeline,
                     !ended.insert(RunName(pipeline: pipeline, number: run.number, started: run.started / 60_000_000))
