@@ -48,6 +48,9 @@ public final class EventLoop: Sendable {
     /// How often in one turn the jobs are run that came meanwhile. A task that hops between actors is a row of such
     /// jobs, and to ask the kernel after each costs more than they do.
     static let jobRoundsPerTurn = 32
+    /// How long jobs that add jobs are run before the kernel is asked, so that tasks that yield all the time do not keep
+    /// timers and descriptors waiting.
+    static let jobsPerTurn: Duration = .milliseconds(2)
 
     private struct Watch {
         /// Distinguishes this watch from an earlier one of the same descriptor number, whose events may still be in
@@ -116,7 +119,7 @@ public final class EventLoop: Sendable {
     ///
     /// Each turn runs the jobs that are ready, then asks the kernel, then the observers of wake-ups
     /// (``observeWakeUps(_:)``), then runs expired timers before descriptors' handlers. Jobs that jobs add run in the
-    /// same turn up to `jobRoundsPerTurn`, so that descriptors are never starved.
+    /// same turn, up to `jobRoundsPerTurn` rounds and for `jobsPerTurn`, so that descriptors are never starved.
     public func run() {
         thread.store(UInt(pthread_self()), ordering: .relaxed)
         defer { thread.store(0, ordering: .relaxed) }
@@ -157,6 +160,7 @@ public final class EventLoop: Sendable {
 
     /// Returns false when the loop was stopped.
     private func runReadyJobs() -> Bool {
+        var began: ContinuousClock.Instant?
         for _ in 0..<Self.jobRoundsPerTurn {
             let (jobs, calls, stopped) = state.withLock { state in
                 let (jobs, calls) = (state.jobs, state.calls)
@@ -168,6 +172,9 @@ public final class EventLoop: Sendable {
             for job in jobs { job.runSynchronously(on: asUnownedTaskExecutor()) }
             if stopped { return false }
             if jobs.isEmpty && calls.isEmpty { break }
+            let now = ContinuousClock.Instant.now
+            if let began, now - began > Self.jobsPerTurn { break }
+            began = began ?? now
         }
         return true
     }

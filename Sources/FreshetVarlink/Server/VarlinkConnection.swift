@@ -8,8 +8,8 @@ import Synchronization
 final class VarlinkConnection: Sendable {
     /// Bytes read at once: enough for any usual call, and for a batch of them.
     static let readSize = 8_192
-    /// Calls that are served before other tasks get a turn, when a client sends many at once.
-    static let callsPerTurn = 32
+    /// The processor time of one turn: a client that sends without a pause then waits until all others had a turn.
+    static let turn: Duration = .milliseconds(1)
 
     private struct State {
         var machine: ConnectionStateMachine
@@ -132,7 +132,7 @@ final class VarlinkConnection: Sendable {
 
     private func serve() async {
         await withTaskCancellationHandler {
-            var calls = 0
+            var turn = Turn()
             while true {
                 switch state.withLock({ $0.machine.next() }) {
                 case .serve(let message):
@@ -141,17 +141,26 @@ final class VarlinkConnection: Sendable {
                 case .refuse(let error):
                     try? await write(VarlinkReplyMessage(parameters: error.parameters, error: error.name))
                 case .read:
-                    await read()
-                    calls = 0
+                    // While it waited, others had the loop.
+                    if await read() { turn = Turn() }
                 case .close:
                     return
                 }
-                calls += 1
-                if calls % Self.callsPerTurn == 0 { await Task.yield() }
+                if turn.isOver {
+                    await Task.yield()
+                    turn = Turn()
+                }
             }
         } onCancel: {
             end()
         }
+    }
+
+    /// How much processor time a connection uses before other tasks get the loop. The time that other tasks use while a
+    /// call waits counts too: a turn that ends early costs one trip through the loop's queue and nothing else.
+    private struct Turn {
+        private let began = ProcessorTime.used
+        var isOver: Bool { ProcessorTime.used - began > VarlinkConnection.turn }
     }
 
     private func perform(_ message: VarlinkCallMessage) async {
@@ -180,22 +189,32 @@ final class VarlinkConnection: Sendable {
         timer?.arm(at: now + silence)
     }
 
-    /// Reads what is there, after waiting until there is something.
-    private func read() async {
+    /// Reads once, after waiting until there is something to read. Returns whether it waited.
+    private func read() async -> Bool {
+        var hasWaited = false
         while true {
             // After a read that did not fill its buffer there was nothing more: the kernel need not be asked.
-            if !state.withLock({ $0.mayHaveMore }), await waitUntilReadable() { return }
+            if !state.withLock({ $0.mayHaveMore }) {
+                hasWaited = true
+                if await waitUntilReadable() { return true }
+            }
             switch receive() {
-            case EAGAIN: state.withLock { $0.mayHaveMore = false }
+            case EAGAIN:
+                let isGone = state.withLock { state in
+                    state.mayHaveMore = false
+                    if state.watch == nil { state.machine.receivedEnd() }
+                    return state.watch == nil
+                }
+                if isGone { return hasWaited }
             case EINTR: continue
-            case 0: return
+            case 0: return hasWaited
             default:
                 // A reset is an end like another: there is nobody to tell.
                 state.withLock { state in
                     state.machine.receivedEnd()
                     state.set(state.interest.subtracting(.read))
                 }
-                return
+                return hasWaited
             }
         }
     }
@@ -217,7 +236,8 @@ final class VarlinkConnection: Sendable {
     private func waitUntilReadable() async -> Bool {
         await withCheckedContinuation { continuation in
             let isOver = state.withLock { state in
-                if state.isOver { return true }
+                // A client that hung up is watched no more. A read does not block then: it gives the rest, and the end.
+                if state.isOver || state.watch == nil { return true }
                 state.reader = continuation
                 state.set(state.interest.union(.read))
                 return false

@@ -33,10 +33,11 @@ package struct JSONScanner {
         }
         var scanner = JSONScanner(bytes)
         var members: [Member] = []
+        var names: Set<String> = []
         scanner.skipSpace()
         try scanner.object(depth: 1) { name, value, scanner throws(SyntaxError) in
             let text = try scanner.text(of: name)
-            if members.contains(where: { $0.name == text }) { throw SyntaxError(offset: name.lowerBound) }
+            guard names.insert(text).inserted else { throw SyntaxError(offset: name.lowerBound) }
             members.append(Member(name: text, value: value))
         }
         scanner.skipSpace()
