@@ -27,7 +27,7 @@ struct ProgramTrust: Sendable {
         var isMissing = false
     }
 
-    /// The service's; nil: not known here.
+    /// The one that the service runs as; nil: not known here.
     var user: UInt32?
     /// The service is a person's own, who may change what is theirs.
     var isPersonal: Bool
@@ -75,15 +75,16 @@ struct ProgramTrust: Sendable {
         }
     }
 
+    /// Only root may own it, and in a person's own service that person.
     private func checkOwner(_ entry: Entry, at path: String) throws(Fault) {
-        guard let user, !isPersonal else { return }
-        let remedy = "chown root \(path)"
-        if user == 0, entry.owner != 0 {
-            throw Fault(message: "\(path) belongs to the user \(entry.owner), who could act as root", remedy: remedy)
-        }
-        if user != 0, entry.owner == user {
-            throw Fault(message: "\(path) belongs to the service's own user, who could change it", remedy: remedy)
-        }
+        guard entry.owner != 0, !(isPersonal && entry.owner == user ?? entry.owner) else { return }
+        let reason =
+            if entry.owner == user {
+                "the service's own user, who could change it"
+            } else {
+                "the user \(entry.owner), who could act as \(user == 0 ? "root" : "the service's user")"
+            }
+        throw Fault(message: "\(path) belongs to \(reason)", remedy: "chown root \(path)")
     }
 
     private static func look(
