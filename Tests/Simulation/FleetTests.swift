@@ -202,7 +202,7 @@ struct FleetTests {
         let answers: [(wait: Double, spread: Double, failure: RunFailure)] = [
             (600, 150, RunFailure(.transient, "503", retryAfter: .seconds(600))),
             (7200, 300, RunFailure(.transient, "503", retryAfter: .seconds(7200))),
-            (3600, 300, RunFailure(.refused, "403")),
+            (60, 15, RunFailure(.refused, "403")),
         ]
         for (wait, spread, failure) in answers {
             let hosts = fleet(

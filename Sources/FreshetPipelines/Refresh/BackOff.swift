@@ -1,10 +1,10 @@
 /// How long a failed run waits for its next attempt.
 enum BackOff {
-    /// The least wait after the origin refused: asking sooner will not change its mind.
-    static let leastAfterRefusal: Duration = .seconds(3600)
-    /// The least wait after a check that found what is refused: what a portal or a maintenance page shows is gone within
-    /// minutes, or stays.
-    static let leastAfterRefusedContent: Duration = .seconds(60)
+    /// The longest wait after an answer such as 404 if there is no `every`.
+    static let longestAfterRefusal: Duration = .seconds(3600)
+    /// The least wait after such an answer, and after a check that found what is refused: what a deployment, a portal or a
+    /// maintenance page shows is gone within minutes, or stays.
+    static let leastAfterRefusal: Duration = .seconds(60)
     /// The longest that a `Retry-After` is heeded. One that is longer is a mistake, or silences the pipeline for good.
     static let longestRetryAfter: Duration = .seconds(7 * 24 * 3600)
 
@@ -12,14 +12,24 @@ enum BackOff {
     ///
     /// | kind | wait |
     /// | --- | --- |
-    /// | refused | `every`, at least an hour, and a ``spread(over:after:policy:_:)`` |
+    /// | refused | a minute, twice that after each further failure, up to `every`, and a ``spread(over:after:policy:_:)`` |
     /// | other | at random from 0 to min(`to`, `from` · 2ⁿ⁻¹) after the n-th failure: full jitter |
+    /// - Parameter isPartial: branches of the run failed, and the rest was published. What the origin refused of it waits
+    ///   for the next check.
     static func delay(
-        after failures: Int, _ kind: RunFailure.Kind, policy: RefreshPolicy, jitter: inout Jitter
+        after failures: Int, _ kind: RunFailure.Kind, isPartial: Bool = false, policy: RefreshPolicy,
+        jitter: inout Jitter
     ) -> Duration {
         switch kind {
+        case .refused where isPartial:
+            spread(
+                over: max(policy.every ?? .zero, longestAfterRefusal), after: failures, policy: policy.retry, &jitter)
         case .refused:
-            spread(over: max(policy.every ?? .zero, leastAfterRefusal), after: failures, policy: policy.retry, &jitter)
+            spread(
+                over: afterRefusal(
+                    failures, policy: policy.retry,
+                    planned: max(policy.every ?? longestAfterRefusal, leastAfterRefusal)),
+                after: failures, policy: policy.retry, &jitter)
         case .connection, .transient, .certificateDate, .content, .local, .absent, .budget, .deadline:
             jitter.duration(upTo: ceiling(after: failures, policy: policy.retry))
         }
@@ -34,14 +44,14 @@ enum BackOff {
         wait + jitter.duration(upTo: min(max(wait / 4, ceiling(after: failures, policy: policy)), policy.to))
     }
 
-    /// How long to wait after a check that found what is refused: `from`, but a minute at least, and twice that with each
+    /// How long to wait after an answer such as 404, or after a check that found what is refused: `from`, but a minute at least, and twice that with each
     /// wait. It has no limit of its own, so that what stays is soon asked for no more often than what is well.
     ///
     /// - Parameters:
     ///   - waits: which wait it is, from 1 on.
     ///   - planned: the wait after a check that succeeded, which is never exceeded.
-    static func afterRefusedContent(_ waits: Int, policy: RetryPolicy, planned: Duration) -> Duration {
-        var wait = max(policy.from, leastAfterRefusedContent)
+    static func afterRefusal(_ waits: Int, policy: RetryPolicy, planned: Duration) -> Duration {
+        var wait = max(policy.from, leastAfterRefusal)
         var doublings = waits - 1
         // Ends early: a minute passes any `every` after a few steps.
         while doublings > 0, wait < planned {

@@ -317,7 +317,8 @@ extension RefreshMachine {
             }
         }
         let attempts = noteFailure(run, failure, isPartial: partial != nil, now)
-        var delay = BackOff.delay(after: attempts, failure.kind, policy: settings.policy, jitter: &jitter)
+        var delay = BackOff.delay(
+            after: attempts, failure.kind, isPartial: partial != nil, policy: settings.policy, jitter: &jitter)
         // What is new of the rest is not missed for the sake of a branch.
         if partial != nil, let every = settings.policy.every { delay = min(delay, every + settings.plannedDelay) }
         var due = max(now.advanced(by: delay), run.order.started.advanced(by: settings.policy.minInterval))

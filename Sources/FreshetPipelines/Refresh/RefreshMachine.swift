@@ -304,7 +304,7 @@ package struct RefreshMachine: Sendable {
         let planned = every + settings.plannedDelay
         guard let lastRefusal else { return lastSuccess?.advanced(by: planned) ?? instant }
         return lastRefusal.advanced(
-            by: BackOff.afterRefusedContent(failing?.tally.waits ?? 1, policy: settings.policy.retry, planned: planned))
+            by: BackOff.afterRefusal(failing?.tally.waits ?? 1, policy: settings.policy.retry, planned: planned))
     }
 
     /// When the origin was last found to have something, whether that was accepted or refused.

@@ -159,14 +159,15 @@ struct MaxAgeTests {
         }
     }
 
-    private func talk(maxAge: Double?, lastCheck: Double? = nil) -> Dialogue {
+    private func talk(maxAge: Double?, lastCheck: Double? = nil, retry: RetryPolicy = RetryPolicy()) -> Dialogue {
         Dialogue(
-            RefreshPolicy(every: .seconds(3600), quiet: .zero, freshFor: .zero), lastCheck: lastCheck, maxAge: maxAge)
+            RefreshPolicy(every: .seconds(3600), quiet: .zero, freshFor: .zero, retry: retry), lastCheck: lastCheck,
+            maxAge: maxAge)
     }
 
     @Test("has expired, which is told once, and once more when it is fresh again")
     func expires() {
-        let talk = talk(maxAge: 5000)
+        let talk = talk(maxAge: 5000, retry: RetryPolicy(from: .seconds(3600), to: .seconds(3600)))
         // Never checked, it was overdue at the start.
         _ = talk.at(10, .succeeds(1))
         #expect(talk.pass(until: 3610).map(\.deed) == [.starts(2, ["timer"])])

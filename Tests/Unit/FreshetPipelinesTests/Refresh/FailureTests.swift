@@ -54,16 +54,22 @@ struct FailureTests {
         #expect(BackOff.ceiling(after: 1, policy: RetryPolicy(from: .seconds(9), to: .seconds(5))) == .seconds(5))
     }
 
-    @Test("a refusal waits an hour at least, or every")
-    func refused() {
+    @Test(
+        "after an answer such as 404 the wait is a minute, and doubles up to every; without every, up to an hour",
+        arguments: [
+            (nil, [60, 120, 240, 480, 960, 1920, 3600, 3600]), (5, [60, 60, 60]), (300, [60, 120, 240, 300, 300]),
+            (86_400, [60, 120, 240]),
+        ] as [(Int?, [Int])])
+    func refused(every: Int?, waits: [Int]) {
         var jitter = Jitter(seed: 1)
-        func wait(_ every: Duration?) -> Duration {
-            BackOff.delay(after: 9, .refused, policy: RefreshPolicy(every: every), jitter: &jitter)
-        }
-        for _ in 0..<100 {
-            #expect((.seconds(3600)...(.seconds(3900))).contains(wait(nil)))
-            #expect((.seconds(3600)...(.seconds(3900))).contains(wait(.seconds(60))))
-            #expect((.seconds(86400)...(.seconds(86700))).contains(wait(.seconds(86400))))
+        for (index, least) in waits.enumerated() {
+            for _ in 0..<100 {
+                let policy = RefreshPolicy(every: every.map { .seconds($0) })
+                let wait = BackOff.delay(after: index + 1, .refused, policy: policy, jitter: &jitter)
+                // The random part: a quarter of the wait, or the back-off's own wait.
+                let most = min(max(least / 4, 1 << index), 300)
+                #expect((.seconds(least)...(.seconds(least + most))).contains(wait))
+            }
         }
     }
 
@@ -90,10 +96,10 @@ struct FailureTests {
             lastCheck: 0)
         #expect(talk.pass(until: 60) == [.init(at: 60, deed: .starts(1, ["timer"]))])
         _ = talk.at(61, .fails(1, .refused))
-        #expect(talk.pass(until: 3660) == [])
-        #expect(talk.pass(until: 3700) == [.init(at: 3661, deed: .starts(2, ["timer"]))])
-        _ = talk.at(3700, .succeeds(2))
-        #expect(talk.pass(until: 3760) == [.init(at: 3760, deed: .starts(3, ["timer"]))])
+        #expect(talk.pass(until: 120) == [])
+        #expect(talk.pass(until: 150) == [.init(at: 121, deed: .starts(2, ["timer"]))])
+        _ = talk.at(150, .succeeds(2))
+        #expect(talk.pass(until: 210) == [.init(at: 210, deed: .starts(3, ["timer"]))])
     }
 
     @Test("never faster than min-interval")

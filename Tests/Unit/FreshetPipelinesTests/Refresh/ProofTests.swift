@@ -115,9 +115,9 @@ struct ProofTests {
         _ = talk.at(0, .hears("file", at: 0))
         _ = talk.at(0, proven(until: 30))
         _ = talk.at(1, .fails(1, .refused))
-        #expect(talk.pass(until: 3600) == [])
-        #expect(talk.pass(until: 3700) == [.init(at: 3601, deed: .seeksProof(epoch: 1))])
-        _ = talk.at(3700, refused)
+        #expect(talk.pass(until: 60) == [])
+        #expect(talk.pass(until: 100) == [.init(at: 61, deed: .seeksProof(epoch: 1))])
+        _ = talk.at(100, refused)
         #expect(talk.activity == .waiting(Wait(.network, detail: sentence)))
         #expect(talk.summaries.filter(\.counts).count == 1)
     }
