@@ -46,7 +46,7 @@ let package = Package(
         .target(name: "FreshetJQ", dependencies: ["CJQ", "CExpat", "CZlib", "CCrypto"]),
         .target(
             name: "FreshetEmitters",
-            dependencies: ["FreshetPipelines", "FreshetJQ", "FreshetEventLoop", "CCurl", "CCrypto"]),
+            dependencies: ["FreshetPipelines", "FreshetJQ", "FreshetEventLoop", "CCurl", "CCrypto", "CZlib"]),
         .target(name: "FreshetCache", dependencies: ["FreshetSignals", "CSQLite", "CCrypto"]),
         .target(name: "FreshetConfiguration", dependencies: ["FreshetPipelines", "CYAML"]),
         .target(name: "FreshetControl", dependencies: ["FreshetVarlink"]),
@@ -121,7 +121,9 @@ let package = Package(
         .testTarget(
             name: "FreshetEmittersTests",
             // freshetd: the jq helper is the daemon's own executable.
-            dependencies: ["FreshetEmitters", "FreshetPipelines", "FreshetEventLoop", "FreshetJQ", "freshetd"],
+            dependencies: [
+                "FreshetEmitters", "FreshetPipelines", "FreshetEventLoop", "FreshetJQ", "freshetd", "CZlib",
+            ],
             path: "Tests/Unit/FreshetEmittersTests"),
         .testTarget(
             name: "FreshetCacheTests", dependencies: ["FreshetCache", "FreshetSignals", "FreshetEventLoop"],

@@ -2,6 +2,8 @@
 // libcurl's setopt and getinfo are variadic, which Swift cannot call: one typed inline function for each shape.
 #define CURL_DISABLE_TYPECHECK 1
 #include <curl/curl.h>
+#include <string.h>
+#include <sys/socket.h>
 
 static inline CURLcode freshet_curl_set_long(CURL *easy, CURLoption option, long value) {
     return curl_easy_setopt(easy, option, value);
@@ -15,6 +17,43 @@ static inline CURLcode freshet_curl_set_pointer(CURL *easy, CURLoption option, v
 static inline CURLcode freshet_curl_set_data_function(
     CURL *easy, CURLoption option, size_t (*value)(char *, size_t, size_t, void *)) {
     return curl_easy_setopt(easy, option, value);
+}
+static inline CURLcode freshet_curl_set_request_function(
+    CURL *easy, int (*value)(void *, char *, char *, int, int)) {
+    return curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, value);
+}
+static inline CURLcode freshet_curl_set_open_function(
+    CURL *easy, curl_socket_t (*value)(void *, curlsocktype, struct curl_sockaddr *)) {
+    return curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, value);
+}
+static inline curl_socket_t freshet_curl_open(const struct curl_sockaddr *address) {
+    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+static inline CURLcode freshet_curl_set_close_function(CURL *easy, int (*value)(void *, curl_socket_t)) {
+    return curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, value);
+}
+// openssl/ssl.h, of which these two are all that is needed, brings headers of the system that hide names of Glibc's.
+struct ssl_st;
+int SSL_has_pending(const struct ssl_st *session);
+void SSL_get0_alpn_selected(const struct ssl_st *session, const unsigned char **name, unsigned int *length);
+// The connection's OpenSSL session; NULL: it has none, or libcurl uses another library.
+static inline const struct ssl_st *freshet_curl_get_session(CURL *easy) {
+    const struct curl_tlssessioninfo *session = NULL;
+    if (curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session) != CURLE_OK || !session) return NULL;
+    return session->backend == CURLSSLBACKEND_OPENSSL ? session->internals : NULL;
+}
+// Whether the session has bytes that were read from the socket and not handed on.
+static inline int freshet_curl_has_pending(CURL *easy) {
+    const struct ssl_st *session = freshet_curl_get_session(easy);
+    return session && SSL_has_pending(session);
+}
+// Whether client and server agreed on HTTP/2 (RFC 9113, 3.2).
+static inline int freshet_curl_is_http2(CURL *easy) {
+    const struct ssl_st *session = freshet_curl_get_session(easy);
+    const unsigned char *name = NULL;
+    unsigned int length = 0;
+    if (session) SSL_get0_alpn_selected(session, &name, &length);
+    return length == 2 && memcmp(name, "h2", 2) == 0;
 }
 static inline CURLcode freshet_curl_get_long(CURL *easy, CURLINFO info, long *value) {
     return curl_easy_getinfo(easy, info, value);

@@ -7,7 +7,7 @@ extension DefinitionReader {
         ("headers", "belong", "them"), ("credential", "belongs", "it"), ("method", "belongs", "it"),
         ("body", "belongs", "it"), ("content-type", "belongs", "it"), ("unix-socket", "belongs", "it"),
         ("client-certificate", "belongs", "it"), ("client-key", "belongs", "it"),
-        ("certificate-authority", "belongs", "it"),
+        ("certificate-authority", "belongs", "it"), ("redirects", "belongs", "it"), ("allow-unframed", "belongs", "it"),
     ]
     /// The longest body of a request, in bytes: what fits into a configuration and is still read by people.
     static let maximumBodyLength = 64 << 10
@@ -16,11 +16,14 @@ extension DefinitionReader {
     mutating func request(
         for url: (url: String, host: String), _ headers: [HTTPHeader], in section: Section
     ) -> HTTPSource {
-        HTTPSource(
+        var source = HTTPSource(
             url: url.url, headers: headers, host: url.host, method: method(in: section, headers),
             unixSocket: value("unix-socket", in: section, .socketPath),
             clientCertificate: clientCertificate(in: section),
             certificateAuthority: certificateAuthority(in: section, url.url))
+        source.redirects = value("redirects", in: section, .choice()) ?? .any
+        source.allowsUnframed = value("allow-unframed", in: section, .boolean) ?? false
+        return source
     }
 
     private mutating func clientCertificate(in section: Section) -> HTTPSource.ClientCertificate? {

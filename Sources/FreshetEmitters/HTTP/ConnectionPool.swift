@@ -47,6 +47,8 @@ final class ConnectionPool {
     /// Starts a hop that was prepared. Returns libcurl's reason if it does not take it.
     func start(_ exchange: HTTPExchange) -> CURLMcode {
         exchanges[exchange.easy.raw] = exchange
+        multi.sockets.serve(exchange.easy)
+        exchange.sockets = multi.sockets
         let code = curl_multi_add_handle(multi.raw, exchange.easy.raw)
         if code != CURLM_OK { exchanges[exchange.easy.raw] = nil }
         return code

@@ -98,49 +98,18 @@ final class EasyHandle {
         return value
     }
 
+    /// Whether requests and answers on the connection have numbers, so that no answer is taken for that of another
+    /// request.
+    var isHTTP2: Bool { freshet_curl_is_http2(raw) != 0 }
+
+    /// Whether the TLS session of the connection has read something that libcurl has not.
+    var hasPendingInput: Bool { freshet_curl_has_pending(raw) != 0 }
+
     /// A size or a time in microseconds that libcurl knows of the last request; nil if it does not know (-1).
     func offset(_ info: CURLINFO) -> UInt64? {
         var value: curl_off_t = -1
         freshet_curl_get_off(raw, info, &value)
         return UInt64(exactly: value)
-    }
-
-    /// A header field of the last answer that is a list: all of its lines, with commas between (RFC 9110, 5.3); nil:
-    /// there is none.
-    func list(_ name: String) -> String? {
-        var header: UnsafeMutablePointer<curl_header>?
-        var lines: [String] = []
-        while curl_easy_header(raw, name, lines.count, UInt32(CURLH_HEADER), -1, &header) == CURLHE_OK,
-            let value = header?.pointee.value
-        {
-            lines.append(String(cString: value))
-        }
-        return lines.isEmpty ? nil : lines.joined(separator: ",")
-    }
-
-    /// A header field of the last answer: the last one of that name, or nil.
-    func header(_ name: String) -> String? {
-        var header: UnsafeMutablePointer<curl_header>?
-        guard curl_easy_header(raw, name, 0, UInt32(CURLH_HEADER), -1, &header) == CURLHE_OK,
-            let first = header?.pointee
-        else { return nil }
-        if first.amount > 1 {
-            curl_easy_header(raw, name, first.amount - 1, UInt32(CURLH_HEADER), -1, &header)
-        }
-        return header?.pointee.value.map { String(cString: $0) }
-    }
-
-    /// The header fields of that name in the last answer, in their order, the first so many.
-    func headers(_ name: String, atMost limit: Int) -> [String] {
-        var values: [String] = []
-        var header: UnsafeMutablePointer<curl_header>?
-        while values.count < limit,
-            curl_easy_header(raw, name, values.count, UInt32(CURLH_HEADER), -1, &header) == CURLHE_OK,
-            let value = header?.pointee.value
-        {
-            values.append(String(cString: value))
-        }
-        return values
     }
 }
 
@@ -149,6 +118,8 @@ final class EasyHandle {
 /// Not `Sendable`: it stays on the thread of the client that made it.
 final class MultiHandle {
     let raw: UnsafeMutableRawPointer
+    /// Those of its connections. They are closed when the handle goes at the latest.
+    let sockets = ConnectionSockets()
 
     /// Returns nil when memory has run out.
     init?() {

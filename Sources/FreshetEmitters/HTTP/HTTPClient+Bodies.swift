@@ -61,8 +61,8 @@ extension HTTPClient {
         return .success(.content(content))
     }
 
-    private func resume(_ exchange: HTTPExchange) {
-        guard exchange.spool.unpause(), let pool = pools[exchange.pool] else { return }
+    func resume(_ exchange: HTTPExchange) {
+        guard exchange.unpause(), let pool = pools[exchange.pool] else { return }
         let code = pool.resume(exchange)
         guard code != CURLE_OK else { return }
         hopEnded(exchange, code)

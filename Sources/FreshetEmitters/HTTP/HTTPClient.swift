@@ -143,6 +143,9 @@ package actor HTTPClient {
         lastExchange += 1
         let identifier = lastExchange
         exchanges[identifier] = exchange
+        exchange.yieldTurn = { [weak self, loop] in
+            loop.perform { [weak self] in self?.assumeIsolated { $0.goOn(identifier) } }
+        }
         let cancellations = cancellations
         let result = await withTaskCancellationHandler {
             start(exchange)
@@ -234,6 +237,14 @@ package actor HTTPClient {
             for (exchange, code) in ended { hopEnded(exchange, code) }
         }
         closeIfIdle(serial)
+    }
+
+    /// Goes on with a body whose decoding was interrupted.
+    private func goOn(_ identifier: UInt64) {
+        guard let exchange = exchanges[identifier] else { return }
+        let serial = exchange.pool
+        resume(exchange)
+        if let pool = pools[serial] { harvest(serial, pool) }
     }
 
     /// Goes on after a hop that has been taken out of its pool.

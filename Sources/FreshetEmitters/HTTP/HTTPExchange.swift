@@ -16,6 +16,14 @@ final class HTTPExchange {
         case uninteresting
         /// What came as the rest of a body is not that.
         case wrongRest(RunFailure)
+        /// The head or the trailers are not what HTTP allows, or too long.
+        case violation(ResponseHead.Violation)
+        /// The content coding of the body cannot be decoded.
+        case undecodable(ContentDecoder.Failure)
+        /// The idle connection has something to read before the request is written.
+        case connectionNotIdle
+        /// A redirect led to an address that only this machine, or its network, should reach.
+        case privateAddress(String, AddressClass)
     }
 
     /// What the request is for.
@@ -41,6 +49,10 @@ final class HTTPExchange {
     static let linkLimit = 16
     /// The most memory that is set aside for a body because of what the origin announces.
     static let reserveLimit: UInt64 = 8 << 20
+    /// Bytes that are decoded at once.
+    static let blockSize = 64 << 10
+    /// Bytes that one piece of the body may become before other work gets the loop: about two milliseconds.
+    static let decodedBytesPerTurn = 1 << 20
 
     let easy: EasyHandle
     let source: HTTPSource
@@ -56,6 +68,7 @@ final class HTTPExchange {
     private let announced: @Sendable (UInt64) -> Void
     /// Told of each hop that begins.
     let asked: @Sendable () -> Void
+    private let isProven: Bool
     private let refusal: (@Sendable (String?) -> RunFailure?)?
     /// Where the body goes if it is long.
     let keeper: (any BodyKeeping)?
@@ -77,17 +90,35 @@ final class HTTPExchange {
     }
     /// What of the body is not written away.
     var spool: BodySpool
+    /// Those of the pool on which it runs.
+    var sockets: ConnectionSockets?
+    /// Asks its client to call ``HTTPClient/goOn(_:)`` in another turn of the loop.
+    var yieldTurn: () -> Void = {}
+    /// Nil: the body comes as it is.
+    private var decoder: ContentDecoder?
+    /// Where the decoder writes.
+    private var block: [UInt8] = []
+    /// So many bytes of ``block`` are decoded and not in the spool yet, since it was full.
+    private var blockCount = 0
+    /// So many bytes of the piece that comes again were decoded.
+    private var taken = 0
+    /// Waits for the loop's next turn.
+    private var hasYielded = false
     /// The body's length, if its origin says it.
     private(set) var expected: UInt64?
     private var ignored = 0
     private var hasBodyBegun = false
     private var takesBody = false
     private var stop: Stop?
+    /// Of the hop's response, as far as it came.
+    private var head = ResponseHead()
     /// The body before this hop, of which the hop asks for the rest; nil: it asks for the whole.
     private var partial: PartialBody?
     /// How much was there before this hop.
     private var offset = 0
     private var resumptions = 0
+    /// What kind of address the configured origin has; nil: nothing was connected to yet.
+    private var firstReach: AddressClass?
 
     init(
         _ easy: EasyHandle, _ request: FetchRequest, _ source: HTTPSource, at location: Location, fields: [String],
@@ -105,11 +136,13 @@ final class HTTPExchange {
         progress = request.progress
         announced = request.announced
         asked = request.asked
+        isProven = request.isProven
         refusal = request.refusal
         keeper = request.keeper
         spool = BodySpool(handsOn: request.keeper != nil)
         machine = TransferStateMachine(
-            location, sendsBody: source.method != .get, staysAtOrigin: source.unixSocket != nil)
+            location, sendsBody: source.method != .get, staysAtOrigin: source.unixSocket != nil,
+            redirects: source.redirects)
         configure()
     }
 
@@ -120,7 +153,8 @@ final class HTTPExchange {
         easy.set(CURLOPT_PROTOCOLS_STR, "http,https")
         easy.set(CURLOPT_FOLLOWLOCATION, 0)
         easy.set(CURLOPT_USERAGENT, options.userAgent)
-        easy.set(CURLOPT_ACCEPT_ENCODING, "")
+        easy.set(CURLOPT_ACCEPT_ENCODING, ContentDecoder.accepted)
+        easy.set(CURLOPT_HTTP_CONTENT_DECODING, 0)
         easy.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS))
         easy.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         easy.set(CURLOPT_CONNECTTIMEOUT_MS, options.connectTimeout.wholeMilliseconds)
@@ -137,6 +171,18 @@ final class HTTPExchange {
             easy.set(CURLOPT_FORBID_REUSE, 1)
         }
         easy.set(CURLOPT_UNIX_SOCKET_PATH, source.unixSocket)
+        freshet_curl_set_pointer(easy.raw, CURLOPT_PREREQDATA, Unmanaged.passUnretained(self).toOpaque())
+        freshet_curl_set_request_function(easy.raw) { exchange, address, _, _, localPort in
+            guard let exchange, let address else { return CURL_PREREQFUNC_ABORT }
+            return Unmanaged<HTTPExchange>.fromOpaque(exchange).takeUnretainedValue()
+                .mayAsk(at: String(cString: address), from: localPort) ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
+        }
+        freshet_curl_set_pointer(easy.raw, CURLOPT_HEADERDATA, Unmanaged.passUnretained(self).toOpaque())
+        freshet_curl_set_data_function(easy.raw, CURLOPT_HEADERFUNCTION) { data, size, count, exchange in
+            guard let exchange, let data else { return 0 }
+            return Unmanaged<HTTPExchange>.fromOpaque(exchange).takeUnretainedValue()
+                .receive(line: UnsafeRawBufferPointer(start: data, count: size * count))
+        }
         freshet_curl_set_pointer(easy.raw, CURLOPT_WRITEDATA, Unmanaged.passUnretained(self).toOpaque())
         freshet_curl_set_data_function(easy.raw, CURLOPT_WRITEFUNCTION) { data, size, count, exchange in
             guard let exchange, let data else { return 0 }
@@ -163,6 +209,11 @@ final class HTTPExchange {
         hasBodyBegun = false
         takesBody = false
         stop = nil
+        head = ResponseHead()
+        decoder = nil
+        blockCount = 0
+        taken = 0
+        hasYielded = false
         easy.clearError()
         easy.set(CURLOPT_URL, hop.location.url)
         let own = hop.carriesCredentials
@@ -187,18 +238,57 @@ final class HTTPExchange {
         }
         if let partial {
             lines += partial.fields(from: offset)
-        } else if !hop.sendsBody {
+        } else if !hop.sendsBody, hop.isConditional {
             // A POST cannot ask whether something changed: its answer would be 412 (RFC 9110, 13.1).
             if let tag = validators?.entityTag { lines.append("If-None-Match: \(tag)") }
             if let date = validators?.lastModified { lines.append("If-Modified-Since: \(date)") }
         }
         easy.setHeaders(lines)
+        if purpose == .data { easy.set(CURLOPT_FRESH_CONNECT, hop.wantsNewConnection ? 1 : 0) }
+    }
+
+    // MARK: The connection
+
+    /// libcurl's callback before a request is written: whether the connection may carry it.
+    ///
+    /// - Parameters:
+    ///   - address: the one that is connected to, which may be a proxy's.
+    ///   - localPort: 0: the connection has none.
+    private func mayAsk(at address: String, from localPort: Int32) -> Bool {
+        if easy.number(CURLINFO_NUM_CONNECTS) > 0 {
+            sockets?.learn(localPort: localPort)
+        } else if !easy.isHTTP2, easy.hasPendingInput || sockets?.hasInput(localPort: localPort) ?? true {
+            // An answer that comes before its request would be taken for the answer to it.
+            stop = .connectionNotIdle
+            return false
+        }
+        let reach = AddressClass(of: address)
+        guard let first = firstReach else {
+            firstReach = reach
+            return true
+        }
+        guard reach <= first else {
+            stop = .privateAddress(address, reach)
+            return false
+        }
+        return true
     }
 
     // MARK: The answer
 
-    /// libcurl's write callback: a piece of the decoded body. Anything but its length ends the request, or holds it up
-    /// until ``ConnectionPool/resume(_:)``: then the piece comes again.
+    /// libcurl's header callback: a line of the head, or of the trailers. Anything but its length ends the request.
+    private func receive(line: UnsafeRawBufferPointer) -> Int {
+        do throws(ResponseHead.Violation) {
+            try head.take(line)
+            return line.count
+        } catch {
+            stop = .violation(error)
+            return 0
+        }
+    }
+
+    /// libcurl's write callback: a piece of the body. Anything but its length ends the request, or holds it up until
+    /// ``ConnectionPool/resume(_:)``: then the piece comes again.
     private func receive(_ piece: UnsafeRawBufferPointer) -> Int {
         if !hasBodyBegun {
             hasBodyBegun = true
@@ -213,17 +303,77 @@ final class HTTPExchange {
             }
             return piece.count
         }
-        guard UInt64(spool.count) + UInt64(piece.count) <= maxBytes else {
-            stop = .tooLarge(announced: nil)
-            return 0
-        }
-        switch spool.take(piece) {
-        case .none: break
-        case .handOn: wake()
-        case .pause: return Int(CURL_WRITEFUNC_PAUSE)
-        }
+        let action = decoder.map { decode(piece, $0) } ?? keep(piece)
         progress(UInt64(spool.count))
-        return piece.count
+        switch action {
+        case .goOn: return piece.count
+        case .pause: return Int(CURL_WRITEFUNC_PAUSE)
+        case .end: return 0
+        }
+    }
+
+    private enum PieceAction {
+        case goOn
+        case pause
+        /// ``stop`` says why.
+        case end
+    }
+
+    /// Puts bytes of the decoded body into the spool.
+    private func keep(_ bytes: UnsafeRawBufferPointer) -> PieceAction {
+        guard UInt64(spool.count) + UInt64(bytes.count) <= maxBytes else {
+            stop = .tooLarge(announced: nil)
+            return .end
+        }
+        switch spool.take(bytes) {
+        case .none: return .goOn
+        case .handOn:
+            wake()
+            return .goOn
+        case .pause: return .pause
+        }
+    }
+
+    /// Decodes a piece into the spool. A few bytes may become a thousand times as many, so after
+    /// ``decodedBytesPerTurn`` the rest waits for the loop's next turn.
+    private func decode(_ piece: UnsafeRawBufferPointer, _ decoder: ContentDecoder) -> PieceAction {
+        if block.isEmpty { block = [UInt8](repeating: 0, count: Self.blockSize) }
+        var made = 0
+        while true {
+            if blockCount > 0 {
+                let action = block.withUnsafeBytes { keep(UnsafeRawBufferPointer(rebasing: $0[..<blockCount])) }
+                guard action == .goOn else { return action }
+                made += blockCount
+                blockCount = 0
+            }
+            if made >= Self.decodedBytesPerTurn {
+                hasYielded = true
+                yieldTurn()
+                return .pause
+            }
+            let input = UnsafeRawBufferPointer(rebasing: piece.dropFirst(taken))
+            let result = block.withUnsafeMutableBytes { output in
+                Result { () throws(ContentDecoder.Failure) in try decoder.decode(input, into: output) }
+            }
+            switch result {
+            case .success(let count):
+                taken += count.taken
+                blockCount = count.made
+            case .failure(let failure):
+                stop = .undecodable(failure)
+                return .end
+            }
+            if blockCount == 0 {
+                taken = 0
+                return .goOn
+            }
+        }
+    }
+
+    /// Whether libcurl was told to wait and need not any more.
+    func unpause() -> Bool {
+        defer { hasYielded = false }
+        return spool.unpause() || hasYielded
     }
 
     /// Keeps who waits for a piece or the end. One of them may have come between the look and this: to wait is to suspend,
@@ -255,9 +405,15 @@ final class HTTPExchange {
             stop = .refused(fault)
             return
         }
+        do throws(ContentDecoder.Failure) {
+            decoder = try ContentDecoder.forCoding(head.list("content-encoding"))
+        } catch {
+            stop = .undecodable(error)
+            return
+        }
         guard let length = easy.offset(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T) else { return }
         // The length of a compressed body says little about what it becomes.
-        if easy.header("Content-Encoding") == nil {
+        if decoder == nil {
             guard length <= maxBytes else {
                 stop = .tooLarge(announced: length)
                 return
@@ -279,8 +435,8 @@ final class HTTPExchange {
     private func checkRest() {
         guard
             let fault = partial?.fault(
-                inContentRange: easy.header("Content-Range"), entityTag: easy.header("ETag"),
-                contentEncoding: easy.header("Content-Encoding"), from: offset)
+                inContentRange: head["content-range"], entityTag: head.token("etag"),
+                contentEncoding: head["content-encoding"], from: offset)
         else { return }
         stop = .wrongRest(
             RunFailure(
@@ -297,13 +453,25 @@ final class HTTPExchange {
     /// How the hop that libcurl has just ended fits into the transfer.
     func hopEnd(_ code: CURLcode) -> TransferStateMachine.HopEnd {
         guard purpose == .data else { return .final }
+        if case .connectionNotIdle = stop { return .connectionUnusable }
+        if hasAnswer(code), isConditionRejected { return .conditionRejected }
         guard hasAnswer(code) else { return isRestWanted(code) ? .broken(at: spool.count) : .final }
         if isRest { return isRestWanted(code) ? .broken(at: spool.count) : .final }
         let status = easy.number(CURLINFO_RESPONSE_CODE)
-        guard HTTPAnswer.isRedirect(status), let reference = easy.header("Location"), !reference.isEmpty
+        guard HTTPAnswer.isRedirect(status), let reference = head["location"], !reference.isEmpty
         else { return .final }
         return .redirect(status: status, to: reference)
     }
+
+    /// Whether the origin may have rejected the request for its conditions: a field that is too long for it, or has
+    /// characters that it does not take, gets one of these answers. Without them the request may succeed.
+    private var isConditionRejected: Bool {
+        guard validators != nil, partial == nil, let hop, hop.isConditional, !hop.sendsBody else { return false }
+        return head.status == 400 || head.status == 431
+    }
+
+    /// Whether it is known that the whole body came, or somebody else finds that out.
+    private var isEndCertain: Bool { !head.isUnframed || isProven || source.allowsUnframed }
 
     /// Whether the hop's connection takes several requests at once; nil: nothing was answered on it.
     var isShared: Bool? {
@@ -329,8 +497,8 @@ final class HTTPExchange {
             partial = PartialBody(
                 of: lastAnswer(),
                 PartialBody.Fields(
-                    date: easy.header("Date"), contentEncoding: easy.header("Content-Encoding"),
-                    acceptRanges: easy.header("Accept-Ranges")),
+                    date: head["date"], contentEncoding: head["content-encoding"],
+                    acceptRanges: head["accept-ranges"]),
                 announced: easy.offset(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T))
         }
         guard let partial else { return false }
@@ -348,6 +516,21 @@ final class HTTPExchange {
             switch stop {
             case .wrongRest(let failure), .refused(let failure):
                 return .failure(.failed(failure))
+            case .violation(let violation):
+                return .failure(.failed(RunFailure(.transient, "\(host) sent \(violation)")))
+            case .undecodable(let failure):
+                return .failure(
+                    .failed(RunFailure(.content, "the body of \(host) cannot be decoded: \(failure.reason)")))
+            case .privateAddress(let address, let reach):
+                return .failure(
+                    .failed(
+                        RunFailure(
+                            .refused,
+                            "a redirect leads to \(host) at \(address), \(reach.words); not followed: the configured "
+                                + "origin is not there")))
+            case .connectionNotIdle:
+                return .failure(
+                    .failed(RunFailure(.transient, "\(host) sent something before it was asked")))
             case .tooLarge(let announced?):
                 return .failure(.failed(SizeLimit.exceeded(by: host, announcing: announced, limit: maxBytes)))
             case .tooLarge(nil):
@@ -361,12 +544,28 @@ final class HTTPExchange {
             answer = Answer(
                 status: status,
                 redirect: HTTPAnswer.isRedirect(status)
-                    ? easy.header("Location").flatMap { hop?.location.resolving($0) } : nil)
+                    ? head["location"].flatMap { hop?.location.resolving($0) } : nil)
         }
         if let partial, isRest { return wholeBody(partial, now: now) }
         let answer = lastAnswer()
         switch answer.meaning(now: now) {
         case .content:
+            if let decoder, !decoder.isComplete {
+                return .failure(
+                    .failed(
+                        RunFailure(
+                            .transient,
+                            "the body ended before the end of its compression, after "
+                                + "\(Text.grouped(UInt64(spool.count))) decoded bytes (\(host))")))
+            }
+            guard isEndCertain else {
+                return .failure(
+                    .failed(
+                        RunFailure(
+                            .content,
+                            "the end of the body is not certain: \(host) sent neither its length nor chunks; to accept "
+                                + "that: source.allow-unframed: true")))
+            }
             return content(of: answer, now: now)
         case .notModified:
             return .success(
@@ -379,10 +578,11 @@ final class HTTPExchange {
     /// What the last hop's answer says.
     private func lastAnswer() -> HTTPAnswer {
         HTTPAnswer(
-            status: easy.number(CURLINFO_RESPONSE_CODE), host: host, contentType: easy.header("Content-Type"),
-            entityTag: easy.header("ETag"), lastModified: easy.header("Last-Modified"),
-            retryAfter: easy.header("Retry-After"),
-            wasConditional: validators != nil && partial == nil && hop?.sendsBody == false,
+            status: easy.number(CURLINFO_RESPONSE_CODE), host: host, contentType: head["content-type"],
+            entityTag: head.token("etag"), lastModified: head.token("last-modified"),
+            retryAfter: head["retry-after"],
+            wasConditional: validators != nil && partial == nil && hop?.sendsBody == false
+                && hop?.isConditional == true,
             wasForRest: partial != nil,
             identity: hop?.carriesCredentials == false
                 ? .withheld : .own(credentials: source.headers.compactMap(\.credential)))
@@ -407,15 +607,15 @@ final class HTTPExchange {
             .content(
                 FetchedContent(
                     bytes: spool.takeRest(), mediaType: answer.mediaType, validators: answer.validators,
-                    freshFor: freshness(now: now), links: easy.headers("Link", atMost: Self.linkLimit),
+                    freshFor: freshness(now: now), links: head.values(of: "link", atMost: Self.linkLimit),
                     location: hop?.location.url)))
     }
 
     /// How much longer the answer is fresh by its own word.
     private func freshness(now: Int64) -> Duration? {
         OriginFreshness(
-            cacheControl: easy.list("Cache-Control"), expires: easy.header("Expires"), date: easy.header("Date"),
-            age: easy.header("Age")
+            cacheControl: head.list("cache-control"), expires: head["expires"], date: head["date"],
+            age: head["age"]
         ).remaining(after: .microseconds(Int64(clamping: easy.offset(CURLINFO_TOTAL_TIME_T) ?? 0)), now: now)
     }
 

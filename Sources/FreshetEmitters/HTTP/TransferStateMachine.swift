@@ -13,6 +13,10 @@ struct TransferStateMachine {
         var carriesCredentials: Bool
         /// It is a POST with the configured body; else a GET.
         var sendsBody = false
+        /// Whether it asks for content other than the copy at hand, if there is one.
+        var isConditional = true
+        /// No connection that is there already is used.
+        var wantsNewConnection = false
     }
 
     /// How a hop ended, if it was not cancelled.
@@ -21,6 +25,10 @@ struct TransferStateMachine {
         case redirect(status: Int, to: String)
         /// The connection broke when so many bytes of a body were there whose rest can be asked for.
         case broken(at: Int)
+        /// Nothing was asked: the connection that libcurl took had something to read before the request was written.
+        case connectionUnusable
+        /// The origin rejected the request, perhaps for its conditions.
+        case conditionRejected
         /// An answer or a failure that is final.
         case final
     }
@@ -67,12 +75,18 @@ struct TransferStateMachine {
     private var state = State.idle
     private let first: Hop
     private let staysAtOrigin: Bool
+    private let redirects: HTTPSource.Redirects
 
     /// - Parameters:
     ///   - sendsBody: the first request is a POST.
     ///   - staysAtOrigin: the origin is not reached by its name, so that no other is either.
-    init(_ location: Location, sendsBody: Bool = false, staysAtOrigin: Bool = false) {
+    ///   - redirects: those that are followed.
+    init(
+        _ location: Location, sendsBody: Bool = false, staysAtOrigin: Bool = false,
+        redirects: HTTPSource.Redirects = .any
+    ) {
         self.staysAtOrigin = staysAtOrigin
+        self.redirects = redirects
         first = Hop(location: location, carriesCredentials: true, sendsBody: sendsBody)
     }
 
@@ -113,6 +127,19 @@ struct TransferStateMachine {
         case .final:
             state = .ended
             return .answer
+        case .connectionUnusable where !hop.wantsNewConnection:
+            var next = hop
+            next.wantsNewConnection = true
+            state = .requesting(next, redirects: redirects, resumptions)
+            return .request(next)
+        case .conditionRejected where hop.isConditional:
+            var next = hop
+            next.isConditional = false
+            state = .requesting(next, redirects: redirects, Resumptions(count: resumptions.count, offset: 0))
+            return .request(next)
+        case .connectionUnusable, .conditionRejected:
+            state = .ended
+            return .answer
         case .broken(let offset):
             guard resumptions.count < Self.maxResumptions, offset > resumptions.offset else {
                 state = .ended
@@ -146,6 +173,18 @@ struct TransferStateMachine {
             throw RunFailure(
                 .refused, "\(host) answered \(status) and redirects to what is no http or https URL; not followed")
         }
+        let isAllowed =
+            switch self.redirects {
+            case .any: true
+            case .sameOrigin: next.origin == first.location.origin
+            case .none: false
+            }
+        guard isAllowed else {
+            throw RunFailure(
+                .refused,
+                "\(host) redirects to \(next.origin.hostForPeople); not followed (source.redirects: \(self.redirects.rawValue))"
+            )
+        }
         // A copy that was to come authenticated and unread by others must not come in the clear.
         guard hop.location.origin.scheme != "https" || next.origin.scheme == "https" else {
             throw RunFailure(
@@ -166,6 +205,7 @@ struct TransferStateMachine {
                 "\(host) redirects a POST to \(next.origin.hostForPeople), and its body goes to its own origin only; "
                     + "not followed; check the source's URL")
         }
-        return Hop(location: next, carriesCredentials: isOwn, sendsBody: sendsBody)
+        return Hop(
+            location: next, carriesCredentials: isOwn, sendsBody: sendsBody, isConditional: hop.isConditional)
     }
 }

@@ -34,11 +34,7 @@ actor HelperProcess {
         _ loop: EventLoop, workers: WorkerPool, _ command: ChildProcess.Command
     ) async throws(SystemCallError) -> HelperProcess {
         let helper = try await workers.run { () throws(SystemCallError) in
-            var ends: [Int32] = [-1, -1]
-            guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0 else {
-                throw SystemCallError("socketpair", errno: errno)
-            }
-            let (ours, theirs) = (OwnedDescriptor(ends[0]), OwnedDescriptor(ends[1]))
+            let (ours, theirs) = try SocketPair.make()
             let null = try OwnedDescriptor(open("/dev/null", O_WRONLY | O_CLOEXEC), of: "open", subject: "/dev/null")
             let child = try ChildProcess(
                 loop, command, input: theirs.rawValue, output: theirs.rawValue, error: null.rawValue)

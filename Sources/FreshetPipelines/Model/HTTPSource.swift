@@ -16,6 +16,19 @@ package struct HTTPSource: Hashable, Sendable {
     /// The absolute path of a file of PEM certificates; the URL's own origin is checked against these alone. nil: the
     /// system's authorities.
     package var certificateAuthority: String?
+    /// Where the URL's origin may send the request.
+    package var redirects = Redirects.any
+    /// Whether a body is taken whose end only the end of its connection tells (RFC 9112, 6.3). One that was cut then looks
+    /// whole.
+    package var allowsUnframed = false
+
+    /// The redirects that are followed, within the rules that hold for all.
+    package enum Redirects: String, CaseIterable, Hashable, Sendable {
+        case any
+        /// To the scheme, host and port of the URL alone.
+        case sameOrigin = "same-origin"
+        case none
+    }
 
     /// Credentials whose files, in PEM, are a certificate and its private key.
     package struct ClientCertificate: Hashable, Sendable {

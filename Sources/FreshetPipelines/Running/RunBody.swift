@@ -258,6 +258,7 @@ struct RunBody: Sendable {
             source: try filledSource(), validators: validators, maxBytes: rules.maxBytes, epoch: epoch,
             progress: progress.track(), announced: { [progress] in progress.announce($0) },
             asked: { [progress] in progress.countRequest() }, keeper: keeper)
+        request.isProven = rules.hasProofs
         if !rules.types.isEmpty { request.refusal = { rules.refusal(ofType: $0) } }
         return try await world.fetcher.fetch(request)
     }

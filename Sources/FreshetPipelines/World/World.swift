@@ -31,6 +31,8 @@ package struct FetchRequest: Sendable {
     package var asked: @Sendable () -> Void
     /// Says of a media type why no answer of it is acceptable, so that its body need not be taken; nil: any is.
     package var refusal: (@Sendable (_ mediaType: String?) -> RunFailure?)?
+    /// Whether a digest or a signature of the content is checked, so that a body that was cut is rejected in any case.
+    package var isProven = false
     /// Where the body may go if it is long; nil: it is wanted in memory.
     package var keeper: (any BodyKeeping)?
 

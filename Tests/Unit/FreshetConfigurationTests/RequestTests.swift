@@ -114,6 +114,18 @@ struct RequestTests {
         #expect(faults(pipeline(source: "{url: http://engine/, unix-socket: /run/e, credential: t}")) == [])
     }
 
+    @Test("redirects are named by how far they may lead, and a body without framing is allowed by a word")
+    func redirects() {
+        let plain = source("{url: https://a.example/}")
+        #expect(plain?.redirects == .any && plain?.allowsUnframed == false)
+        let narrow = source("{url: https://a.example/, redirects: same-origin, allow-unframed: true}")
+        #expect(narrow?.redirects == .sameOrigin && narrow?.allowsUnframed == true)
+        #expect(
+            faults(pipeline(source: "{url: https://a.example/, redirects: some}")).first?
+                .contains("'redirects' has to be") == true)
+        #expect(faults(pipeline(source: "{file: /a, redirects: none}")).first?.contains("'redirects'") == true)
+    }
+
     @Test("a client certificate and its key are credentials, the authority is a path")
     func certificates() {
         let full = source(

@@ -39,9 +39,10 @@ struct HTTPBodyTests {
     /// An origin that does not say how long the body is.
     private func unannounced() throws -> ScriptedOrigin {
         try ScriptedOrigin { [body] _, connection in
-            connection.send("HTTP/1.1 200 OK\r\n\r\n")
+            connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+            connection.send("\(String(body.count, radix: 16))\r\n")
             connection.send(body)
-            connection.close()
+            connection.send("\r\n0\r\n\r\n")
         }
     }
 

@@ -21,6 +21,31 @@ struct TransferStateMachineTests {
         #expect(machine.cancel() == .none)
     }
 
+    @Test("redirects are followed as far as the configuration says", arguments: HTTPSource.Redirects.allCases)
+    func redirects(_ redirects: HTTPSource.Redirects) throws {
+        for (target, isSame) in [("/c", true), ("https://other.example/", false)] {
+            var machine = TransferStateMachine(start, redirects: redirects)
+            _ = machine.start()
+            let end = machine.hopEnded(.redirect(status: 302, to: target))
+            let isFollowed = if case .request = end { true } else { false }
+            #expect(isFollowed == (redirects == .any || redirects == .sameOrigin && isSame))
+            guard case .fail(let failure) = end else { continue }
+            #expect(failure.kind == .refused && failure.message.hasSuffix("(source.redirects: \(redirects.rawValue))"))
+        }
+    }
+
+    @Test("a connection that cannot be used is replaced once, a condition is left out once")
+    func again() throws {
+        var machine = TransferStateMachine(start)
+        _ = machine.start()
+        var next = try hop("https://id.example.com/a/b?x=1", credentials: true)
+        next.wantsNewConnection = true
+        #expect(machine.hopEnded(.connectionUnusable) == .request(next))
+        next.isConditional = false
+        #expect(machine.hopEnded(.conditionRejected) == .request(next))
+        #expect(machine.hopEnded(.conditionRejected) == .answer)
+    }
+
     @Test("cancelled under way, the request is abandoned once")
     func cancelled() {
         var machine = TransferStateMachine(start)

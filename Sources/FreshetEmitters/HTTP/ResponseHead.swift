@@ -1,0 +1,223 @@
+/// The head of a response as its lines come: the status line, the fields, and after the body the trailers.
+///
+/// It counts and bounds what comes before anything is stored, parses each line once, and rejects what two readers may
+/// understand differently (RFC 9112, 2.2, 5, 6.3 and 11.2): a proxy that takes the end of a body to be elsewhere would
+/// give one request the answer to another.
+///
+/// Lines come from libcurl's header callback, one call a line, with the line's end. Interim responses (1xx) come before
+/// the final one and are counted, not kept.
+struct ResponseHead {
+    /// What an origin may send. Each is many times what servers send: nginx and Apache send less than 1 KiB and 20 lines.
+    struct Limits: Hashable, Sendable {
+        /// Lines of fields of one response.
+        var lines = 256
+        /// Bytes of one head, with the status line and the ends of lines.
+        var bytes = 64 << 10
+        /// Interim responses before the final one.
+        var interim = 8
+        /// Lines of trailers.
+        var trailerLines = 64
+        /// Bytes of trailers.
+        var trailerBytes = 16 << 10
+    }
+
+    /// Why a response is rejected, for people: what the origin sent.
+    struct Violation: Error, Hashable, CustomStringConvertible {
+        var description: String
+        init(_ description: String) { self.description = description }
+    }
+
+    private enum Phase {
+        case beforeStatus
+        case inFields
+        case afterFields
+    }
+
+    private struct Field {
+        /// In lower case.
+        var name: String
+        /// Without the space around it; as it came, in whatever encoding.
+        var value: [UInt8]
+    }
+
+    private let limits: Limits
+    private var phase = Phase.beforeStatus
+    private var isFramedByText = true
+    private var minorVersion: UInt8 = 1
+    private var fields: [Field] = []
+    private var lines = 0
+    private var bytes = 0
+    private var interim = 0
+    private var trailerLines = 0
+    private var trailerBytes = 0
+    /// The status of the response whose head is being read, or was read last.
+    private(set) var status = 0
+
+    init(_ limits: Limits = Limits()) { self.limits = limits }
+
+    // MARK: Lines
+
+    /// Takes one line with its end.
+    mutating func take(_ line: some Collection<UInt8>) throws(Violation) {
+        switch phase {
+        case .beforeStatus:
+            try takeStatus(line)
+        case .inFields:
+            try takeField(line)
+        case .afterFields where (100..<200).contains(status) && status != 101:
+            try takeStatus(line)
+        case .afterFields:
+            trailerLines += 1
+            trailerBytes += line.count
+            guard trailerLines <= limits.trailerLines, trailerBytes <= limits.trailerBytes else {
+                throw Violation(
+                    "more than \(limits.trailerLines) lines or \(Text.grouped(UInt64(limits.trailerBytes))) bytes of trailers"
+                )
+            }
+            _ = try content(of: line)
+        }
+    }
+
+    private mutating func takeStatus(_ line: some Collection<UInt8>) throws(Violation) {
+        fields.removeAll(keepingCapacity: true)
+        lines = 0
+        bytes = line.count
+        guard bytes <= limits.bytes else { throw Self.tooLong(limits) }
+        // HTTP/1 is framed by what its fields say; later versions have frames of their own.
+        isFramedByText = line.starts(with: "HTTP/1.".utf8)
+        let words = try content(of: line).split(
+            separator: UInt8(ascii: " "), maxSplits: 2, omittingEmptySubsequences: false)
+        guard words.count >= 2, words[1].count == 3, let status = Int(String(decoding: words[1], as: UTF8.self)),
+            (100...999).contains(status)
+        else { throw Violation("a status line that is none") }
+        if isFramedByText {
+            guard words[0].count == 8, let minor = words[0].last, (0x30...0x39).contains(minor) else {
+                throw Violation("a status line that is none")
+            }
+            minorVersion = minor - 0x30
+        }
+        if (100..<200).contains(status) {
+            interim += 1
+            guard interim <= limits.interim else { throw Violation("more than \(limits.interim) interim responses") }
+        }
+        self.status = status
+        phase = .inFields
+    }
+
+    private mutating func takeField(_ line: some Collection<UInt8>) throws(Violation) {
+        lines += 1
+        bytes += line.count
+        guard lines <= limits.lines else { throw Violation("more than \(limits.lines) header lines") }
+        guard bytes <= limits.bytes else { throw Self.tooLong(limits) }
+        let text = try content(of: line)
+        guard !text.isEmpty else {
+            phase = .afterFields
+            return try checkFraming()
+        }
+        guard text[0] != 0x20, text[0] != 0x09 else {
+            throw Violation("a header line that continues the one before (RFC 9112, 5.2)")
+        }
+        guard let colon = text.firstIndex(of: UInt8(ascii: ":")), colon > 0, text[..<colon].allSatisfy(Self.isToken)
+        else {
+            throw Violation("a header line without a valid name")
+        }
+        let name = String(decoding: text[..<colon], as: UTF8.self).lowercased()
+        let rest = text[(colon + 1)...]
+        let start = rest.firstIndex { !Self.isBlank($0) } ?? rest.endIndex
+        let end = rest.lastIndex { !Self.isBlank($0) }.map { $0 + 1 } ?? start
+        fields.append(Field(name: name, value: Array(rest[start..<max(start, end)])))
+    }
+
+    /// A line without its end, which in HTTP/1 is CR LF and nothing else.
+    private func content(of line: some Collection<UInt8>) throws(Violation) -> [UInt8] {
+        var text = Array(line)
+        if text.last == 0x0A {
+            text.removeLast()
+            if text.last == 0x0D {
+                text.removeLast()
+            } else if isFramedByText {
+                throw Violation("a header line that ends without a carriage return")
+            }
+        }
+        // What a part of the readers takes for a line's end, or for the end of the text (RFC 9110, 5.5).
+        guard !text.contains(where: { $0 == 0x0D || $0 == 0x0A || $0 == 0 }) else {
+            throw Violation("a header line with a control character in it")
+        }
+        return text
+    }
+
+    private static func tooLong(_ limits: Limits) -> Violation {
+        Violation("a header of more than \(Text.grouped(UInt64(limits.bytes))) bytes")
+    }
+
+    private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+
+    /// RFC 9110, 5.6.2.
+    private static func isToken(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+        case UInt8(ascii: "!"), UInt8(ascii: "#"), UInt8(ascii: "$"), UInt8(ascii: "%"), UInt8(ascii: "&"),
+            UInt8(ascii: "'"), UInt8(ascii: "*"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."),
+            UInt8(ascii: "^"), UInt8(ascii: "_"), UInt8(ascii: "`"), UInt8(ascii: "|"), UInt8(ascii: "~"):
+            true
+        default: false
+        }
+    }
+
+    // MARK: Framing
+
+    /// Rejects a response whose end is not certain (RFC 9112, 6.1 and 6.3).
+    private func checkFraming() throws(Violation) {
+        guard isFramedByText else { return }
+        let lengths = fields.filter { $0.name == "content-length" }.map(\.value)
+        let codings = fields.filter { $0.name == "transfer-encoding" }.map(\.value)
+        if !codings.isEmpty {
+            guard lengths.isEmpty else { throw Violation("both a Content-Length and a Transfer-Encoding") }
+            guard minorVersion > 0 else { throw Violation("a Transfer-Encoding in HTTP/1.0") }
+            guard codings.count == 1, codings[0].map({ $0 | 0x20 }) == Array("chunked".utf8) else {
+                throw Violation("a Transfer-Encoding other than chunked")
+            }
+        }
+        guard let first = lengths.first else { return }
+        // A list of equal lengths is allowed to be repaired; nobody has to.
+        guard lengths.allSatisfy({ $0 == first }) else { throw Violation("two different lengths of the body") }
+        guard !first.isEmpty, first.allSatisfy({ (0x30...0x39).contains($0) }),
+            Int64(String(decoding: first, as: UTF8.self)) != nil
+        else { throw Violation("a Content-Length that is no length") }
+    }
+
+    /// Whether only the end of the connection says where the body ends: HTTP/1 with neither length nor chunking. A body
+    /// that was cut then looks like a whole one (RFC 9112, 8).
+    var isUnframed: Bool {
+        isFramedByText && !fields.contains { $0.name == "content-length" || $0.name == "transfer-encoding" }
+    }
+
+    // MARK: Fields
+
+    /// The value of the last field of a name; nil: there is none.
+    ///
+    /// - Parameter name: in lower case.
+    subscript(_ name: String) -> String? {
+        fields.last { $0.name == name }.map { String(decoding: $0.value, as: UTF8.self) }
+    }
+
+    /// The values of all fields of a name in their order, the first so many.
+    func values(of name: String, atMost limit: Int = .max) -> [String] {
+        fields.lazy.filter { $0.name == name }.prefix(limit).map { String(decoding: $0.value, as: UTF8.self) }
+    }
+
+    /// The value of a field that is a list: all of its lines, with commas between (RFC 9110, 5.3); nil: there is none.
+    func list(_ name: String) -> String? {
+        let values = values(of: name)
+        return values.isEmpty ? nil : values.joined(separator: ",")
+    }
+
+    /// The value of a field that the origin must get back as it came, such as an entity tag. Nil: there is none, or it
+    /// has bytes that are not ASCII, which no text keeps for certain.
+    func token(_ name: String) -> String? {
+        guard let field = fields.last(where: { $0.name == name }),
+            field.value.allSatisfy({ (0x20..<0x7F).contains($0) })
+        else { return nil }
+        return String(decoding: field.value, as: UTF8.self)
+    }
+}
