@@ -88,7 +88,7 @@ extension Supervisor {
         hidden = surroundings.hidden(with: new)
         redactor.know(hidden.union(secretParameters))
         await parts.http.use(surroundings.secrets, files: surroundings.credentialFiles)
-        let summary = await apply(new)
+        let summary = await apply(new, configurationOnly: configurationOnly)
         refusedReload = nil
         configurationSince = read
         notifier.ready(status: statusLine())
@@ -123,7 +123,9 @@ extension Supervisor {
     }
 
     /// Applies a sound configuration by its difference: what did not change keeps its state, its run and its back-off.
-    private func apply(_ new: Configuration) async -> ReloadSummary {
+    ///
+    /// - Parameter configurationOnly: the signal `reload` does not follow.
+    private func apply(_ new: Configuration, configurationOnly: Bool) async -> ReloadSummary {
         let difference = new.difference(from: configuration)
         let isTargetChanged = new.daemon.networkTarget != configuration.daemon.networkTarget
         configuration = new
@@ -149,6 +151,9 @@ extension Supervisor {
             await host(definition)
             tellHeld(definition.name)
             await assignHooks(of: definition, before: nil)
+            if !definition.refresh.on.isEmpty, configurationOnly || !definition.refresh.on.contains(.reload) {
+                pipelines[definition.name]?.runner.begin(detail: "the pipeline is new in the configuration")
+            }
         }
         news.finish(.held)
         if difference.isDaemonChanged { await applyRoom(new.daemon) }

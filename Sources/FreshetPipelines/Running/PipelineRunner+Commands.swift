@@ -97,6 +97,13 @@ extension PipelineRunner {
         mailbox.post(.accepted(run: run))
     }
 
+    /// Fires `start` for this pipeline alone: it is new, so whatever it listens to may have fired before it was there.
+    ///
+    /// - Parameter detail: why, for people.
+    package func begin(detail: String) {
+        mailbox.post(.heard([RunCause(SignalName.start, first: world.clock.now, detail: detail)]))
+    }
+
     /// Tells that nothing is offered any more, since nothing of it was whole.
     package func offersNothing() {
         state.withLock { $0.generation = nil }

@@ -104,6 +104,20 @@ struct SupervisorTests {
         }
     }
 
+    @Test("a pipeline that a reload of the configuration alone adds gets its first run, unless it listens to nothing")
+    func newPipeline() async throws {
+        let home = try Home()
+        _ = try await withDaemon(home) { client in
+            for (name, on) in [("new", "[network]"), ("still", "[]")] {
+                try home.configure(name, Home.printing("one", to: name) + "refresh: {on: \(on)}\n")
+            }
+            _ = try client.reload(configurationOnly: true)
+            #expect(eventually { (try? client.status("new").generation) != nil })
+            #expect(try client.status("new").lastCauses.map(\.signal) == ["start"])
+            #expect(try client.status("still").lastRun == nil)
+        }
+    }
+
     @Test("why it ran last is known after a restart, also of a run that failed, until the next one")
     func lastRunOfBefore() async throws {
         let home = try Home()
