@@ -8,6 +8,8 @@ import Glibc
 struct Main {
     static func main() {
         StandardDescriptors.occupy()
+        // The daemon holds credentials, and the jq helper what origins sent.
+        ProcessInspection.forbid()
         // The helper process for jq is this very binary; it needs nothing of the rest.
         if CommandLine.arguments.dropFirst().first == JQHelper.argument { JQHelper.main() }
         FreshetDaemonCommand.main()

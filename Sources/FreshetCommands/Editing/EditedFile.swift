@@ -3,7 +3,7 @@ import Glibc
 
 /// A file that gets another content: what it was, and how the new one takes its place.
 struct EditedFile {
-    /// Where it is, links followed.
+    /// Where it is, links followed if they may be.
     let path: String
     /// What it held when it was looked at; nil: it was not there.
     let content: [UInt8]?
@@ -11,9 +11,14 @@ struct EditedFile {
     /// - Parameters:
     ///   - path: its name, which may be a link to it, or nothing yet.
     ///   - content: what was read of it already; nil: it is read now.
-    init(_ path: String, content: [UInt8]? = nil) throws(EditFailure) {
-        self.path = Self.resolved(path)
+    ///   - mayBeLink: a link is followed; else it is an error. In a directory that others may write to, a link leads to a
+    ///     file of their choice.
+    init(_ path: String, content: [UInt8]? = nil, mayBeLink: Bool = true) throws(EditFailure) {
         var status = stat()
+        if !mayBeLink, lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFLNK {
+            throw EditFailure(message: "'\(path)' is a link; name the file itself")
+        }
+        self.path = mayBeLink ? Self.resolved(path) : path
         if stat(self.path, &status) == 0, status.st_mode & S_IFMT != S_IFREG {
             // A device or a pipe is not to become a file.
             throw EditFailure(message: "'\(path)' is not a regular file")

@@ -58,7 +58,7 @@ struct MetricsWrite: Verb {
         let text = try MetricsView(of: [], session).text(.prometheus)
         do throws(EditFailure) {
             // What is lost in a power cut is old by then.
-            try EditedFile(path).replace(with: Array(text.utf8), isLasting: false)
+            try EditedFile(path, mayBeLink: false).replace(with: Array(text.utf8), isLasting: false)
         } catch {
             throw error.failure
         }

@@ -64,16 +64,17 @@ import Testing
         #expect(samples() == ["freshet_config_last_reload_successful 0", time])
     }
 
-    @Test("a file is replaced as a whole, through a link; what is no file is left alone")
+    @Test("a file is replaced as a whole; a link, and what is no file, are left alone")
     func replacement() throws {
         let temporary = try TemporaryDirectory()
         let directory = temporary.path
         symlink("real.prom", "\(directory)/link.prom")
         func write(_ text: String, to path: String) throws {
-            try EditedFile(path).replace(with: Array(text.utf8), isLasting: false)
+            try EditedFile(path, mayBeLink: false).replace(with: Array(text.utf8), isLasting: false)
         }
         try write("one", to: "\(directory)/real.prom")
-        try write("two", to: "\(directory)/link.prom")
+        try write("two", to: "\(directory)/real.prom")
+        #expect(throws: (any Error).self) { try write("x", to: "\(directory)/link.prom") }
         #expect(try EditedFile.content(of: "\(directory)/real.prom") == Array("two".utf8))
         #expect(EditedFile.names(in: directory) == ["link.prom", "real.prom"])
         #expect(throws: (any Error).self) { try write("x", to: "/dev/null") }
