@@ -63,6 +63,8 @@ package struct ControlDispatcher: Sendable {
         { call in
             do {
                 guard rights.allow(call.method, by: call.peer) else { throw ControlError.permissionDenied }
+                // A question whose answer nobody takes.
+                if call.isOneway, ControlRights.deeds[call.method] == .read { return .none }
                 return try VarlinkParameters(encoding: try await body(call))
             } catch let error as ControlError {
                 throw error.reply

@@ -44,9 +44,13 @@ def flood(message, more=1):
 PING = b'{"method":"org.varlink.service.GetInfo"}\0'
 ATTACKS = {
     "batches": (3, PING, 1_000),
+    "crowd": (31, PING, 100),
     "garbage": (3, b'{"method":"a.B","x":1}\0', 1_000),
     "names": (8, call("Get", name="x" * 60_000), 1),
     "patterns": (31, call("Monitor", names=["*a*b*c*d*e*f*g*"] * 2_800)[:-2] + b',"more":true}\0', 1),
+    "marks": (8, call("Get", name="e" + "\u0301\u0323" * 2_500), 1),
+    "raw-marks": (8, ('{"method":"io.freshet.Control.Get","parameters":{"name":"e%s"}}\0' % ("\u0301\u0323" * 15_000)).encode(), 1),
+    "oneway": (31, call("Describe")[:-2] + b',"oneway":true,"more":true}\0', 300),
     "members": (24, b"{" + b",".join(b'"m%d":0' % number for number in range(5_000)) + b"}\0", 1),
 }
 connections, message, more = ATTACKS[attack]

@@ -19,7 +19,6 @@ fail() {
     echo "FAILED: $*" >&2
     exit 1
 }
-skip() { explained=yes; echo "$*"; exit 77; }
 
 # --- the network: this name space is the machine; `origin` is the world.
 network() {

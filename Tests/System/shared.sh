@@ -16,6 +16,8 @@ explain_exit() {
 }
 trap explain_exit EXIT
 
+skip() { explained=yes; echo "$*"; exit 77; }
+
 # wait_until SECONDS WHAT COMMAND…: polls until the command succeeds, or fails naming what was awaited. The seconds are
 # those of a machine at rest: a busy one, which runs other tests beside this one, gets ten times as many.
 wait_until() {

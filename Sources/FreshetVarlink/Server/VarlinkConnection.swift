@@ -9,7 +9,7 @@ final class VarlinkConnection: Sendable {
     /// Bytes read at once: enough for any usual call, and for a batch of them.
     static let readSize = 8_192
     /// The processor time of one turn: a client that sends without a pause then waits until all others had a turn.
-    static let turn: Duration = .milliseconds(1)
+    static let turn: Duration = .microseconds(200)
 
     private struct State {
         var machine: ConnectionStateMachine

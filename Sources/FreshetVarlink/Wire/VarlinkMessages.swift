@@ -24,6 +24,8 @@ public struct VarlinkCallMessage: Hashable, Sendable {
     /// Reads a call from a message without its NUL.
     init(parsing bytes: [UInt8]) throws(VarlinkMessageError) {
         self.init(method: "")
+        // Before the names of members are compared.
+        guard StreamSafeText.isSafe(json: bytes) else { throw .field("parameters") }
         for member in try bytes.members() {
             switch member.name {
             case "method": method = try bytes.string(member)

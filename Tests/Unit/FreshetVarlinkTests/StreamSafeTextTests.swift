@@ -1,0 +1,37 @@
+import Testing
+
+@testable import FreshetVarlink
+
+@Suite("Text that can be compared at a cost that grows with its length")
+struct StreamSafeTextTests {
+    private func isSafe(_ text: String) -> Bool { StreamSafeText.isSafe(json: Array("{\"a\":\"\(text)\"}".utf8)) }
+
+    @Test("has at most thirty combining characters in a row, written as they are or escaped")
+    func limit() {
+        for mark in ["\u{301}", #"\u0301"#, "\u{1D165}", #"\uD834\uDD65"#] {
+            let most = String(repeating: mark, count: StreamSafeText.limit)
+            #expect(isSafe("e" + most) && isSafe("e" + most + "e" + most))
+            #expect(!isSafe("e" + most + mark) && !isSafe(most + mark + "e"))
+        }
+        #expect(!isSafe(String(repeating: #"\u0301\u0323"#, count: 16)))
+    }
+
+    @Test(
+        "of any language is safe, and so are escapes and whatever is no text",
+        arguments: [
+            "Schlüssel – 漢字 한국어 ไทย हिन्दी", "e\u{301}", String(repeating: "😀👨‍👩‍👧", count: 50),
+            String(repeating: #"\uD83D\uDE00"#, count: 50), String(repeating: #"\\u0301"#, count: 50), #"\"#, #"\u03"#,
+        ])
+    func languages(text: String) {
+        #expect(isSafe(text))
+    }
+
+    @Test("may be anything: bytes that are no UTF-8 are looked at without a trap")
+    func invalid() {
+        for bytes: [UInt8] in [
+            [0xFF], [0xF0], [0xE2, 0x82], [0x80], [0x5C], [0x5C, 0x75, 0xFF, 0xFF, 0xFF, 0xFF], [],
+        ] {
+            #expect(StreamSafeText.isSafe(json: bytes))
+        }
+    }
+}
