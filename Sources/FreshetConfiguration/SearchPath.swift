@@ -5,8 +5,9 @@ package struct SearchPath: Hashable, Sendable {
     /// Somebody named these directories, so that one that is missing is a fault.
     package var mustExist: Bool
 
-    /// The administrator's, then what lasts until the next boot, then what packages bring.
-    package static let system = SearchPath(directories: ["/etc/freshet", "/run/freshet", "/usr/lib/freshet"])
+    /// The administrator's directory, then the one that lasts until the next boot, then the one of packages. Only root may
+    /// write to each, so that none of them is `/run/freshet`, which belongs to the service.
+    package static let system = SearchPath(directories: ["/etc/freshet", "/run/freshet-config", "/usr/lib/freshet"])
 
     package init(directories: [String], mustExist: Bool = false) {
         self.directories = directories
@@ -39,7 +40,7 @@ package struct SearchPath: Hashable, Sendable {
         !directories.isEmpty && directories.allSatisfy(Self.system.directories.contains)
     }
 
-    /// The directories for people, such as `/etc/freshet, /run/freshet`.
+    /// The directories for people, such as `/etc/freshet, /usr/lib/freshet`.
     package var text: String { directories.joined(separator: ", ") }
 
     /// The path without slashes at its end.

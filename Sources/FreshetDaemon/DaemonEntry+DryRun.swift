@@ -145,8 +145,8 @@ private struct DryRunSession: Sendable {
         }
     }
 
-    /// The credentials; who may read the copy and what is watched is of no concern here. Root may read what the service
-    /// was started with.
+    /// The credentials; who may read the copy and what is watched is of no concern here. Root, who became the service's
+    /// user, may read what the service was started with: the service manager gives that user the right.
     private func surroundings(of definition: PipelineDefinition) -> Surroundings {
         var definition = definition
         definition.cache.group = nil
@@ -155,7 +155,8 @@ private struct DryRunSession: Sendable {
         let handed = Credentials(environment: options.environment)
         // Of a configuration of one's own, nobody else has the credentials either.
         let reader: Surroundings.Reader =
-            handed.directory != nil || !isSystems && geteuid() != 0 ? .service : geteuid() == 0 ? .root : .somebody
+            handed.directory != nil || !isSystems && options.owner != 0
+            ? .service : options.owner == 0 ? .root : .somebody
         return Surroundings(
             of: Configuration(pipelines: [definition]),
             reader == .root ? Credentials(directory: "/run/credentials/freshetd.service") : handed,
@@ -192,7 +193,7 @@ private struct DryRunSession: Sendable {
     private func cacheDirectory() throws(ServiceDirectoriesError) -> String {
         if let directory = options.cacheDirectory { return directory }
         return try ServiceDirectories(
-            name: "freshet", environment: options.environment, userID: isSystems ? 0 : geteuid()
+            name: "freshet", environment: options.environment, userID: isSystems ? 0 : options.owner
         ).cache
     }
 
@@ -262,7 +263,10 @@ private struct DryRunSession: Sendable {
             file = try OwnedDescriptor(
                 open(output, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, mode), of: "open", subject: output)
         } catch {
-            return fail("cannot write the content: \(error)") == .success
+            let remedy =
+                options.invoker == 0 && error.errno == EACCES
+                ? "; a dry run of root has the rights of the service's user: use --output - and redirect it" : ""
+            return fail("cannot write the content: \(error)\(remedy)") == .success
         }
         var (own, others) = (stat(), stat())
         if fstat(file.rawValue, &own) == 0, stat(copy, &others) == 0, own.st_dev == others.st_dev,

@@ -15,12 +15,10 @@ package struct ExaminationRequest: Sendable {
 }
 
 extension DaemonEntry {
-    /// Examines the cache of a daemon that does not run. Root has no more rights there than the daemon has: whose the
-    /// state directory is, that user this process becomes.
+    /// Examines the cache of a daemon that does not run.
     package static func examine(_ request: ExaminationRequest, _ options: DaemonOptions) -> DaemonExit {
         do {
             let directories = try Supervisor.directories(options)
-            try becomeOwner(of: directories.state)
             return try examine(request, cache: directories.cache, state: directories.state)
         } catch {
             StandardStream.write("freshetd: \(PlainText.escaping("\(error)"))\n", to: STDERR_FILENO)
@@ -62,13 +60,5 @@ extension DaemonEntry {
             StandardStream.write(report.total + "\n", to: STDERR_FILENO)
         }
         return report.left == 0 && isWritten ? .success : .failure
-    }
-
-    private static func becomeOwner(of directory: String) throws(CacheError) {
-        var status = stat()
-        guard geteuid() == 0, stat(directory, &status) == 0, status.st_uid != 0 else { return }
-        guard setgroups(0, nil) == 0, setgid(status.st_gid) == 0, setuid(status.st_uid) == 0 else {
-            throw .fileSystem(SystemCallError(call: "setuid", path: directory, errno: errno))
-        }
     }
 }

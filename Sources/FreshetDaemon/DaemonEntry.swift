@@ -53,8 +53,8 @@ package enum DaemonEntry {
         configuration = loader.refusing(faults, in: configuration)
         // What the service is started with is not known here for certain, so that none of it is an error.
         let surroundings = Surroundings(
-            checking: configuration, environment: options.environment, isRoot: geteuid() == 0,
-            ProgramTrust(
+            checking: configuration, environment: options.environment, isRoot: options.owner == 0,
+            PathTrust(
                 user: getpwnam("freshet")?.pointee.pw_uid, isPersonal: !Supervisor.isSystemService(options)))
         configuration = loader.noting(surroundings.faults + surroundings.warnings, as: .warning, in: configuration)
         if json {

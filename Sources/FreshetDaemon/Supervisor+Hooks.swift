@@ -52,8 +52,8 @@ extension Supervisor {
     }
 
     /// What may be run as a hook or a check, as the service itself sees it.
-    static func trust(_ options: DaemonOptions) -> ProgramTrust {
-        ProgramTrust(user: geteuid(), isPersonal: !isSystemService(options))
+    static func trust(_ options: DaemonOptions) -> PathTrust {
+        PathTrust(user: geteuid(), isPersonal: !isSystemService(options))
     }
 
     /// Has the hooks of these pipelines told of what changes from now on, and of what is owed.

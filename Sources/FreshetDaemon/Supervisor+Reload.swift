@@ -26,18 +26,36 @@ extension Supervisor {
                 defaultSignals: isSystemService(options) ? StandardSignal.systemDefault : StandardSignal.userDefault,
                 busFault: BusMatch.fault(of:)),
             fileSystem: options.copies.isEmpty
-                ? HostFileSystem() : SubstitutingFileSystem(HostFileSystem(), copies: options.copies))
+                ? fileSystem(options)
+                : SubstitutingFileSystem(fileSystem(options), copies: options.copiedContents))
+    }
+
+    /// The machine's files; in a process that root started, only those that root alone can change.
+    static func fileSystem(_ options: DaemonOptions) -> any ConfigurationFileSystem {
+        if let recorded = options.recordedFiles { return recorded }
+        guard options.invoker == 0 else { return HostFileSystem() }
+        let trust = PathTrust(user: 0, isPersonal: false)
+        return GuardedFileSystem(HostFileSystem()) { path in
+            do throws(PathTrust.Fault) {
+                try trust.check(DaemonOptions.absolute(path), as: .configuration)
+                return nil
+            } catch {
+                return FileFault(
+                    message: "root does not read this configuration: \(error.message)", remedy: error.remedy)
+            }
+        }
     }
 
     /// Where flags and environment say; where neither does, the directory of a user other than root, if there is one, else
     /// those of the system.
     ///
     /// - Parameters:
-    ///   - user: the effective one.
+    ///   - user: nil: ``DaemonOptions/owner``.
     ///   - exists: whether there is something at a path.
     static func searchPath(
-        _ options: DaemonOptions, user: UInt32 = geteuid(), exists: (String) -> Bool = { access($0, F_OK) == 0 }
+        _ options: DaemonOptions, user: UInt32? = nil, exists: (String) -> Bool = { access($0, F_OK) == 0 }
     ) -> SearchPath {
+        let user = user ?? options.owner
         let own = user == 0 ? nil : ownConfiguration(options.environment, user)
         return SearchPath(
             flags: options.configurationDirectories,

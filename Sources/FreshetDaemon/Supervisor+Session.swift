@@ -9,7 +9,7 @@ import Glibc
 extension Supervisor {
     /// A person's own daemon is that person's business, and so is who it looks for.
     static func isSystemService(_ options: DaemonOptions) -> Bool {
-        ServiceDirectories.isSystemService(environment: options.environment, userID: geteuid())
+        ServiceDirectories.isSystemService(environment: options.environment, userID: options.owner)
     }
 
     /// That logind is missing is told of sleep, once, for both.

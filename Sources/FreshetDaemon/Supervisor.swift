@@ -146,7 +146,7 @@ actor Supervisor {
         ]
         var environment = options.environment
         for (variable, flag) in flags where flag != nil { environment[variable] = "/" }
-        var directories = try ServiceDirectories(name: "freshet", environment: environment, userID: geteuid())
+        var directories = try ServiceDirectories(name: "freshet", environment: environment, userID: options.owner)
         directories.state = options.stateDirectory ?? directories.state
         directories.cache = options.cacheDirectory ?? directories.cache
         directories.runtime = options.runtimeDirectory ?? directories.runtime

@@ -43,7 +43,7 @@ struct Surroundings: Sendable {
     /// As the service itself sees them, or whoever tries a pipeline beside it. Blocks on files and the name service.
     init(
         of configuration: Configuration, _ credentials: Credentials, readBy reader: Reader = .service,
-        _ trust: ProgramTrust
+        _ trust: PathTrust
     ) {
         for definition in configuration.pipelines {
             for needed in definition.credentials {
@@ -77,7 +77,7 @@ struct Surroundings: Sendable {
     }
 
     /// As far as somebody beside the service can tell: only root sees what credentials it runs with.
-    init(checking configuration: Configuration, environment: [String: String], isRoot: Bool, _ trust: ProgramTrust) {
+    init(checking configuration: Configuration, environment: [String: String], isRoot: Bool, _ trust: PathTrust) {
         let handed = Credentials(environment: environment)
         let credentials =
             handed.directory == nil && isRoot ? Credentials(directory: "/run/credentials/freshetd.service") : handed
@@ -153,17 +153,17 @@ struct Surroundings: Sendable {
 
     /// A hook that would not be run now. It is looked at again before each run: what is put into place later need not be
     /// told here.
-    private mutating func noteHooks(_ definition: PipelineDefinition, _ trust: ProgramTrust) {
+    private mutating func noteHooks(_ definition: PipelineDefinition, _ trust: PathTrust) {
         for (place, hook) in definition.hooks.enumerated() {
             noteProgram(of: hook.command, "hook", ["on-change", "\(place)", "exec"], definition, trust)
         }
     }
 
     private mutating func noteProgram(
-        of command: [String], _ what: String, _ keys: [String], _ definition: PipelineDefinition, _ trust: ProgramTrust
+        of command: [String], _ what: String, _ keys: [String], _ definition: PipelineDefinition, _ trust: PathTrust
     ) {
         guard let path = command.first else { return }
-        do throws(ProgramTrust.Fault) {
+        do throws(PathTrust.Fault) {
             try trust.check(path)
         } catch {
             warnings.append(
@@ -176,7 +176,7 @@ struct Surroundings: Sendable {
     }
 
     /// A check that cannot be made now. What it needs is looked at again each time.
-    private mutating func noteChecks(_ definition: PipelineDefinition, _ trust: ProgramTrust) {
+    private mutating func noteChecks(_ definition: PipelineDefinition, _ trust: PathTrust) {
         if let rule = definition.check.exec {
             noteProgram(of: rule.command, "check", ["check", "exec"], definition, trust)
         }

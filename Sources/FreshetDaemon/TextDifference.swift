@@ -26,12 +26,15 @@ struct TextDifference: Sendable {
             let after = try? OwnedDescriptor.memoryFile("new", new),
             let output = try? OwnedDescriptor.memoryFile("difference", [])
         else { return nil }
+        // A child gets three descriptors, and cannot open those of this process, which forbids inspection
+        // (``ProcessInspection``). So the old text is the child's standard error, too: diff(1) writes there only when it
+        // ends with status 2.
         let command = ChildProcess.Command(
-            path: tool, arguments: ["-u", "--speed-large-files", before.pathForOthers, "-"],
+            path: tool, arguments: ["-u", "--speed-large-files", "/proc/self/fd/2", "-"],
             environment: ["LANG": "C.UTF-8"])
-        guard let null = try? OwnedDescriptor(open("/dev/null", O_WRONLY | O_CLOEXEC), of: "open"),
+        guard
             let child = try? ChildProcess(
-                loop, command, input: after.rawValue, output: output.rawValue, error: null.rawValue)
+                loop, command, input: after.rawValue, output: output.rawValue, error: before.rawValue)
         else { return nil }
         let end = LoopTimer(loop) { child.signal(SIGKILL) }
         end.arm(at: .now + patience)

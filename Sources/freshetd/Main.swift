@@ -43,6 +43,10 @@ struct FreshetDaemonCommand: ParsableCommand {
     @Flag(name: .customLong("check"), help: "Name all faults of the configuration, and end: 0, or 78 if there are any.")
     var check = false
     @Option(
+        name: .customLong("user"),
+        help: "As root: become this user. By default the owner of the state directory, else freshet.")
+    var user: String?
+    @Option(
         name: .customLong("instead"), parsing: .singleValue,
         help: ArgumentHelp(
             "With --check: read a file of the configuration, which may not be there yet, from a copy.",
@@ -121,11 +125,13 @@ struct FreshetDaemonCommand: ParsableCommand {
         options.once = once
         options.onceNames = names
         options.logLevel = logLevel
+        options.user = user
         options.environment = DaemonEntry.environment()
         for copy in copies {
             let parts = copy.split(separator: "=", maxSplits: 1).map(String.init)
             if parts.count == 2 { options.copies[parts[0]] = parts[1] }
         }
+        if let failure = DaemonEntry.leaveRoot(&options, for: work) { throw ExitCode(failure.rawValue) }
         if check { throw ExitCode(DaemonEntry.check(options, json: json).rawValue) }
         if cat { throw ExitCode(DaemonEntry.cat(names, options, json: json).rawValue) }
         if fsck { throw ExitCode(DaemonEntry.examine(examinationRequest, options).rawValue) }
@@ -150,6 +156,10 @@ struct FreshetDaemonCommand: ParsableCommand {
         }
         loop.run()
         throw ExitCode(status.value.rawValue)
+    }
+
+    private var work: DaemonEntry.Work {
+        if fsck { .examination } else if check || cat || dryRun != nil { .reading } else { .service }
     }
 
     private var examinationRequest: ExaminationRequest {

@@ -6,6 +6,16 @@ config=$work/etc origin_root=$work/origin
 mkdir -p "$config/pipelines" "$origin_root"
 export FRESHET_SOCKET=$work/runtime/io.freshet.Control
 daemon_pid='' origin_pid=''
+# The user that root's freshetd becomes, whatever users this machine has. Its commands and its daemons are started with
+# `--user root` by the tests that have other subjects: they read and write in the test's own directory.
+if [ "$(id -u)" = 0 ] && ! getent passwd freshet >/dev/null; then
+    for database in passwd group; do cp /etc/$database "$work/$database"; done
+    echo 'freshet:x:963:963::/var/lib/freshet:/usr/sbin/nologin' >>"$work/passwd"
+    echo 'freshet:x:963:' >>"$work/group"
+    for database in passwd group; do mount --bind "$work/$database" /etc/$database; done
+fi
+# Other users enter the directory, and list nothing there.
+chmod 0711 "$work"
 
 fail() {
     echo "--- status" >&2
@@ -62,7 +72,7 @@ requests_reach() { [ "$(requests "${2:-}")" -ge "$1" ]; }
 
 # --- the daemon
 daemon() { # daemon [FLAG…]
-    "$FRESHET_BIN/freshetd" --config-dir "$config" --state-dir "$work/state" --cache-dir "$work/cache" \
+    "$FRESHET_BIN/freshetd" --user root --config-dir "$config" --state-dir "$work/state" --cache-dir "$work/cache" \
         --runtime-dir "$work/runtime" "$@" </dev/null >>"$work/log" 2>&1 &
     daemon_pid=$!
     wait_until 10 'the daemon to answer' answers

@@ -27,7 +27,7 @@ struct EditPlan: Hashable {
     }
 
     /// The system's search path for configuration.
-    static let systemDirectories = ["/etc/freshet", "/run/freshet", "/usr/lib/freshet"]
+    static let systemDirectories = ["/etc/freshet", "/run/freshet-config", "/usr/lib/freshet"]
     static let dropInName = "override.yaml"
 
     /// A name below a directory, letter for letter as freshetd has it in what it says of the file.

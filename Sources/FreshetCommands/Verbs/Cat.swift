@@ -7,7 +7,7 @@ struct Cat: Verb {
         discussion: """
             Each below its name, a pipeline's file first and then what is laid over it (NAME.yaml.d): of all the daemon reads, \
             or of the pipelines that are named. Of files of one name the one in /etc/freshet counts, then that in \
-            /run/freshet, then that in /usr/lib/freshet. They are the files as they are now, and not what was in them at the \
+            /run/freshet-config, then that in /usr/lib/freshet. They are the files as they are now, and not what was in them at the \
             last reload. No daemon is needed: freshetctl becomes 'freshetd --cat'.
 
             Examples:

@@ -1,13 +1,20 @@
-/// A file system in which some files are as they would be: each is read from a copy that lies elsewhere. So an edit can be
-/// judged together with all the rest before it is installed.
+/// A file system in which some files have another content: an edit can be checked together with all other files before it is
+/// installed.
 package struct SubstitutingFileSystem: ConfigurationFileSystem {
     private let base: any ConfigurationFileSystem
-    /// Where the copies are, by the paths that they are to have.
-    private let copies: [String: String]
+    /// The contents by the paths that the files will have.
+    private let copies: [String: Result<FileContent, FileFault>]
 
-    package init(_ base: any ConfigurationFileSystem, copies: [String: String]) {
+    package init(_ base: any ConfigurationFileSystem, copies: [String: Result<FileContent, FileFault>]) {
         self.base = base
         self.copies = copies
+    }
+
+    /// Reads a file that stands for another one. Blocks.
+    package static func copy(of path: String) -> Result<FileContent, FileFault> {
+        Result { () throws(FileFault) in
+            try HostFileSystem().content(ofFile: path, limit: SourceText.maximumSize)
+        }
     }
 
     package func names(inDirectory path: String) throws(FileFault) -> [String]? {
@@ -21,6 +28,7 @@ package struct SubstitutingFileSystem: ConfigurationFileSystem {
     }
 
     package func content(ofFile path: String, limit: Int) throws(FileFault) -> FileContent {
-        try base.content(ofFile: copies[path] ?? path, limit: limit)
+        guard let copy = copies[path] else { return try base.content(ofFile: path, limit: limit) }
+        return try copy.get()
     }
 }

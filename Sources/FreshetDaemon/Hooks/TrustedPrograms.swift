@@ -5,11 +5,11 @@ import Synchronization
 
 /// Runs programs that the configuration names, hooks and checks, with the service's own rights: by an absolute path without
 /// a shell, in `/` and in a process group of their own, with a clean environment and no descriptors of the daemon's; only
-/// if nobody could have put something else into their place (``ProgramTrust``).
+/// if nobody could have put something else into their place (``PathTrust``).
 struct TrustedPrograms: Sendable {
     let commands: CommandRunner
     let workers: WorkerPool
-    let trust: ProgramTrust
+    let trust: PathTrust
 
     /// What a program writes, as it goes to the journal.
     enum Saying: Hashable, Sendable {
@@ -62,7 +62,7 @@ struct TrustedPrograms: Sendable {
 
     private func check(_ path: String) async throws(FetchError) {
         try await workers.run("program") { () throws(FetchError) in
-            do throws(ProgramTrust.Fault) {
+            do throws(PathTrust.Fault) {
                 try trust.check(path)
             } catch {
                 let remedy = error.remedy.map { "; \($0)" } ?? ""

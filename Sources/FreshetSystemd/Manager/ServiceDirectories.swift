@@ -16,7 +16,9 @@ public struct ServiceDirectories: Hashable, Sendable {
     public var cache: String
     /// Sockets and the like, gone after a restart of the machine.
     public var runtime: String
-    /// Where configuration is looked for; a file in an earlier one replaces its namesake in a later one.
+    /// Where configuration is looked for; a file in an earlier one replaces its namesake in a later one. A service of the
+    /// system reads `/run/NAME-config`, too, and not `/run/NAME`: that belongs to the service's user, who could then
+    /// change the configuration.
     public var configuration: [String]
 
     /// - Parameters:
@@ -91,7 +93,7 @@ private struct Environment {
 
     func configuration() throws(ServiceDirectoriesError) -> [String] {
         let main = try directory("CONFIGURATION_DIRECTORY", system: "/etc", user: "XDG_CONFIG_HOME", ".config")
-        if isSystemService { return [main, "/run/\(name)", "/usr/lib/\(name)"] }
+        if isSystemService { return [main, "/run/\(name)-config", "/usr/lib/\(name)"] }
         let shared = values["XDG_CONFIG_DIRS"]?.split(separator: ":").map(String.init).compactMap(Self.absolute) ?? []
         return [main] + (shared.isEmpty ? ["/etc/xdg"] : shared).map { "\($0)/\(name)" }
     }

@@ -187,7 +187,7 @@ import Testing
             #expect(Freshetctl.run(line.split(separator: " ").map(String.init), context) == .failure)
             return Array(transcript.executed.dropFirst(2))
         }
-        let systems: Set<String> = ["/run/freshet/io.freshet.Control", "/run/freshet", "/etc/freshet"]
+        let systems: Set<String> = ["/run/freshet/io.freshet.Control", "/run/freshet-config", "/etc/freshet"]
         for verb in ["cat", "check", "run a --dry-run"] {
             #expect(
                 executed(verb, existing: ["/home/a/.config/freshet"]) == ["--config-dir", "/home/a/.config/freshet"])
@@ -197,7 +197,7 @@ import Testing
             // It would take the user's own, and it is the system's daemon that is asked.
             #expect(
                 executed(verb, existing: systems.union(["/home/a/.config/freshet"]))
-                    == ["--config-dir", "/etc/freshet", "--config-dir", "/run/freshet"])
+                    == ["--config-dir", "/etc/freshet", "--config-dir", "/run/freshet-config"])
             #expect(executed(verb, existing: systems.union(["/home/a/.config/freshet"]), user: 0).isEmpty)
         }
     }

@@ -69,7 +69,11 @@ import Testing
     // MARK: Copies
 
     private func faults(_ texts: [String: String], copies: [String: String]) -> [String] {
-        let files = SubstitutingFileSystem(InMemoryFileSystem(texts: texts), copies: copies)
+        let machine = InMemoryFileSystem(texts: texts)
+        let contents = copies.mapValues { copy in
+            Result { () throws(FileFault) in try machine.content(ofFile: copy, limit: 1 << 20) }
+        }
+        let files = SubstitutingFileSystem(machine, copies: contents)
         let loader = ConfigurationLoader(searchPath: Self.path, fileSystem: files)
         return loader.load().diagnostics.map { "\($0.file): \($0.message)" }
     }

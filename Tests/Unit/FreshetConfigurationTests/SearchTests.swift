@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The search path")
 struct SearchTests {
-    private static let directories = ["/etc/freshet", "/run/freshet", "/usr/lib/freshet"]
+    private static let directories = ["/etc/freshet", "/run/freshet-config", "/usr/lib/freshet"]
 
     private func load(_ entries: [String: InMemoryFileSystem.Entry], mustExist: Bool = false) -> Configuration {
         ConfigurationLoader(
@@ -48,19 +48,19 @@ struct SearchTests {
         #expect(SearchPath(flags: ["/etc/freshet/", "/usr/lib/freshet"], configurationDirectory: nil).isSystems)
         #expect(!SearchPath(flags: ["/etc/freshet", "/srv/f"], configurationDirectory: nil).isSystems)
         #expect(!SearchPath(flags: [], configurationDirectory: nil, own: "/o").isSystems)
-        #expect(SearchPath.system.text == "/etc/freshet, /run/freshet, /usr/lib/freshet")
+        #expect(SearchPath.system.text == "/etc/freshet, /run/freshet-config, /usr/lib/freshet")
     }
 
     @Test("A file above replaces the one of its name below")
     func replacing() {
         let configuration = load([
-            "/usr/lib/freshet/pipelines/a.yaml": file("/lib"), "/run/freshet/pipelines/a.yaml": file("/run"),
+            "/usr/lib/freshet/pipelines/a.yaml": file("/lib"), "/run/freshet-config/pipelines/a.yaml": file("/run"),
             "/usr/lib/freshet/pipelines/b.yaml": text("source: {file: /b}\ncache: {file: b}\n"),
         ])
         #expect(configuration.pipelines.map(\.source) == [.file("/run"), .file("/b")])
         #expect(
             configuration.files == [
-                "a": ["/run/freshet/pipelines/a.yaml"], "b": ["/usr/lib/freshet/pipelines/b.yaml"],
+                "a": ["/run/freshet-config/pipelines/a.yaml"], "b": ["/usr/lib/freshet/pipelines/b.yaml"],
             ])
     }
 
@@ -82,9 +82,9 @@ struct SearchTests {
             base: text("source: {file: /x}\nrefresh: {every: 1h, on: [start, network]}\ncache: {file: x, keep: 2}\n"),
             "\(base).d/10-a.yaml": text("refresh: {every: 2h, quiet: 1s}\n"),
             "/etc/freshet/pipelines/a.yaml.d/20-b.yaml": text("refresh: {on: [resume], quiet: null}\n"),
-            "/run/freshet/pipelines/a.yaml.d/10-a.yaml": text("refresh: {every: 3h}\ncache: {mode: '0640'}\n"),
+            "/run/freshet-config/pipelines/a.yaml.d/10-a.yaml": text("refresh: {every: 3h}\ncache: {mode: '0640'}\n"),
             "\(base).d/30-c.yaml": text("description: hidden\n"),
-            "/run/freshet/pipelines/a.yaml.d/30-c.yaml": .mask,
+            "/run/freshet-config/pipelines/a.yaml.d/30-c.yaml": .mask,
             "\(base).d/.hidden.yaml": text("zebra: 1\n"),
             "\(base).d/40.yaml~": text("zebra: 1\n"),
         ])
@@ -97,7 +97,7 @@ struct SearchTests {
             ])
         #expect(
             configuration.files["a"] == [
-                base, "/run/freshet/pipelines/a.yaml.d/10-a.yaml", "/etc/freshet/pipelines/a.yaml.d/20-b.yaml",
+                base, "/run/freshet-config/pipelines/a.yaml.d/10-a.yaml", "/etc/freshet/pipelines/a.yaml.d/20-b.yaml",
             ])
     }
 
@@ -154,7 +154,7 @@ struct SearchTests {
         #expect(load([:]).isSound)
         let configuration = load([
             "/usr/lib/freshet/freshet.yaml": text("splay: 1min\nconcurrency: 5\n"),
-            "/run/freshet/freshet.d/b.yaml": text("format: 1\nconcurrency: 7\n"),
+            "/run/freshet-config/freshet.d/b.yaml": text("format: 1\nconcurrency: 7\n"),
             "/etc/freshet/freshet.d/a.yaml": text("concurrency: 6\nnetwork-target: 2001:db8::7\n"),
             "/usr/lib/freshet/freshet.d/a.yaml": text("splay: 9min\n"),
         ])
@@ -164,7 +164,8 @@ struct SearchTests {
                 == DaemonDefinition(splay: .seconds(60), concurrency: 7, networkTarget: "2001:db8::7"))
         #expect(
             configuration.daemonFiles == [
-                "/usr/lib/freshet/freshet.yaml", "/etc/freshet/freshet.d/a.yaml", "/run/freshet/freshet.d/b.yaml",
+                "/usr/lib/freshet/freshet.yaml", "/etc/freshet/freshet.d/a.yaml",
+                "/run/freshet-config/freshet.d/b.yaml",
             ])
         let masked = load([
             "/usr/lib/freshet/freshet.yaml": text("splay: 1min\n"), "/etc/freshet/freshet.yaml": .mask,
@@ -196,14 +197,14 @@ struct SearchTests {
         let forbidden = InMemoryFileSystem.Entry.fault(.forbidden(to: "freshet", reason: "Permission denied"))
         let configuration = load([
             "/etc/freshet/pipelines/a.yaml": forbidden, "/usr/lib/freshet/pipelines/a.yaml": file("/x"),
-            "/run/freshet/pipelines": forbidden,
+            "/run/freshet-config/pipelines": forbidden,
         ])
         let message =
             "error: the user 'freshet' may not read this: Permission denied; give that user the right to read "
             + "it and to search the directories above it (chown, chmod)"
         #expect(
             configuration.diagnostics.map { $0.text() } == [
-                "/etc/freshet/pipelines/a.yaml: \(message)", "/run/freshet/pipelines: \(message)",
+                "/etc/freshet/pipelines/a.yaml: \(message)", "/run/freshet-config/pipelines: \(message)",
             ])
         #expect(configuration.faulty.keys.sorted() == ["a"])
         // Pipelines may stand there that nobody knows of.

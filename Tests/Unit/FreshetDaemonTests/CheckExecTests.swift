@@ -152,7 +152,7 @@ struct CheckExecTests {
         let workers = WorkerPool()
         let programs = TrustedPrograms(
             commands: CommandRunner(loop, workers: workers), workers: workers,
-            trust: ProgramTrust(user: geteuid(), isPersonal: true))
+            trust: PathTrust(user: geteuid(), isPersonal: true))
         let files = HandedFiles(directory: directory.path, prefix: "handed-", suffix: "")
         let inspector = CandidateInspector(programs, files) { _, _, _ in }
         let error = await #expect(throws: FetchError.self) {

@@ -50,7 +50,7 @@ struct ServiceDirectoriesTests {
         #expect(directories.state == "/var/lib/freshet")
         #expect(directories.cache == "/var/cache/freshet")
         #expect(directories.runtime == "/run/freshet")
-        #expect(directories.configuration == ["/etc/freshet", "/run/freshet", "/usr/lib/freshet"])
+        #expect(directories.configuration == ["/etc/freshet", "/run/freshet-config", "/usr/lib/freshet"])
     }
 
     @Test("of root are the system's")
@@ -60,7 +60,7 @@ struct ServiceDirectoriesTests {
         #expect(directories.state == "/var/lib/freshet")
         #expect(directories.cache == "/var/cache/freshet")
         #expect(directories.runtime == "/run/freshet")
-        #expect(directories.configuration == ["/etc/freshet", "/run/freshet", "/usr/lib/freshet"])
+        #expect(directories.configuration == ["/etc/freshet", "/run/freshet-config", "/usr/lib/freshet"])
     }
 
     @Test("of a user are below the home directory")

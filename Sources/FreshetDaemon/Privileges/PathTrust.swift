@@ -1,10 +1,18 @@
 import Glibc
 
-/// Whether a program may be run as a hook: only what the service's user, and whoever may do as that user does, cannot
-/// change. Otherwise whoever has taken over the service once would have it run what they like, and for good.
+/// Judges whether a path leads to something that only root can change: a hook, a check, or configuration that root reads.
+/// Otherwise an attacker who has taken over the service once could make it run anything, for good.
 ///
-/// Looked at are the file and all directories that lead to it, links included, as they are now.
-struct ProgramTrust: Sendable {
+/// The judgement covers the file and all directories that lead to it, links included, as they are now.
+struct PathTrust: Sendable {
+    /// The use of the path.
+    enum Use: Sendable {
+        /// The path has to lead to a file.
+        case program
+        /// The path may lead to a directory, to the null device, which masks a file, or to nothing.
+        case configuration
+    }
+
     /// Links on one way: the limit of the kernel (path_resolution(7)).
     static let mostLinks = 40
 
@@ -25,6 +33,8 @@ struct ProgramTrust: Sendable {
         var message: String
         var remedy: String?
         var isMissing = false
+        /// This process may not look there, and so cannot read what is there.
+        var isForbidden = false
     }
 
     /// The one that the service runs as; nil: not known here.
@@ -33,7 +43,18 @@ struct ProgramTrust: Sendable {
     var isPersonal: Bool
 
     /// - Parameter entry: looks at a path, not through a link; throws `errno`. Blocks.
-    func check(_ path: String, _ entry: (String) throws(Errno) -> Entry = Self.look) throws(Fault) {
+    func check(
+        _ path: String, as use: Use = .program, _ entry: (String) throws(Errno) -> Entry = Self.look
+    ) throws(Fault) {
+        do throws(Fault) {
+            try walk(path, use, entry)
+        } catch {
+            // Nothing is read there: the reader reports that, and why.
+            guard use == .configuration, error.isMissing || error.isForbidden else { throw error }
+        }
+    }
+
+    private func walk(_ path: String, _ use: Use, _ entry: (String) throws(Errno) -> Entry) throws(Fault) {
         var ahead = Self.components(path)[...]
         var directory = ""
         var links = 0
@@ -53,17 +74,20 @@ struct ProgramTrust: Sendable {
                 if target.hasPrefix("/") { directory = "" }
                 ahead = (Self.components(target) + ahead)[...]
             case .directory:
-                guard !ahead.isEmpty else { throw Fault(message: "\(place) is a directory", remedy: "name a program") }
+                guard !ahead.isEmpty || use == .configuration else {
+                    throw Fault(message: "\(place) is a directory", remedy: "name a program")
+                }
                 // What lies in a directory with the sticky bit only its owner takes away; the next one is looked at too.
-                try check(found, at: place, mayBeShared: ahead.count > 1)
+                try check(found, at: place, mayBeShared: ahead.count > (use == .configuration ? 0 : 1))
                 directory = place
             case .file:
                 guard ahead.isEmpty else { throw Fault(message: "\(place) is no directory") }
                 return try check(found, at: place)
+            case .other where use == .configuration && ahead.isEmpty: return try checkOwner(found, at: place)
             case .other: throw Fault(message: "\(place) is neither a file nor a directory", remedy: "name a program")
             }
         }
-        throw Fault(message: "it is a directory", remedy: "name a program")
+        guard use == .configuration else { throw Fault(message: "it is a directory", remedy: "name a program") }
     }
 
     private func check(_ entry: Entry, at path: String, mayBeShared: Bool = false) throws(Fault) {
@@ -95,7 +119,9 @@ struct ProgramTrust: Sendable {
         } catch {
             throw error.code == ENOENT
                 ? Fault(message: "\(path) is not there", isMissing: true)
-                : Fault(message: "\(path) cannot be looked at: \(String(cString: strerror(error.code)))")
+                : Fault(
+                    message: "\(path) cannot be looked at: \(String(cString: strerror(error.code)))",
+                    isForbidden: error.code == EACCES)
         }
     }
 

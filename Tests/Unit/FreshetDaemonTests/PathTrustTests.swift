@@ -4,8 +4,8 @@ import Testing
 @testable import FreshetDaemon
 
 @Suite("Which programs may be hooks")
-struct ProgramTrustTests {
-    typealias Entry = ProgramTrust.Entry
+struct PathTrustTests {
+    typealias Entry = PathTrust.Entry
 
     /// What a machine has besides the root directory.
     private static let machine: [String: Entry] = [
@@ -18,12 +18,13 @@ struct ProgramTrustTests {
 
     /// What is said of a path by the service's user 990.
     private func verdict(
-        _ path: String, user: UInt32? = 990, isPersonal: Bool = false, _ changes: [String: Entry] = [:]
+        _ path: String, user: UInt32? = 990, isPersonal: Bool = false, as use: PathTrust.Use = .program,
+        _ changes: [String: Entry] = [:]
     ) -> String? {
         let machine = Self.machine.merging(changes) { $1 }
-        do throws(ProgramTrust.Fault) {
-            try ProgramTrust(user: user, isPersonal: isPersonal).check(path) { (path) throws(ProgramTrust.Errno) in
-                guard let entry = machine[path] else { throw ProgramTrust.Errno(code: ENOENT) }
+        do throws(PathTrust.Fault) {
+            try PathTrust(user: user, isPersonal: isPersonal).check(path, as: use) { (path) throws(PathTrust.Errno) in
+                guard let entry = machine[path] else { throw PathTrust.Errno(code: ENOENT) }
                 return entry
             }
             return nil
@@ -124,8 +125,29 @@ struct ProgramTrustTests {
                 == "/dev/null is neither a file nor a directory")
     }
 
+    @Test("configuration may be a directory, a mask or absent, and others may not change it")
+    func configuration() {
+        let machine = [
+            "/etc": Entry(kind: .directory, owner: 0, mode: 0o755),
+            "/etc/freshet": Entry(kind: .directory, owner: 0, mode: 0o755),
+            "/etc/freshet/mask": Entry(kind: .link(to: "/dev/null"), owner: 0, mode: 0o777),
+            "/dev": Entry(kind: .directory, owner: 0, mode: 0o755),
+            "/dev/null": Entry(kind: .other, owner: 0, mode: 0o666),
+            "/etc/freshet/theirs": Entry(kind: .file, owner: 990, mode: 0o644),
+            "/etc/freshet/shared": Entry(kind: .directory, owner: 0, mode: 0o1777),
+            "/etc/freshet/shared/own": Entry(kind: .directory, owner: 0, mode: 0o755),
+        ]
+        func verdict(_ path: String) -> String? { self.verdict(path, user: 0, as: .configuration, machine) }
+        for path in ["/", "/etc/freshet", "/etc/freshet/mask", "/etc/freshet/none/none", "/etc/freshet/shared/own"] {
+            #expect(verdict(path) == nil)
+        }
+        #expect(
+            verdict("/etc/freshet/theirs") == "/etc/freshet/theirs belongs to the user 990, who could act as root")
+        #expect(verdict("/etc/freshet/shared") == "others than its owner may write to /etc/freshet/shared")
+    }
+
     @Test("this machine's own programs are, by the ways that it has")
     func real() {
-        #expect(throws: Never.self) { try ProgramTrust(user: 990, isPersonal: false).check("/bin/sh") }
+        #expect(throws: Never.self) { try PathTrust(user: 990, isPersonal: false).check("/bin/sh") }
     }
 }

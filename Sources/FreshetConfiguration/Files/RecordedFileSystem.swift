@@ -1,0 +1,40 @@
+/// The files of a configuration as they were at one moment. A process of root reads a draft where only root may look, gives
+/// its rights up, and parses the files after that.
+package struct RecordedFileSystem: ConfigurationFileSystem {
+    private var names: [String: Result<[String]?, FileFault>] = [:]
+    private var contents: [String: Result<FileContent, FileFault>] = [:]
+
+    /// Reads all files that a loader may ask for. Blocks.
+    package init(_ base: any ConfigurationFileSystem, at path: SearchPath) {
+        for top in path.directories {
+            record(base, directory: top)
+            record(base, directory: SearchPath.path(top, "freshet.d"))
+            let pipelines = SearchPath.path(top, "pipelines")
+            for name in record(base, directory: pipelines) where name.hasSuffix(".yaml.d") {
+                record(base, directory: SearchPath.path(pipelines, name))
+            }
+        }
+    }
+
+    @discardableResult
+    private mutating func record(_ base: any ConfigurationFileSystem, directory: String) -> [String] {
+        let found = Result { () throws(FileFault) in try base.names(inDirectory: directory) }
+        names[directory] = found
+        guard case .success(let list?) = found, list.count <= FileSearch.maximumNames else { return [] }
+        for name in list where name.hasSuffix(".yaml") {
+            let file = SearchPath.path(directory, name)
+            contents[file] = Result { () throws(FileFault) in
+                try base.content(ofFile: file, limit: SourceText.maximumSize)
+            }
+        }
+        return list
+    }
+
+    package func names(inDirectory path: String) throws(FileFault) -> [String]? {
+        try names[path]?.get() ?? nil
+    }
+
+    package func content(ofFile path: String, limit: Int) throws(FileFault) -> FileContent {
+        try contents[path]?.get() ?? .absent
+    }
+}
