@@ -47,8 +47,9 @@ public final class ChildProcess: Sendable {
         }
     }
 
-    /// The process's id, which is its group's too.
+    /// The id of the process, which is the id of its group; with supervision that of the supervisor.
     public let identifier: Int32
+    private let supervision: ProcessSupervision?
     private let children: ChildLedger
     private let exit: ExitState
     private let watch: Mutex<DescriptorWatch?>
@@ -61,14 +62,19 @@ public final class ChildProcess: Sendable {
     ///   - input: the child's descriptor 0; the caller keeps and closes its own, as with the next two.
     ///   - output: the child's descriptor 1.
     ///   - error: the child's descriptor 2.
+    ///   - endsDescendants: whether all processes that the child has started end with it, also those that have left its
+    ///     process group and session, and those that this process leaves behind when it is killed. One more process runs
+    ///     for each such child.
     public init(
-        _ loop: EventLoop, _ command: Command, input: Int32, output: Int32, error: Int32
+        _ loop: EventLoop, _ command: Command, input: Int32, output: Int32, error: Int32, endsDescendants: Bool = false
     ) throws(SystemCallError) {
         let children = loop.children
+        let supervision = endsDescendants ? try ProcessSupervision() : nil
         let identifier = try children.note { () throws(SystemCallError) in
-            try Self.spawn(command, standard: (input, output, error))
+            try Self.spawn(command, standard: (input, output, error), supervision)
         }
         self.identifier = identifier
+        self.supervision = supervision
         self.children = children
         let exit = ExitState()
         self.exit = exit
@@ -77,7 +83,7 @@ public final class ChildProcess: Sendable {
         guard pidfd >= 0 else {
             let reason = errno
             // Without a pidfd it could never be awaited: end it and reap it here. It cannot ignore SIGKILL.
-            kill(-identifier, SIGKILL)
+            Self.end(identifier, supervision)
             waitpid(identifier, nil, 0)
             children.forget(identifier)
             throw SystemCallError("pidfd_open", errno: reason, subject: command.path)
@@ -86,7 +92,8 @@ public final class ChildProcess: Sendable {
         let watch = try loop.watch(pidfd, for: .read) { [weak self] _ in
             // Once only: on another thread than the loop's this may run before the watch is in its place, and so again.
             if exit.result == nil {
-                guard let result = Self.reap(descriptor.rawValue) else { return }
+                guard let end = Self.reap(descriptor.rawValue) else { return }
+                let result = supervision?.exit ?? end
                 children.forget(identifier)
                 exit.end(with: result)
             }
@@ -103,11 +110,22 @@ public final class ChildProcess: Sendable {
     /// How it ended, or nil while it runs.
     public var result: Exit? { exit.result }
 
-    /// Sends a signal to the whole process group, so that what the command started goes too.
+    /// Sends a signal to the whole process group, so that processes that the command started get it, too. With supervision
+    /// SIGKILL ends all descendants.
     ///
     /// After the child's end, members of its group that are left still get it; none left is no error.
     public func signal(_ number: Int32) {
-        kill(-identifier, number)
+        guard supervision != nil else {
+            kill(-identifier, number)
+            return
+        }
+        // The number may be another process's after the end.
+        guard exit.result == nil else { return }
+        kill(identifier, number == SIGKILL ? FRESHET_END_ALL : number)
+    }
+
+    private static func end(_ identifier: Int32, _ supervision: ProcessSupervision?) {
+        if supervision == nil { kill(-identifier, SIGKILL) } else { kill(identifier, FRESHET_END_ALL) }
     }
 
     // Who starts a child awaits it. One that nobody can await any more is ended and reaped here, so that no zombie stays;
@@ -115,7 +133,7 @@ public final class ChildProcess: Sendable {
     deinit {
         watch.withLock { $0 }?.cancel()
         guard exit.result == nil else { return }
-        kill(-identifier, SIGKILL)
+        Self.end(identifier, supervision)
         waitpid(identifier, nil, 0)
         children.forget(identifier)
     }
@@ -132,7 +150,7 @@ public final class ChildProcess: Sendable {
     }
 
     private static func spawn(
-        _ command: Command, standard: (Int32, Int32, Int32)
+        _ command: Command, standard: (Int32, Int32, Int32), _ supervision: ProcessSupervision?
     ) throws(SystemCallError) -> Int32 {
         let environment = command.environment.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
         var spawn = freshet_spawn()
@@ -146,7 +164,7 @@ public final class ChildProcess: Sendable {
                     spawn.path = UnsafePointer(paths[0])
                     // After the last one is null.
                     spawn.directory = UnsafePointer(paths[1])
-                    return freshet_spawn(&spawn)
+                    return supervision?.start(&spawn) ?? freshet_spawn(&spawn)
                 }
             }
         }

@@ -40,8 +40,8 @@ package struct CommandRunner: Sendable {
 
     /// Runs a command to its end and returns what it wrote to standard output.
     ///
-    /// Cancelling the task ends the command's process group: SIGTERM, after ``terminationGrace`` SIGKILL; when this has
-    /// thrown, the command is gone.
+    /// Cancelling the task ends the command: SIGTERM to its process group, after ``terminationGrace`` SIGKILL to all that
+    /// it has started. When this has returned or thrown, no process of the command is left.
     ///
     /// - Parameter progress: called on the loop's thread with the bytes so far.
     func run(
@@ -180,8 +180,6 @@ private actor CommandRun {
         }
         termination.end()
         timer?.disarm()
-        // The leader has gone; what it left in its group must not outlive the run, nor hold the pipes open.
-        child.signal(SIGKILL)
         finishReading()
         guard !Task.isCancelled else { throw .cancelled }
         if isTooLarge, case .data(let limit, _) = outlet {
@@ -211,7 +209,7 @@ private actor CommandRun {
         let child = try await workers.run { () throws(SystemCallError) in
             try ChildProcess(
                 loop, command, input: null.rawValue, output: outputEnd.rawValue,
-                error: isOneStream ? outputEnd.rawValue : errorEnd.rawValue)
+                error: isOneStream ? outputEnd.rawValue : errorEnd.rawValue, endsDescendants: true)
         }
         self.child = child
         self.outputPipe = outputPipe
@@ -297,7 +295,7 @@ private actor CommandRun {
         return Self.read(errorPipe) { errors.append($0) }
     }
 
-    /// Takes what the pipes still hold, without waiting: a process that left the group may keep them open for ever.
+    /// Takes what the pipes still hold, without waiting: a process that could not be ended may keep them open for ever.
     private func finishReading() {
         if !isListener { while readOutputOnce() == .data {} }
         // A flood that nothing bounds is no reason to stay here.

@@ -6,48 +6,51 @@ import Testing
 @Suite("A child process")
 struct ChildProcessTests {
     private func shell(
-        _ script: String, environment: [String: String] = [:], on loop: EventLoop
+        _ script: String, environment: [String: String] = [:], endsDescendants: Bool = false, on loop: EventLoop
     ) async throws -> (exit: ChildProcess.Exit, output: String) {
         let output = try Pipe()
         let null = try OwnedDescriptor(open("/dev/null", O_RDWR | O_CLOEXEC), of: "open")
         let child = try ChildProcess(
             loop, ChildProcess.Command(path: "/bin/sh", arguments: ["-c", script], environment: environment),
-            input: null.rawValue, output: output.writing.rawValue, error: null.rawValue)
+            input: null.rawValue, output: output.writing.rawValue, error: null.rawValue,
+            endsDescendants: endsDescendants)
         let exit = await child.wait()
         return (exit, output.read())
     }
 
-    @Test("tells its exit status or the signal that ended it")
-    func status() async throws {
+    @Test("tells its exit status or the signal that ended it", arguments: [false, true])
+    func status(endsDescendants: Bool) async throws {
         try await withLoop { loop in
             for (script, expected) in [
                 ("exit 0", ChildProcess.Exit.exited(status: 0)), ("exit 7", .exited(status: 7)),
                 ("kill -TERM $$", .signalled(SIGTERM)),
             ] {
-                let ended = try await shell(script, on: loop)
+                let ended = try await shell(script, endsDescendants: endsDescendants, on: loop)
                 #expect(ended.exit == expected)
             }
         }
     }
 
-    @Test("has the environment that it was given and no other, and only three descriptors")
-    func clean() async throws {
+    @Test("has the environment that it was given and no other, and only three descriptors", arguments: [false, true])
+    func clean(endsDescendants: Bool) async throws {
         try await withLoop { loop in
             let extra = try OwnedDescriptor(open("/dev/null", O_RDONLY), of: "open")
-            let (_, environment) = try await shell("/usr/bin/env", environment: ["A": "b c"], on: loop)
+            let (_, environment) = try await shell(
+                "/usr/bin/env", environment: ["A": "b c"], endsDescendants: endsDescendants, on: loop)
             #expect(environment.split(separator: "\n").contains("A=b c"))
             #expect(!environment.contains("HOME="))
             let list = "for n in 3 4 5 6 7 8 9; do test -e /proc/$$/fd/$n && echo $n; done"
-            let (_, descriptors) = try await shell(list, on: loop)
+            let (_, descriptors) = try await shell(list, endsDescendants: endsDescendants, on: loop)
             #expect(descriptors == "")
             withExtendedLifetime(extra) {}
         }
     }
 
-    @Test("heeds signals that its parent blocks or ignores")
-    func signals() async throws {
+    @Test("heeds signals that its parent blocks or ignores", arguments: [false, true])
+    func signals(endsDescendants: Bool) async throws {
         try await withLoop { loop in
-            let (_, text) = try await shell("exec grep -E '^Sig(Blk|Ign)' /proc/self/status", on: loop)
+            let (_, text) = try await shell(
+                "exec grep -E '^Sig(Blk|Ign)' /proc/self/status", endsDescendants: endsDescendants, on: loop)
             let masks = text.split(separator: "\n").compactMap { line in
                 line.split(separator: "\t").last.flatMap { UInt64($0, radix: 16) }
             }
@@ -55,8 +58,10 @@ struct ChildProcessTests {
         }
     }
 
-    @Test("may have a usual number of descriptors, and more if it asks, though its parent may have more")
-    func descriptorLimit() async throws {
+    @Test(
+        "may have a usual number of descriptors, and more if it asks, though its parent may have more",
+        arguments: [false, true])
+    func descriptorLimit(endsDescendants: Bool) async throws {
         // Raised and left so: to lower it again would take descriptors from other tests.
         var limit = rlimit()
         try #require(getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
@@ -65,7 +70,7 @@ struct ChildProcessTests {
         limit.rlim_cur = hard
         try #require(setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
         try await withLoop { loop in
-            let (_, text) = try await shell("ulimit -Sn; ulimit -Hn", on: loop)
+            let (_, text) = try await shell("ulimit -Sn; ulimit -Hn", endsDescendants: endsDescendants, on: loop)
             #expect(text == "1024\n\(hard)\n")
         }
     }
