@@ -9,7 +9,11 @@ extension ControlDispatcher {
         let request = try call.parameters.decode(as: ControlMessage.History.self)
         _ = try await existing([request.name])
         if let limit = request.limit, limit < 1 { throw ControlError.invalidParameter("limit") }
-        return try await service.history(of: request.name, limit: request.limit.map(Int.init(clamping:)))
+        var past = try await service.history(of: request.name, limit: request.limit.map(Int.init(clamping:)))
+        if !(await service.mayRead(request.name, call.peer)) {
+            past.generations = past.generations.map { $0.withholdingContent() }
+        }
+        return past
     }
 
     func readGeneration(_ call: VarlinkCall) async throws -> ControlMessage.Content {

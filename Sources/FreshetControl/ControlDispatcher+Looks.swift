@@ -61,7 +61,23 @@ extension ControlDispatcher {
         let began = await service.daemon().since
         let complete = recent.isWhole ? began : recent.events.first?.at ?? began
         let since = request.since ?? .min
-        var wanted = recent.events.filter { $0.at >= since && selection.contains($0.pipeline) }[...]
+        var isReadable: [String: Bool] = [:]
+        var shown: [ControlEvent] = []
+        for event in recent.events where event.at >= since && selection.contains(event.pipeline) {
+            guard let name = event.pipeline else {
+                shown.append(event)
+                continue
+            }
+            let mayRead: Bool
+            if let known = isReadable[name] {
+                mayRead = known
+            } else {
+                mayRead = await service.mayRead(name, call.peer)
+            }
+            isReadable[name] = mayRead
+            shown.append(mayRead ? event : event.withholdingContent())
+        }
+        var wanted = shown[...]
         while wanted.count > Self.eventsPerReply {
             let reply = ControlMessage.RecentEvents(
                 events: Array(wanted.prefix(Self.eventsPerReply)), completeSince: complete)

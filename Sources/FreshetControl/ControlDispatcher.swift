@@ -80,7 +80,8 @@ package struct ControlDispatcher: Sendable {
 
     private func list(_ call: VarlinkCall) async throws -> ControlMessage.Pipelines {
         try await choose(
-            call, state: \.state, reply: ControlMessage.Pipelines.init, one: { name in await service.pipeline(name) })
+            call, state: \.state, reply: ControlMessage.Pipelines.init,
+            one: { name in await pipeline(name, for: call.peer) })
     }
 
     private func summarize(_ call: VarlinkCall) async throws -> ControlMessage.Summaries {
@@ -127,7 +128,8 @@ package struct ControlDispatcher: Sendable {
         let results = try await withThrowingTaskGroup(of: RefreshNews.self) { group in
             for name in names {
                 group.addTask {
-                    .result(try await refresh(name, wait: wait, force: force, alone: names.count == 1 && !all))
+                    let result = try await refresh(name, wait: wait, force: force, alone: names.count == 1 && !all)
+                    return .result(await service.mayRead(name, call.peer) ? result : result.withholdingContent())
                 }
             }
             func listen() {
@@ -158,6 +160,8 @@ package struct ControlDispatcher: Sendable {
         return ControlMessage.Results(results: call.wantsMore && wait ? results : results.sorted { $0.name < $1.name })
     }
 
+    private static let removed = "the pipeline was removed by a reload"
+
     private enum RefreshNews: Sendable {
         case result(RefreshResult)
         case waits(WaitingHint)
@@ -187,15 +191,16 @@ package struct ControlDispatcher: Sendable {
         } catch .tryLater(let hint) where !alone {
             return RefreshResult(name: name, tryLater: hint)
         } catch .noSuchPipeline where !alone {
-            return RefreshResult(name: name, outcome: .cancelled, failure: "the pipeline was removed by a reload")
+            return RefreshResult(name: name, outcome: .cancelled, failure: Self.removed, publicFailure: Self.removed)
         }
     }
 
     private func loadMore(_ call: VarlinkCall) async throws -> ControlMessage.LoadedMore {
         let request = try call.parameters.decode(as: ControlMessage.LoadMore.self)
         _ = try await existing([request.name])
+        let result = try await service.loadMore(request.name, at: request.path ?? [], wait: request.wait ?? false)
         return ControlMessage.LoadedMore(
-            result: try await service.loadMore(request.name, at: request.path ?? [], wait: request.wait ?? false))
+            result: await service.mayRead(request.name, call.peer) ? result : result.withholdingContent())
     }
 
     private func setParameters(_ call: VarlinkCall) async throws -> ControlMessage.ParametersSet {
@@ -216,7 +221,7 @@ package struct ControlDispatcher: Sendable {
     private func get(_ call: VarlinkCall) async throws -> ControlMessage.Generation {
         let name = try call.parameters.decode(as: ControlMessage.Name.self).name
         _ = try await existing([name])
-        let pipeline = await service.pipeline(name)
+        let pipeline = await pipeline(name, for: call.peer)
         if let copy = pipeline?.withdrawn {
             throw ControlError.withdrawn(name: name, number: copy.number, since: copy.since)
         }
@@ -224,6 +229,18 @@ package struct ControlDispatcher: Sendable {
             throw ControlError.noGeneration(name: name)
         }
         return ControlMessage.Generation(generation: generation)
+    }
+
+    /// A pipeline as this peer may see it.
+    private func pipeline(_ name: String, for peer: VarlinkPeer) async -> PipelineStatus? {
+        guard let status = await service.pipeline(name) else { return nil }
+        return await service.mayRead(name, peer) ? status : status.withholdingContent()
+    }
+
+    /// An event as this peer may see it.
+    func event(_ event: ControlEvent, for peer: VarlinkPeer) async -> ControlEvent {
+        guard let name = event.pipeline, !(await service.mayRead(name, peer)) else { return event }
+        return event.withholdingContent()
     }
 
     private func monitor(_ call: VarlinkCall) async throws -> ControlMessage.Event {
@@ -250,7 +267,8 @@ package struct ControlDispatcher: Sendable {
         let observation = service.events.observe(isWanted)
         try await call.send(VarlinkParameters(encoding: ControlMessage.Event()))
         while let event = await observation.next() {
-            try await call.send(VarlinkParameters(encoding: ControlMessage.Event(event: event)))
+            let shown = await self.event(event, for: call.peer)
+            try await call.send(VarlinkParameters(encoding: ControlMessage.Event(event: shown)))
         }
         throw CancellationError()
     }

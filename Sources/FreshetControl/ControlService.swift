@@ -14,6 +14,9 @@ package protocol ControlService: Sendable {
     func fileNotInForce(_ name: String) async -> String?
     /// The status of one pipeline; nil if it has gone away.
     func pipeline(_ name: String) async -> PipelineStatus?
+    /// Whether a peer may read the published file of a pipeline, by the mode and the group that the configuration gives it.
+    /// What the interface shows of a pipeline depends on it.
+    func mayRead(_ name: String, _ peer: VarlinkPeer) async -> Bool
     /// The same in short.
     func summary(of name: String) async -> PipelineSummary?
     /// Requests a run. With `wait`, returns when the first run that started after the request has ended, or the one

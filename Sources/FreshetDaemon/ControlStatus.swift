@@ -16,7 +16,7 @@ extension FreshetControl.PipelineStatus {
         let failure = status.failing.map { failing in
             FailureStatus(
                 message: failing.failure.message, since: WallClock.microseconds(at: failing.since),
-                attempts: Int64(failing.attempts))
+                attempts: Int64(failing.attempts), publicMessage: failing.failure.publicMessage)
         }
         self.init(
             name: status.name, description: definition.description, source: definition.source.text,
@@ -125,7 +125,8 @@ extension RunStatus {
             number: Int64(clamping: summary.run), started: WallClock.microseconds(at: summary.started),
             causes: summary.causes.map(CauseStatus.init), durationUSec: summary.duration.microseconds,
             outcome: FreshetControl.RunOutcome(rawValue: summary.outcome.rawValue),
-            generation: summary.generation.map(Int64.init(clamping:)), failure: summary.failure?.message)
+            generation: summary.generation.map(Int64.init(clamping:)), failure: summary.failure?.message,
+            publicFailure: summary.failure?.publicMessage)
     }
 }
 

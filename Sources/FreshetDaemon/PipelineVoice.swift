@@ -10,12 +10,14 @@ struct PipelineVoice: Sendable {
     let events: ControlEvents
     /// Which news of many pipelines are told one by one.
     private let desk: NewsDesk
+    private let readers: ContentReaders
     private var news = FailureNews()
     /// The last one that was told.
     private var state = PipelineState.idle
 
-    init(name: String, log: Logger, events: ControlEvents, desk: NewsDesk) {
+    init(name: String, log: Logger, events: ControlEvents, desk: NewsDesk, readers: ContentReaders) {
         self.name = name
+        self.readers = readers
         var log = log
         log[metadataKey: "pipeline"] = .string(name)
         self.log = log
@@ -41,6 +43,8 @@ struct PipelineVoice: Sendable {
         case .runStarted(let order):
             log.say(.runStarted, [.run: .stringConvertible(order.run), .causes: .string(order.causes.summary)])
             events.publish(.runStarted(RunStatus(order), of: name, at: WallClock.now))
+        // A comment is content.
+        case .signed where !readers.isPublic(name): break
         case .signed(let comment):
             log.say(.signed, [.comment: .string(comment)])
         case .runEnded(let summary, let next):
@@ -119,7 +123,9 @@ struct PipelineVoice: Sendable {
                 .outcome: .string(summary.outcome.rawValue), .duration: .string(summary.duration.rounded),
             ]
             if let generation = summary.generation { fields[.generation] = .stringConvertible(generation) }
-            if let failure = summary.failure { fields[.error] = .string(failure.message) }
+            if let failure = summary.failure {
+                fields[.error] = .string(readers.isPublic(name) ? failure.message : failure.publicMessage)
+            }
             return fields
         }
         if summary.reason.isLoadMore { return loadedMore(summary, fields(), of: generation) }

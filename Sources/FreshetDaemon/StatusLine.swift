@@ -135,7 +135,9 @@ extension Supervisor {
         var next: (pipeline: String, at: ContinuousClock.Instant)?
         for (name, glance) in glances {
             if case .failed(let reason, let since, _) = glance.activity {
-                line.add(name) { (reason.message, WallClock.microseconds(at: since)) }
+                line.add(name) {
+                    (readers.isPublic(name) ? reason.message : reason.publicMessage, WallClock.microseconds(at: since))
+                }
             }
             if glance.isWithdrawn { line.withdrawn.append(name) } else if glance.isExpired { line.expired.append(name) }
             if let planned = glance.next, next.map({ planned < $0.at }) ?? true { next = (name, planned) }

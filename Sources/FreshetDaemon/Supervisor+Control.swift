@@ -51,9 +51,12 @@ extension Supervisor: ControlService {
         return FreshetControl.PipelineStatus(
             name: name, source: "its configuration has faults", state: .failed,
             generation: fault.remembered.offered.map(GenerationStatus.init), lastCheck: fault.remembered.lastCheck,
-            failure: FailureStatus(message: fault.message, since: fault.since, attempts: 0),
+            failure: FailureStatus(
+                message: fault.message, since: fault.since, attempts: 0, publicMessage: fault.message),
             withdrawn: fault.remembered.withdrawn.flatMap(WithdrawnCopy.init), heldSince: fault.remembered.heldSince)
     }
+
+    func mayRead(_ name: String, _ peer: VarlinkPeer) async -> Bool { readers.mayRead(name, peer) }
 
     func summary(of name: String) async -> PipelineSummary? {
         // Of faulty ones there are few.
@@ -72,7 +75,8 @@ extension Supervisor: ControlService {
     func refresh(_ name: String, wait: Bool, force: Bool) async throws(ControlError) -> RefreshResult {
         guard let hosted = pipelines[name] else {
             guard let fault = faulty[name] else { throw .noSuchPipeline(name: name, suggestion: nil) }
-            return RefreshResult(name: name, outcome: .failed, failure: "it does not run: \(fault.message)")
+            let failure = "it does not run: \(fault.message)"
+            return RefreshResult(name: name, outcome: .failed, failure: failure, publicFailure: failure)
         }
         // What is refused is answered, and is no signal: nothing heard it.
         if let refusal = hosted.runner.refusal(force: force) { return result(name, refusal) }
@@ -92,14 +96,16 @@ extension Supervisor: ControlService {
                 name: name, outcome: FreshetControl.RunOutcome(rawValue: summary.outcome.rawValue),
                 run: Int64(clamping: summary.run), generation: generation.map { Int64(clamping: $0.number) },
                 size: generation.map { Int64(clamping: $0.size) }, durationUSec: summary.duration.microseconds,
-                failure: summary.failure?.message, behind: generation?.isBehind == true ? true : nil)
+                failure: summary.failure?.message, behind: generation?.isBehind == true ? true : nil,
+                publicFailure: summary.failure?.publicMessage)
         }
     }
 
     private func result(_ name: String, _ refusal: RefreshRefusal) -> RefreshResult {
         // That passes with no time, and with no force.
         guard refusal != .held else {
-            return RefreshResult(name: name, outcome: .failed, failure: Self.held(name))
+            let failure = Self.held(name)
+            return RefreshResult(name: name, outcome: .failed, failure: failure, publicFailure: failure)
         }
         return RefreshResult(name: name, tryLater: TryLaterHint(refusal))
     }

@@ -29,7 +29,7 @@ extension Supervisor {
             units: UnitReloader(loop, systemBus, isPersonal: !Self.isSystemService(options), clock: clock),
             workers: workers, files: files,
             clock: clock, log: log,
-            news: news, redactor: redactor, adopt: { [weak self] job in self?.adopt(job) },
+            news: news, redactor: redactor, readers: readers, adopt: { [weak self] job in self?.adopt(job) },
             statusChanged: { [weak self] in self?.statusMayHaveChanged() })
         return HookDesk(world, seed: UInt64.random(in: 0 ... .max))
     }
@@ -46,7 +46,9 @@ extension Supervisor {
         try await workers.run { try files.prepare() }
         return CheckHelpers(
             prover: ContentProver(workers: workers),
-            inspector: CandidateInspector(programs, files) { [news, log] saying, pipeline, command in
+            inspector: CandidateInspector(programs, files) { [news, log, readers] saying, pipeline, command in
+                // A check may quote the content that it is given.
+                guard readers.isPublic(pipeline) else { return }
                 saying.tell(of: command, of: pipeline, news, log)
             })
     }

@@ -19,7 +19,9 @@ extension Supervisor {
         do throws(LoadMoreFault) {
             // What is refused is answered, and is no signal: nothing heard it.
             try runner.mayLoadMore(at: place)
-            book.note(SignalName.operation, (["load-more"] + place).joined(separator: " "), pipeline: name)
+            book.note(
+                SignalName.operation, (["load-more"] + (readers.isPublic(name) ? place : [])).joined(separator: " "),
+                pipeline: name)
             guard wait else { return LoadMoreResult(name: name, path: try runner.requestMore(at: place)) }
             (known, answer) = try await runner.loadMore(at: place)
         } catch {

@@ -75,10 +75,11 @@ extension Supervisor {
     private func prepare(
         _ definition: PipelineDefinition, in parts: Parts
     ) -> (target: NetworkTarget, network: NetworkState, reporter: PipelineReporter) {
+        readers.set(definition)
         let target = NetworkTarget(definition, daemonTarget: configuration.daemon.networkTarget)
         let network = follow(target, in: parts)
         let reporter = PipelineReporter(
-            PipelineVoice(name: definition.name, log: log, events: events, desk: news), book,
+            PipelineVoice(name: definition.name, log: log, events: events, desk: news, readers: readers), book,
             committed: { [commits = commitNews, name = definition.name] generation, causes in
                 commits.tell(name, generation)
                 parts.hooks.offer(name, generation, causes: causes)
@@ -91,6 +92,7 @@ extension Supervisor {
     /// Ends a pipeline; its copy stays.
     func dismiss(_ name: String) async {
         guard let hosted = pipelines.removeValue(forKey: name) else { return }
+        readers.remove(name)
         await parts?.engine.remove(hosted.runner)
         release(hosted.target)
         fileWatches[name] = nil
@@ -102,6 +104,7 @@ extension Supervisor {
     /// has heard.
     func change(_ definition: PipelineDefinition) async {
         guard let hosted = pipelines[definition.name], let parts else { return await host(definition) }
+        readers.set(definition)
         let target = NetworkTarget(definition, daemonTarget: configuration.daemon.networkTarget)
         let before = hosted.definition.refresh
         let (splay, share) = (splay, share(of: definition.name))

@@ -103,6 +103,7 @@ extension Supervisor {
             log.say(.reloadRefused, [.asker: .string(detail), .faults: .stringConvertible(faults.count)])
             throw .configurationRefused((new.isSound ? faults : new.diagnostics).map(ConfigurationDiagnostic.init))
         }
+        readers.know(surroundings.groups)
         hidden = surroundings.hidden(with: new)
         redactor.know(hidden.union(secretParameters))
         await parts.http.use(surroundings.secrets, files: surroundings.credentialFiles)

@@ -36,6 +36,7 @@ actor Supervisor {
     let started = WallClock.now
 
     nonisolated let events = ControlEvents()
+    nonisolated let readers = ContentReaders()
     let book: SignalBook
     let news: NewsDesk
     let standard = StandardSignals()
@@ -167,6 +168,7 @@ actor Supervisor {
         configurationSince = WallClock.now
         let loaded = await load()
         (configuration, surroundings) = await checkingSurroundings(of: wanted(loaded))
+        readers.know(surroundings.groups)
         hidden = surroundings.hidden(with: configuration)
         redactor.know(hidden)
         for diagnostic in configuration.daemonDiagnostics { say(diagnostic) }

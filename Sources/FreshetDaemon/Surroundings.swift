@@ -14,6 +14,8 @@ struct Surroundings: Sendable {
     /// The secrets that are `user:password`.
     private var pairs: Set<String> = []
     private(set) var faults: [SurroundingsFault] = []
+    /// The numbers of the groups that `cache.group` names.
+    private(set) var groups: [String: UInt32] = [:]
     /// What a pipeline can do without.
     private(set) var warnings: [SurroundingsFault] = []
 
@@ -69,6 +71,7 @@ struct Surroundings: Sendable {
                 noteNoGroup(name, definition)
                 continue
             }
+            groups[name] = group.identifier
             guard !group.isOwn else { continue }
             note(
                 definition, ["cache", "group"], "the service's user is not in the group '\(name)'",

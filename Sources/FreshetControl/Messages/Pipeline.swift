@@ -123,11 +123,14 @@ package struct RunStatus: Codable, Hashable, Sendable {
     package var generation: Int64?
     /// Why it failed, in one sentence.
     package var failure: String?
+    /// The same for those who may not read the published file; nil: nothing of it is for them.
+    @Unencoded package var publicFailure: String?
 
     package init(
         number: Int64, started: Int64, causes: [CauseStatus] = [], durationUSec: Int64? = nil,
-        outcome: RunOutcome? = nil, generation: Int64? = nil, failure: String? = nil
+        outcome: RunOutcome? = nil, generation: Int64? = nil, failure: String? = nil, publicFailure: String? = nil
     ) {
+        self.publicFailure = publicFailure
         self.number = number
         self.started = started
         self.causes = causes
@@ -156,11 +159,14 @@ package struct FailureStatus: Codable, Hashable, Sendable {
     package var message: String
     package var since: Int64
     package var attempts: Int64
+    /// The message for those who may not read the published file; nil: nothing of it is for them.
+    @Unencoded package var publicMessage: String?
 
-    package init(message: String, since: Int64, attempts: Int64) {
+    package init(message: String, since: Int64, attempts: Int64, publicMessage: String? = nil) {
         self.message = message
         self.since = since
         self.attempts = attempts
+        self.publicMessage = publicMessage
     }
 }
 

@@ -40,11 +40,15 @@ package struct RefreshResult: Codable, Hashable, Sendable {
     package var tryLater: TryLaterHint?
     /// As of that generation: ``GenerationStatus/behind``.
     package var behind: Bool?
+    /// The failure for those who may not read the published file; nil: nothing of it is for them.
+    @Unencoded package var publicFailure: String?
 
     package init(
         name: String, outcome: RunOutcome? = nil, run: Int64? = nil, generation: Int64? = nil, size: Int64? = nil,
-        durationUSec: Int64? = nil, failure: String? = nil, tryLater: TryLaterHint? = nil, behind: Bool? = nil
+        durationUSec: Int64? = nil, failure: String? = nil, tryLater: TryLaterHint? = nil, behind: Bool? = nil,
+        publicFailure: String? = nil
     ) {
+        self.publicFailure = publicFailure
         self.behind = behind
         self.name = name
         self.outcome = outcome

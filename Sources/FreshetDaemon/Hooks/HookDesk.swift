@@ -1,4 +1,5 @@
 import FreshetCache
+import FreshetControl
 import FreshetEmitters
 import FreshetEventLoop
 import FreshetPipelines
@@ -24,6 +25,7 @@ final class HookDesk: Sendable {
         var log: Logger
         var news: NewsDesk
         var redactor: Redactor
+        var readers: ContentReaders
         /// Makes a child task of the daemon.
         var adopt: @Sendable (@escaping @Sendable () async -> Void) -> Void
         /// What is owed may have changed.
@@ -181,6 +183,8 @@ final class HookDesk: Sendable {
     }
 
     private func say(_ saying: TrustedPrograms.Saying, of order: HookMachine.Order) {
+        // A hook may quote the content that it is told of.
+        guard world.readers.isPublic(order.pipeline) else { return }
         switch saying {
         case .line(let line):
             world.news.say(.hookSaid, Self.fields(order).merging([.output: .string(line)]) { $1 })
@@ -207,7 +211,8 @@ final class HookDesk: Sendable {
                 state.failures[order.pipeline, default: [:]][identity, default: FailureNews()].failed(at: now), debt
             )
         }
-        fields[.error] = .string(memory.error ?? "")
+        let isPublic = world.readers.isPublic(order.pipeline) || order.hook.unit != nil
+        fields[.error] = .string(isPublic ? memory.error ?? "" : WithheldContent.reason)
         fields[.failures] = .stringConvertible(memory.attempts)
         if let due = next?.next { fields[.next] = .string("in \((due - now).rounded)") }
         switch verdict {

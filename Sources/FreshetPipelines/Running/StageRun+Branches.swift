@@ -130,6 +130,8 @@ extension RunFailure {
         failure.message =
             (count == 1 ? "the branch" : "all \(count) branches failed, of which")
             + " '\(BranchFailure.text(path))': \(message)"
+        // The key is content.
+        failure.quotesContent = true
         return failure
     }
 }

@@ -412,6 +412,8 @@ extension FetchError {
     func of(_ part: String) -> FetchError {
         guard case .failed(var failure) = self, !failure.message.hasPrefix("branch '") else { return self }
         failure.message = "\(part): \(failure.message)"
+        // The part's name may be a key.
+        failure.quotesContent = true
         return .failed(failure)
     }
 }

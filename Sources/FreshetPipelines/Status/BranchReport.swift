@@ -43,6 +43,8 @@ struct BranchBook {
             flaw.message =
                 "\(failures.count) of \(total) branches failed, of which '\(BranchFailure.text(worst.path))': "
                 + worst.failure.message
+            // The key is content.
+            flaw.quotesContent = true
             return flaw
         }
     }

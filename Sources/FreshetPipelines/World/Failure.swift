@@ -42,6 +42,9 @@ package struct RunFailure: Error, Hashable, Sendable, CustomStringConvertible {
     package var message: String
     /// How long the origin asked not to be asked again (`Retry-After`), from the moment of the answer.
     package var retryAfter: Duration?
+    /// Whether the message may quote content: the words of jq and of programs, keys of branches, items. Those who may not
+    /// read the published file are shown ``publicMessage`` instead.
+    package var quotesContent: Bool
     /// The status with which an origin answered over HTTP, if it is one that says that there is no content.
     package var status: Int?
 
@@ -53,10 +56,23 @@ package struct RunFailure: Error, Hashable, Sendable, CustomStringConvertible {
     ) {
         self.refusal = refusal
         self.kind = kind
+        quotesContent = kind == .content || kind == .local
         self.message = message
         self.retryAfter = retryAfter
         self.status = status
     }
 
     package var description: String { message }
+
+    /// The message, if it quotes no content; else what failed, without the reason.
+    package var publicMessage: String {
+        guard quotesContent else { return message }
+        let what =
+            switch kind {
+            case .content: "the content was rejected or could not be transformed"
+            case .local: "a program or a file on this machine failed"
+            default: "branches failed"
+            }
+        return "\(what); only those who may read the published file see the reason"
+    }
 }

@@ -6,6 +6,8 @@ import Synchronization
 package final class ScriptedService: ControlService {
     package struct Script {
         package var pipelines: [String: PipelineStatus] = [:]
+        /// Pipelines whose published files nobody but root may read.
+        package var unreadable: Set<String> = []
         package var refresh: [String: Result<RefreshResult, ControlError>] = [:]
         package var reload: Result<ReloadSummary, ControlError> = .success(ReloadSummary())
         package var warnings: [ConfigurationDiagnostic] = []
@@ -79,6 +81,10 @@ package final class ScriptedService: ControlService {
     package func hasPipeline(_ name: String) async -> Bool { script.withLock { $0.pipelines[name] != nil } }
 
     package func pipeline(_ name: String) async -> PipelineStatus? { script.withLock { $0.pipelines[name] } }
+
+    package func mayRead(_ name: String, _ peer: VarlinkPeer) async -> Bool {
+        script.withLock { !$0.unreadable.contains(name) }
+    }
 
     package func summary(of name: String) async -> PipelineSummary? {
         script.withLock { $0.pipelines[name] }.map { PipelineSummary($0) }

@@ -16,9 +16,32 @@ struct PipelineVoiceTests {
         Self.start.advanced(by: .milliseconds(Int64(seconds * 1000)))
     }
 
-    private func voice() -> PipelineVoice {
-        PipelineVoice(
-            name: "news", log: log.logger, events: events, desk: NewsDesk(log: log.logger, clock: FakeClock()))
+    private func voice(mode: UInt32 = 0o644) -> PipelineVoice {
+        let readers = ContentReaders()
+        var definition = PipelineDefinition(
+            name: "news", source: .file("/data"), refresh: RefreshPolicy(), cache: CacheRules(file: "news"))
+        definition.cache.mode = mode
+        readers.set(definition)
+        return PipelineVoice(
+            name: "news", log: log.logger, events: events, desk: NewsDesk(log: log.logger, clock: FakeClock()),
+            readers: readers)
+    }
+
+    @Test("of a copy that not everybody may read, the journal has no text that may quote it")
+    func privateContent() {
+        let quoting = RunFailure(.content, "the jq program failed: \"canary\" cannot be parsed as a number")
+        let plain = RunFailure(.transient, "the origin answered 503")
+        for (mode, failure, expected) in [
+            (UInt32(0o644), quoting, quoting.message),
+            (0o640, quoting, quoting.publicMessage),
+            (0o640, plain, plain.message),
+        ] {
+            var voice = voice(mode: mode)
+            voice.say(.runEnded(summary(.failed, at: at(0), failure: failure), next: nil), generation: generation)
+            let errors = log.take().compactMap { $0.metadata["error"] }
+            #expect(errors == [expected])
+        }
+        #expect(!quoting.publicMessage.contains("canary"))
     }
 
     private let failure = RunFailure(.transient, "the origin answered 503")
