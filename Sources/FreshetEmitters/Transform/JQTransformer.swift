@@ -86,7 +86,7 @@ package actor JQTransformer: Transforming {
         let reply = try await exchange(
             JQRequest(.form, program: form.rawValue, input: content, maxOutput: maxOutput))
         guard reply.status == .done else {
-            throw .failed(RunFailure(.content, "it is no \(form.name): \(Text.escaped(reply.bytes))"))
+            throw .failed(RunFailure(.content, "it is no \(form.name): \(TransformFailure.words(of: reply))"))
         }
         return Int(String(decoding: reply.bytes, as: UTF8.self))
     }
@@ -100,7 +100,7 @@ package actor JQTransformer: Transforming {
         // Without input a program is compiled and never runs.
         let reply = try await exchange(
             JQRequest(.verdict, program: program, variables: variables, input: [], maxOutput: 0))
-        return reply.status == .invalidProgram ? Text.escaped(reply.bytes) : nil
+        return reply.status == .invalidProgram ? TransformFailure.words(of: reply) : nil
     }
 
     // MARK: For tests
@@ -117,20 +117,20 @@ package actor JQTransformer: Transforming {
 
     private func ask(_ request: JQRequest) async throws(FetchError) -> JQReply {
         let reply = try await exchange(request)
-        if let failure = failure(reply, to: request) { throw .failed(failure) }
+        if let failure = TransformFailure.of(reply, to: request) { throw .failed(failure) }
         return reply
     }
 
     private func exchange(_ request: JQRequest) async throws(FetchError) -> JQReply {
         guard !Task.isCancelled else { throw .cancelled }
         guard request.program.utf8.count <= JQRequest.maxProgram else {
-            throw .failed(Self.tooLong("the jq program", JQRequest.maxProgram))
+            throw .failed(TransformFailure.tooLong("the jq program", JQRequest.maxProgram))
         }
         guard request.variables.count <= JQRequest.maxVariables else {
-            throw .failed(Self.tooLong("the variables of the jq program", JQRequest.maxVariables))
+            throw .failed(TransformFailure.tooLong("the variables of the jq program", JQRequest.maxVariables))
         }
         guard request.input.count <= JQRequest.maxInput else {
-            throw .failed(Self.tooLong(request.nameOfInput, JQRequest.maxInput))
+            throw .failed(TransformFailure.tooLong(request.nameOfInput, JQRequest.maxInput))
         }
         guard case .proceed(let warm) = await turn() else { throw .cancelled }
         let helper: HelperProcess
@@ -148,7 +148,7 @@ package actor JQTransformer: Transforming {
             let exit = await helper.end()
             leave(nil)
             guard !Task.isCancelled else { throw .cancelled }
-            throw .failed(Self.failure(exit, at: request))
+            throw .failed(TransformFailure.of(exit, at: request))
         }
         leave(helper)
         return reply
@@ -218,68 +218,5 @@ package actor JQTransformer: Transforming {
             ending.append(helper)
         }
         if let again { armCoolTimer(at: again) }
-    }
-
-    // MARK: Failures
-
-    private static func tooLong(_ what: String, _ limit: Int) -> RunFailure {
-        RunFailure(.content, "\(what) has more than the \(Text.grouped(UInt64(limit))) bytes that are possible")
-    }
-
-    private func failure(_ reply: JQReply, to request: JQRequest) -> RunFailure? {
-        let words = Text.escaped(reply.bytes)
-        switch reply.status {
-        case .done:
-            return nil
-        case .invalidProgram:
-            return RunFailure(.content, "the jq program is not valid: \(words)")
-        case .failed:
-            return RunFailure(.content, "the jq program failed: \(words)")
-        case .invalidInput where request.isText:
-            return RunFailure(.content, "what is to be read as text ('format: text') cannot be: \(words)")
-        case .invalidInput:
-            return RunFailure(.content, "the input of the jq program is not JSON: \(words)")
-        case .outputTooLarge:
-            return Self.tooLong("the output of the jq program", Int(clamping: request.maxOutput))
-        }
-    }
-
-    private static func failure(_ exit: ChildProcess.Exit, at request: JQRequest) -> RunFailure {
-        switch exit {
-        case .signalled(SIGXCPU):
-            RunFailure(
-                .content, "\(request.name) took more than \(JQHelper.processorLimit) s of processor time")
-        default:
-            // libjq calls abort(3) when memory has run out, and when it finds itself in a state that cannot be.
-            RunFailure(
-                .content,
-                "\(request.name) ran out of memory or crashed (\(JQHelper.memoryLimit >> 20) MiB are allowed): "
-                    + "its helper \(exit)")
-        }
-    }
-}
-
-extension JQRequest {
-    /// The form for people that it asks about; nil: it has a jq program.
-    private var form: String? {
-        guard purpose == .form else { return nil }
-        return BinaryForm(rawValue: program)?.name ?? program
-    }
-
-    /// What is done for it.
-    fileprivate var name: String { form.map { "reading it as \($0)" } ?? "the jq program" }
-
-    fileprivate var nameOfInput: String {
-        form.map { "what is to be read as \($0)" } ?? "the input of the jq program"
-    }
-}
-
-extension BinaryForm {
-    fileprivate var name: String {
-        switch self {
-        case .xml: "well-formed XML"
-        case .pem: "PEM"
-        case .gzip: "gzip"
-        }
     }
 }

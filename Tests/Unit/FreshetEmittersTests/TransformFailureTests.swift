@@ -1,0 +1,35 @@
+import FreshetEventLoop
+import FreshetJQ
+import FreshetPipelines
+import Testing
+
+@testable import FreshetEmitters
+
+@Suite("failures of transforms: bounded in cost and length")
+struct TransformFailureTests {
+    private let request = JQRequest(.outputs, program: ".", input: [], maxOutput: 64 << 20)
+
+    private func cost(of work: () -> Void) -> Duration {
+        let began = ProcessorTime.used
+        work()
+        return ProcessorTime.used - began
+    }
+
+    @Test("looking for a failure costs nothing where a large reply succeeded")
+    func success() {
+        let reply = JQReply(.done, bytes: [UInt8](repeating: 0x61, count: 4 << 20))
+        let escaping = cost { #expect(Text.escaped(reply.bytes.prefix(64 << 10)).utf8.count == 64 << 10) }
+        let looking = cost { #expect(TransformFailure.of(reply, to: request) == nil) }
+        #expect(looking < escaping)
+    }
+
+    @Test("a failure has a bounded part of the message, also from a helper that sends a long one")
+    func failure() throws {
+        for status in [JQReply.Status.failed, .invalidProgram, .invalidInput] {
+            let reply = JQReply(status, bytes: [UInt8](repeating: 0x07, count: 4 << 20))
+            let failure = try #require(TransformFailure.of(reply, to: request))
+            #expect(failure.message.utf8.count < JQReply.maxMessage * "\\u{7}".utf8.count + 100)
+            #expect(failure.message.contains("\\u{7}"))
+        }
+    }
+}
