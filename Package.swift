@@ -43,7 +43,7 @@ let package = Package(
         .target(name: "FreshetSystemd", dependencies: ["CSystemd", "CLinux", logging]),
         .target(name: "FreshetVarlink", dependencies: ["FreshetEventLoop"]),
         .target(name: "FreshetPipelines", dependencies: ["FreshetSignals"]),
-        .target(name: "FreshetJQ", dependencies: ["CJQ", "CExpat", "CZlib", "CCrypto"]),
+        .target(name: "FreshetJQ", dependencies: ["CJQ", "CExpat", "CZlib", "CCrypto", "CLinux"]),
         .target(
             name: "FreshetEmitters",
             dependencies: ["FreshetPipelines", "FreshetJQ", "FreshetEventLoop", "CCurl", "CCrypto", "CZlib"]),
@@ -91,6 +91,9 @@ let package = Package(
         .executableTarget(
             name: "SleepWitness", dependencies: ["FreshetSystemSignals", "FreshetSignals", "FreshetEventLoop"],
             path: "Tests/Support/SleepWitness"),
+        // A process that confines itself as a jq helper does, and then tries what must not be.
+        .executableTarget(
+            name: "SandboxWitness", dependencies: ["FreshetJQ", "CLinux"], path: "Tests/Support/SandboxWitness"),
 
         // Tests: one folder a ring (CONTRIBUTING.md). The system ring is shell, below Tests/System.
         .testTarget(
@@ -120,9 +123,10 @@ let package = Package(
         .testTarget(name: "FreshetJQTests", dependencies: ["FreshetJQ"], path: "Tests/Unit/FreshetJQTests"),
         .testTarget(
             name: "FreshetEmittersTests",
-            // freshetd: the jq helper is the daemon's own executable.
+            // freshetd: the jq helper is the daemon's own executable. SandboxWitness: run by a test.
             dependencies: [
-                "FreshetEmitters", "FreshetPipelines", "FreshetEventLoop", "FreshetJQ", "freshetd", "CZlib",
+                "FreshetEmitters", "FreshetPipelines", "FreshetEventLoop", "FreshetJQ", "freshetd", "SandboxWitness",
+                "CZlib",
             ],
             path: "Tests/Unit/FreshetEmittersTests"),
         .testTarget(

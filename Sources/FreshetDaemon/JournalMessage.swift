@@ -83,6 +83,8 @@ enum JournalMessage: String, CaseIterable {
     case networkUnknown = "8e849ad9278d4bf6927701832a94ab5a"
     case unproven = "01f1b346262941eea1639f2dd0e6f0e2"
     case proven = "79025b8d29fb478b9a8904bd8b725b47"
+    // Helpers.
+    case sandboxIncomplete = "e9b953088d0044d39cfb12a66af1d571"
     // The journal itself.
     case more = "6127226a92d14ebc81ca7790c56542a8"
     case logLevel = "1f91b9eae7fb413f8baa6bd131a7b4fe"
@@ -101,7 +103,8 @@ enum JournalMessage: String, CaseIterable {
             .proven, .hookDone, .hookSaid, .checkSaid, .signed:
             .info
         case .raised, .cacheMended, .logLevel, .socketMended, .logindMissing, .busUnheard, .unproven, .rolledBack,
-            .accepted, .pinned, .unpinned, .held, .released, .heldBack, .removedForRoom, .pruned:
+            .accepted, .pinned, .unpinned, .held, .released, .heldBack, .removedForRoom, .pruned,
+            .sandboxIncomplete:
             .notice
         case .failed, .truncated, .branchesFailed, .loadMoreFailed, .expired, .withdrawn, .notRun,
             .parametersDropped, .indexRebuilt, .networkUnknown, .fileUnwatched, .more, .lost, .hookFailed:
@@ -183,6 +186,7 @@ enum JournalMessage: String, CaseIterable {
         case .networkUnknown: "nobody says whether the network is there; pipelines run as if it were"
         case .unproven: "pipelines wait: {error}"
         case .proven: "the network reaches {probe}"
+        case .sandboxIncomplete: "jq helpers run without a part of their sandbox: {error}"
         case .more: "{count} more messages like the last ones, told one by one only at the level debug"
         case .logLevel: "the log level is {level} from now on"
         case .lost: "{count} messages were lost: the journal took none for a while"

@@ -278,7 +278,9 @@ actor Supervisor {
             fetcher: SourceFetcher(
                 http: http, commands: CommandRunner(loop, workers: workers), files: FileReader(workers: workers),
                 copies: directories.cache + "/current"),
-            transformer: JQTransformer(loop, workers: workers), store: store, clock: clock,
+            transformer: JQTransformer(loop, workers: workers) { [log] gaps in
+                log.say(.sandboxIncomplete, [.error: .string("no \(gaps)")])
+            }, store: store, clock: clock,
             slots: slots, prober: http, helpers: try await makeCheckHelpers(),
             redact: { [redactor] in redactor.text($0) })
         let engine = PipelineEngine(world) { [log] in log.say($0) }

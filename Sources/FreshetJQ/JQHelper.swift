@@ -5,8 +5,8 @@ import Glibc
 /// libjq cannot be interrupted and aborts its process when memory runs out, and a jq program is a program: it loops and
 /// it allocates. So programs and the bodies that they read, which come from anywhere, are handled in a process that has
 /// nothing to lose: no environment but UTC as its time zone, no descriptors but its own two ends, limits on memory and
-/// processor time. Whoever
-/// started it kills it when it takes too long, and starts another.
+/// processor time, and a sandbox (``HelperSandbox``). Whoever started it kills it when it takes too long, and starts
+/// another.
 ///
 /// jq 1.6 keeps numbers as IEEE doubles. An integer beyond 2^53 loses its last digits: 9007199254740993 becomes
 /// 9007199254740992; a number beyond the range of doubles becomes 1.7976931348623157e+308. Who needs such numbers whole
@@ -26,36 +26,56 @@ package enum JQHelper {
 
     /// Is a helper on standard input and output, until the input ends. Call it first thing in a process of its own.
     package static func main() -> Never {
-        restrict()
-        run(input: STDIN_FILENO, output: STDOUT_FILENO, limitsProcessorTime: true)
+        run(
+            input: STDIN_FILENO, output: STDOUT_FILENO, limitsProcessorTime: true,
+            confinement: Result { () throws(HelperSandbox.Failure) in try confine() })
         exit(0)
     }
 
     /// Serves requests one after the other, until the input ends or has what is no request. Blocks.
     ///
-    /// - Parameter limitsProcessorTime: whether each request has ``processorLimit`` at most; it is the process's own.
-    package static func run(input: Int32, output: Int32, limitsProcessorTime: Bool = false) {
+    /// - Parameters:
+    ///   - limitsProcessorTime: whether each request has ``processorLimit`` at most; it is the process's own.
+    ///   - confinement: how confining the process went. After a failure no request is worked on: each is answered with
+    ///     the failure.
+    package static func run(
+        input: Int32, output: Int32, limitsProcessorTime: Bool = false,
+        confinement: Result<HelperSandbox.Gaps, HelperSandbox.Failure> = .success([])
+    ) {
         var cache = ProgramCache()
         while let request = receive(from: input) {
             if limitsProcessorTime { allowProcessorTime() }
-            let reply = request.purpose == .form ? ContentProbe.reply(to: request) : cache.reply(to: request)
+            var reply: JQReply
+            switch confinement {
+            case .success(let gaps):
+                reply = request.purpose == .form ? ContentProbe.reply(to: request) : cache.reply(to: request)
+                reply.gaps = gaps
+            case .failure(let failure):
+                reply = .message(.notConfined, failure.description)
+            }
             guard send(reply.head, to: output), send(reply.bytes, to: output) else { return }
         }
     }
 
     // MARK: Limits
 
-    private static func restrict() {
+    /// Confines this process, which has one thread, for ever: its environment, its limits, and its sandbox.
+    ///
+    /// - Returns: what the kernel lacks.
+    package static func confine() throws(HelperSandbox.Failure) -> HelperSandbox.Gaps {
         clearenv()
         // Local time is UTC: where the zone has summer time, mktime of jq 1.6 is an hour off while it is in force, and so
         // are fromdate and whatever else is made of it. Besides, clearenv(3) leaves no list at all, which libjq's `env`
         // does not survive.
         setenv("TZ", "UTC0", 1)
         tzset()
+        // Before the limit of descriptors: Landlock needs one for a moment.
+        let gaps = try HelperSandbox.denyObjects()
         limit(RLIMIT_AS, to: memoryLimit)
         limit(RLIMIT_CORE, to: 0)
         // The three standard descriptors are taken: nothing can be opened any more, whatever a program finds to try.
         limit(RLIMIT_NOFILE, to: 3)
+        return gaps.union(try HelperSandbox.filterSystemCalls())
     }
 
     private static func allowProcessorTime() {

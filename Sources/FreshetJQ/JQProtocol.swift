@@ -92,8 +92,8 @@ package struct JQRequest: Hashable, Sendable {
 
 /// What a jq helper answers.
 ///
-/// On the wire: the four bytes `FJR` and the version, one byte of ``Status``, one byte of the verdict, two zero bytes,
-/// the length of what follows (8 bytes, little-endian); then outputs or a message.
+/// On the wire: the four bytes `FJR` and the version, one byte of ``Status``, one byte of the verdict, one byte of
+/// ``gaps``, one zero byte, the length of what follows (8 bytes, little-endian); then outputs or a message.
 package struct JQReply: Hashable, Sendable {
     /// How the program ended.
     package enum Status: UInt8, Sendable {
@@ -107,6 +107,8 @@ package struct JQReply: Hashable, Sendable {
         case invalidInput = 3
         /// Its outputs are longer than the request allows.
         case outputTooLarge = 4
+        /// The helper could not confine itself, and so has not looked at the request; `bytes` are the system's words.
+        case notConfined = 5
     }
 
     /// The longest message, in bytes; longer ones are cut.
@@ -115,6 +117,8 @@ package struct JQReply: Hashable, Sendable {
     package var status: Status
     /// Whether there was an output and the last one was neither `false` nor `null`.
     package var verdict: Bool
+    /// What the helper's sandbox lacks, as the kernel does.
+    package var gaps: HelperSandbox.Gaps = []
     package var bytes: [UInt8]
 
     /// The outputs where they were asked for by themselves (``JQRequest/Purpose/values``): a string's content, anything
@@ -146,7 +150,7 @@ package struct JQReply: Hashable, Sendable {
 
     /// The header on the wire.
     var head: [UInt8] {
-        var head = JQFrame.replyMagic + [status.rawValue, verdict ? 1 : 0, 0, 0]
+        var head = JQFrame.replyMagic + [status.rawValue, verdict ? 1 : 0, gaps.rawValue, 0]
         head.appendNumber(UInt64(bytes.count))
         return head
     }
@@ -180,7 +184,9 @@ package struct JQReply: Hashable, Sendable {
             }
             guard let expected, received.count >= expected else { return nil }
             guard received.count == expected, let status = Status(rawValue: received[4]) else { throw NoReply() }
-            return JQReply(status, verdict: received[5] == 1, bytes: Array(received[Self.headerSize...]))
+            var reply = JQReply(status, verdict: received[5] == 1, bytes: Array(received[Self.headerSize...]))
+            reply.gaps = HelperSandbox.Gaps(rawValue: received[6])
+            return reply
         }
     }
 }
@@ -189,7 +195,7 @@ package struct JQReply: Hashable, Sendable {
 /// by mistake, they are not.
 enum JQFrame {
     static let requestMagic = Array("FJQ".utf8) + [2]
-    static let replyMagic = Array("FJR".utf8) + [1]
+    static let replyMagic = Array("FJR".utf8) + [2]
 }
 
 extension [UInt8] {

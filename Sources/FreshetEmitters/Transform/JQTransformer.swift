@@ -1,5 +1,5 @@
 package import FreshetEventLoop
-import FreshetJQ
+package import FreshetJQ
 package import FreshetPipelines
 import Glibc
 
@@ -19,6 +19,8 @@ package actor JQTransformer: Transforming {
     private let workers: WorkerPool
     private let helper: ChildProcess.Command
     private let maxOutput: UInt64
+    /// Called once, and then gone.
+    private var reportGaps: (@Sendable (HelperSandbox.Gaps) -> Void)?
 
     private var pool: HelperPool<HelperProcess>
     private var waiters: [UInt64: CheckedContinuation<Turn, Never>] = [:]
@@ -33,15 +35,18 @@ package actor JQTransformer: Transforming {
     ///   - helper: how to start a program that becomes a helper: this one, called again.
     ///   - maxOutput: the most bytes that a program may put out.
     ///   - warmth: how long a helper without work is kept.
+    ///   - gaps: is called on the loop's thread when the sandbox of a helper lacks something, the first time only.
     package init(
         _ loop: EventLoop, workers: WorkerPool, helper: ChildProcess.Command = JQTransformer.thisProgram,
-        maxOutput: UInt64 = CheckRules.defaultMaxBytes, warmth: Duration = .seconds(5)
+        maxOutput: UInt64 = CheckRules.defaultMaxBytes, warmth: Duration = .seconds(5),
+        gaps: (@Sendable (HelperSandbox.Gaps) -> Void)? = nil
     ) {
         pool = HelperPool(warmth: warmth)
         self.loop = loop
         self.workers = workers
         self.helper = helper
         self.maxOutput = maxOutput
+        reportGaps = gaps
     }
 
     /// This program as a helper: the very file that runs, also when an upgrade has put another in its place.
@@ -144,13 +149,15 @@ package actor JQTransformer: Transforming {
         let reply = await helper.exchange(request)
         runningHelpers -= 1
         // A cancelled task has killed its helper, perhaps a moment after the reply: nobody else must get it.
-        guard let reply, !Task.isCancelled else {
+        guard let reply, reply.status != .notConfined, !Task.isCancelled else {
             let exit = await helper.end()
             leave(nil)
             guard !Task.isCancelled else { throw .cancelled }
-            throw .failed(TransformFailure.of(exit, at: request))
+            throw .failed(
+                reply.flatMap { TransformFailure.of($0, to: request) } ?? TransformFailure.of(exit, at: request))
         }
         leave(helper)
+        if !reply.gaps.isEmpty { reportGaps.take()?(reply.gaps) }
         return reply
     }
 

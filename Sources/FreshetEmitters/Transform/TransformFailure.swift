@@ -27,6 +27,8 @@ enum TransformFailure {
             RunFailure(.content, "the input of the jq program is not JSON: \(words(of: reply))")
         case .outputTooLarge:
             tooLong("the output of the jq program", Int(clamping: request.maxOutput))
+        case .notConfined:
+            RunFailure(.local, "the jq helper could not be confined (\(words(of: reply))), and so runs no program")
         }
     }
 
@@ -35,6 +37,9 @@ enum TransformFailure {
         switch exit {
         case .signalled(SIGXCPU):
             RunFailure(.content, "\(request.name) took more than \(JQHelper.processorLimit) s of processor time")
+        case .signalled(SIGSYS):
+            RunFailure(
+                .content, "\(request.name) was ended, as its helper made a system call that its sandbox forbids")
         default:
             // libjq calls abort(3) when memory has run out, and when it finds itself in a state that cannot be.
             RunFailure(

@@ -1,0 +1,98 @@
+import CLinux
+import Glibc
+
+/// The confinement of a jq helper. A helper reads what anybody sent, with libraries written in C; an attacker who takes
+/// the helper over finds a process that can read its request, write its reply, use memory, and end.
+///
+/// A confinement cannot be undone, by the process nor by anybody else.
+package enum HelperSandbox {
+    /// A part of the confinement that the kernel does not offer.
+    package struct Gaps: OptionSet, Hashable, Sendable, CustomStringConvertible {
+        package let rawValue: UInt8
+        package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+        /// A kernel without CONFIG_SECCOMP_FILTER.
+        package static let systemCallFilter = Gaps(rawValue: 1)
+        /// A kernel before 5.13, one without CONFIG_SECURITY_LANDLOCK, one that was booted without it, or a filter of a
+        /// container or service around that forbids it.
+        package static let landlock = Gaps(rawValue: 2)
+
+        package var description: String {
+            let names: [(Gaps, String)] = [(.systemCallFilter, "seccomp"), (.landlock, "Landlock")]
+            return names.filter { contains($0.0) }.map(\.1).joined(separator: " and ")
+        }
+    }
+
+    /// A confinement that the kernel offers and that failed.
+    package struct Failure: Error, Hashable, CustomStringConvertible {
+        var call: String
+        var reason: Int32
+
+        package init(_ call: String, errno reason: Int32 = errno) {
+            self.call = call
+            self.reason = reason
+        }
+
+        package var description: String {
+            "\(call): \(strerrordesc_np(reason).map { String(cString: $0) } ?? "error \(reason)")"
+        }
+    }
+
+    /// The ABI of the running kernel's Landlock; 0 or less: it has none.
+    package static var landlockVersion: Int { Int(Landlock.version) }
+
+    /// Confines objects: no file system, no connections, no signals to others. The calling thread only: call it in a
+    /// process of one thread. Before ``filterSystemCalls()``.
+    package static func denyObjects() throws(Failure) -> Gaps {
+        // Both confinements demand it of a process without privileges.
+        guard freshet_prctl(PR_SET_NO_NEW_PRIVS, 1) == 0 else { throw Failure("PR_SET_NO_NEW_PRIVS") }
+        return try Landlock.denyAll() ? [] : .landlock
+    }
+
+    /// Confines system calls to those of ``SystemCallFilter/helper(process:)``. The calling thread only, as above; last,
+    /// since nothing can be arranged any more.
+    package static func filterSystemCalls() throws(Failure) -> Gaps {
+        try SystemCallFilter.helper(process: getpid()).install() ? [] : .systemCallFilter
+    }
+}
+
+/// Landlock (landlock(7)): rights to objects, of which a process gives up its own.
+private enum Landlock {
+    /// The ABI; 0 or less, and errno: there is none. LANDLOCK_CREATE_RULESET_VERSION is 1.
+    static var version: Int32 { freshet_landlock_create(nil, 0, 1) }
+
+    /// Gives up all rights that this kernel's Landlock knows. False: the kernel has no Landlock.
+    static func denyAll() throws(HelperSandbox.Failure) -> Bool {
+        let version = version
+        guard version > 0 else {
+            // EPERM is an answer of a filter around this process, never of Landlock to this question.
+            guard [ENOSYS, EOPNOTSUPP, EPERM].contains(errno) else {
+                throw HelperSandbox.Failure("landlock_create_ruleset")
+            }
+            return false
+        }
+        var rights = rights(version)
+        // A kernel rejects a structure that is longer than its own.
+        let size = version < 4 ? 8 : version < 6 ? 16 : 24
+        let rules = freshet_landlock_create(&rights, size, 0)
+        guard rules >= 0 else { throw HelperSandbox.Failure("landlock_create_ruleset") }
+        defer { close(rules) }
+        guard freshet_landlock_restrict(rules) == 0 else { throw HelperSandbox.Failure("landlock_restrict_self") }
+        return true
+    }
+
+    /// What linux/landlock.h lists up to each version of the ABI.
+    private static func rights(_ version: Int32) -> freshet_landlock_rights {
+        let files: UInt64 =
+            switch version {
+            case 1: 0x1FFF  // LANDLOCK_ACCESS_FS_EXECUTE … LANDLOCK_ACCESS_FS_MAKE_SYM
+            case 2: 0x3FFF  // … LANDLOCK_ACCESS_FS_REFER
+            case 3, 4: 0x7FFF  // … LANDLOCK_ACCESS_FS_TRUNCATE
+            default: 0xFFFF  // … LANDLOCK_ACCESS_FS_IOCTL_DEV
+            }
+        return freshet_landlock_rights(
+            files: files,
+            network: version >= 4 ? 3 : 0,  // LANDLOCK_ACCESS_NET_BIND_TCP, …_CONNECT_TCP
+            scoped: version >= 6 ? 3 : 0)  // LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET, …_SIGNAL
+    }
+}

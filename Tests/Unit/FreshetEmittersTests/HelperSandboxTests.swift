@@ -1,0 +1,140 @@
+import FreshetEventLoop
+import FreshetJQ
+import FreshetPipelines
+import Glibc
+import TestSupport
+import Testing
+
+@testable import FreshetEmitters
+
+/// With real processes: a witness confines itself by the helper's own function and tries one thing.
+@Suite("The sandbox of jq helpers", .hangLimit)
+struct HelperSandboxTests {
+    let running: RunningLoop
+
+    init() throws { running = try RunningLoop() }
+
+    /// How the witness ends: 0 if the attempt succeeded, else the error's number, or a signal.
+    private func result(_ attempt: String, within confinement: String) async throws -> ChildProcess.Exit {
+        let null = try OwnedDescriptor(open("/dev/null", O_RDWR | O_CLOEXEC), of: "open", subject: "/dev/null")
+        let witness = try ChildProcess(
+            running.loop,
+            ChildProcess.Command(
+                path: "\(try productsDirectory())/SandboxWitness", arguments: [confinement, attempt]),
+            input: null.rawValue, output: null.rawValue, error: null.rawValue)
+        return await witness.wait()
+    }
+
+    @Test("a helper works in it: reads, writes, memory, clocks")
+    func work() async throws {
+        for confinement in ["nothing", "landlock", "all"] {
+            #expect(try await result("work", within: confinement) == .exited(status: 0))
+        }
+    }
+
+    @Test(
+        "what would succeed without a sandbox ends the process",
+        arguments: [
+            "socket", "socketpair", "connect", "fork", "clone3", "execve", "ptrace", "readmemory", "kill", "tgkill",
+            "mapcode", "protectcode", "dumpable", "unlimited", "otherlimit", "memfd", "action",
+        ])
+    func killed(_ attempt: String) async throws {
+        #expect(try await result(attempt, within: "nothing") == .exited(status: 0))
+        #expect(try await result(attempt, within: "all") == .signalled(SIGSYS))
+    }
+
+    // A machine, or a container, may forbid these to everybody.
+    @Test("what not every machine allows ends the process", arguments: ["unshare", "ring"])
+    func killedAnyway(_ attempt: String) async throws {
+        #expect(try await result(attempt, within: "all") == .signalled(SIGSYS))
+    }
+
+    @Test("no file can be opened or made, and that is an error and no death", arguments: ["open", "make"])
+    func files(_ attempt: String) async throws {
+        #expect(try await result(attempt, within: "nothing") == .exited(status: 0))
+        #expect(try await result(attempt, within: "all") == .exited(status: EPERM))
+    }
+
+    @Test(
+        "Landlock alone keeps from files and programs", .enabled(if: HelperSandbox.landlockVersion >= 1),
+        arguments: ["open", "make", "execve"])
+    func landlockFiles(_ attempt: String) async throws {
+        #expect(try await result(attempt, within: "landlock") == .exited(status: EACCES))
+    }
+
+    @Test("Landlock alone keeps from connections", .enabled(if: HelperSandbox.landlockVersion >= 4))
+    func landlockNetwork() async throws {
+        #expect(try await result("connect", within: "landlock") == .exited(status: EACCES))
+    }
+
+    @Test(
+        "Landlock alone keeps from other processes", .enabled(if: HelperSandbox.landlockVersion >= 6),
+        arguments: ["kill", "tgkill", "ptrace"])
+    func landlockProcesses(_ attempt: String) async throws {
+        #expect(try await result(attempt, within: "landlock") == .exited(status: EPERM))
+    }
+
+    @Test(
+        "each part of jq that asks the system works in a helper",
+        arguments: [
+            ("now | type", #""number""#), (#""2026-07-15T12:00:00Z" | fromdate"#, "1784116800"),
+            (#""10:20" | strptime("%H:%M") | .[3:5]"#, "[10,20]"), ("0 | localtime | mktime", "0"),
+            (#"0 | strflocaltime("%Y %Z")"#, #""1970 UTC""#), (#"0 | gmtime | strftime("%A")"#, #""Thursday""#),
+            ("env.TZ, $ENV.TZ", "\"UTC0\"\n\"UTC0\""), ("input_filename", "null"), ("[limit(2; repeat(1))]", "[1,1]"),
+            ("1 | debug", "1"), ("1 | stderr", "1"), (#""abc" | test("B"; "i")"#, "true"),
+            ("[range(100000)] | map(tostring) | length", "100000"), (#"try error("x") catch ."#, #""x""#),
+        ])
+    func features(_ program: String, _ output: String) async throws {
+        let transformer = try JQTransformer.withRealHelper(running)
+        let result = try await transformer.transform(Array("null".utf8), by: program)
+        #expect(String(decoding: result, as: UTF8.self) == output + "\n")
+    }
+
+    @Test("halt_error ends the program and not the helper")
+    func haltError() async throws {
+        let transformer = try JQTransformer.withRealHelper(running)
+        let failure = try await failureOf { () async throws(FetchError) in
+            try await transformer.transform(Array("1".utf8), by: #""enough" | halt_error"#)
+        }
+        #expect(failure.message.contains("enough"))
+        #expect(await transformer.idleHelpers == 1)
+    }
+
+    @Test("the daemon's helper is confined")
+    func confined() async throws {
+        let transformer = try JQTransformer.withRealHelper(running)
+        _ = try await transformer.transform(Array("1".utf8), by: ".")
+        let helper = try #require(await transformer.warmIdentifiers.first)
+        let status = try String(decoding: bytes(of: "/proc/\(helper)/status"), as: UTF8.self)
+        #expect(status.contains("NoNewPrivs:\t1\n"))
+        #expect(status.contains("Seccomp:\t2\n"))
+    }
+
+    @Test("a helper that cannot confine itself works on no request, and the failure names the call")
+    func notConfined() async throws {
+        var pair: [Int32] = [-1, -1]
+        try #require(Glibc.socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &pair) == 0)
+        let request = JQRequest(.outputs, program: ".", input: [], maxOutput: 100)
+        _ = request.head.withUnsafeBytes { write(pair[0], $0.baseAddress, $0.count) }
+        shutdown(pair[0], Int32(SHUT_WR))
+        JQHelper.run(
+            input: pair[1], output: pair[1],
+            confinement: .failure(HelperSandbox.Failure("landlock_restrict_self", errno: E2BIG)))
+        close(pair[1])
+        var buffer = [UInt8](repeating: 0, count: 4_096)
+        let count = read(pair[0], &buffer, buffer.count)
+        close(pair[0])
+        var decoder = JQReply.Decoder(maxOutput: 100)
+        let reply = try #require(try decoder.take(buffer.prefix(count)))
+        let failure = try #require(TransformFailure.of(reply, to: request))
+        #expect(failure.kind == .local)
+        #expect(failure.message.contains("landlock_restrict_self: Argument list too long"))
+    }
+
+    private func bytes(of path: String) throws -> [UInt8] {
+        let file = try OwnedDescriptor(open(path, O_RDONLY | O_CLOEXEC), of: "open", subject: path)
+        var buffer = [UInt8](repeating: 0, count: 16_384)
+        let count = read(file.rawValue, &buffer, buffer.count)
+        return Array(buffer.prefix(max(0, count)))
+    }
+}
