@@ -59,6 +59,15 @@ actor HelperProcess {
     /// The process's id.
     nonisolated var identifier: Int32 { child.identifier }
 
+    /// The processor time that it has used since its start.
+    nonisolated var processorTime: Duration {
+        var time = timespec()
+        // One that is gone has no clock.
+        var clock = clockid_t()
+        guard clock_getcpuclockid(child.identifier, &clock) == 0, clock_gettime(clock, &time) == 0 else { return .zero }
+        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+    }
+
     /// How it ended, or nil while it runs.
     nonisolated var result: ChildProcess.Exit? { child.result }
 

@@ -5,26 +5,28 @@ import Glibc
 
 /// The engine's ``Transforming`` made real: jq programs in helper processes.
 ///
-/// At most two helpers run, each serving one request at a time; others wait in order. A helper stays warm for five
-/// seconds, and with it the programs that it has compiled. Cancelling a request kills its helper and no other.
+/// A few helpers run, each serving one request at a time; others wait, and ``HelperPool`` says who is next. A helper stays
+/// warm for five seconds, and with it the programs that it has compiled. Cancelling a request kills its helper and no
+/// other.
 ///
 /// jq 1.6 reads numbers as IEEE doubles: integers beyond 2^53 lose their last digits (``FreshetJQ/JQHelper``).
-package actor JQTransformer: Transforming {
+package actor JQTransformer: JQAsking {
     private enum Turn {
-        case proceed(HelperProcess?)
+        case proceed(HelperProcess?, turn: Duration?)
         case cancelled
     }
 
     private let loop: EventLoop
     private let workers: WorkerPool
     private let helper: ChildProcess.Command
-    private let maxOutput: UInt64
+    package nonisolated let maxOutput: UInt64
     /// Called once, and then gone.
     private var reportGaps: (@Sendable (HelperSandbox.Gaps) -> Void)?
 
     private var pool: HelperPool<HelperProcess>
     private var waiters: [UInt64: CheckedContinuation<Turn, Never>] = [:]
     private var lastTicket: UInt64 = 0
+    private var working: [UInt64: TurnWatch] = [:]
     private var coolTimer: LoopTimer?
     /// Killed, and kept until the kernel has said so.
     private var ending: [HelperProcess] = []
@@ -41,7 +43,8 @@ package actor JQTransformer: Transforming {
         maxOutput: UInt64 = CheckRules.defaultMaxBytes, warmth: Duration = .seconds(5),
         gaps: (@Sendable (HelperSandbox.Gaps) -> Void)? = nil
     ) {
-        pool = HelperPool(warmth: warmth)
+        // All levels together: the number of processors, and three at least.
+        pool = HelperPool(places: (sysconf(Int32(_SC_NPROCESSORS_ONLN)) + 2) / 3, warmth: warmth)
         self.loop = loop
         self.workers = workers
         self.helper = helper
@@ -57,55 +60,13 @@ package actor JQTransformer: Transforming {
         ChildProcess.Command(path: path, arguments: [JQHelper.argument], environment: JQHelper.environment)
     }
 
-    package func transform(
-        _ input: [UInt8], in format: ContentFormat, by program: String, variables: [JQVariable]
-    ) async throws(FetchError) -> [UInt8] {
-        try await ask(request(.outputs, program, over: input, format, variables)).bytes
+    package nonisolated func share(of pipeline: UInt64) -> any Transforming {
+        JQShare(transformer: self, pipeline: pipeline)
     }
 
-    package func values(
-        of input: [UInt8], in format: ContentFormat, by program: String, variables: [JQVariable]
-    ) async throws(FetchError) -> [[UInt8]] {
-        guard let values = try await ask(request(.values, program, over: input, format, variables)).values else {
-            throw .failed(RunFailure(.local, "the jq helper's answer cannot be read"))
-        }
-        return values
-    }
-
-    private func request(
-        _ purpose: JQRequest.Purpose, _ program: String, over input: [UInt8], _ format: ContentFormat,
-        _ variables: [JQVariable] = []
-    ) -> JQRequest {
-        JQRequest(
-            purpose, program: program, variables: JQVariable.object(variables), input: input,
-            isText: format == .text, maxOutput: maxOutput)
-    }
-
-    package func holds(
-        _ predicate: String, for input: [UInt8], in format: ContentFormat
-    ) async throws(FetchError) -> Bool {
-        try await ask(request(.verdict, predicate, over: input, format)).verdict
-    }
-
-    package func items(of content: [UInt8], as form: BinaryForm) async throws(FetchError) -> Int? {
-        let reply = try await exchange(
-            JQRequest(.form, program: form.rawValue, input: content, maxOutput: maxOutput))
-        guard reply.status == .done else {
-            throw .failed(RunFailure(.content, "it is no \(form.name): \(TransformFailure.words(of: reply))"))
-        }
-        return Int(String(decoding: reply.bytes, as: UTF8.self))
-    }
-
-    /// What is wrong with a program, in jq's words; nil if it compiles.
-    ///
-    /// - Parameter variables: the names of those that it may use.
-    /// - Throws: what kept the helper from looking at it.
-    package func fault(in program: String, variables: [String] = []) async throws(FetchError) -> String? {
-        let variables = JQVariable.object(variables.map { JQVariable($0, json: Array("null".utf8)) })
-        // Without input a program is compiled and never runs.
-        let reply = try await exchange(
-            JQRequest(.verdict, program: program, variables: variables, input: [], maxOutput: 0))
-        return reply.status == .invalidProgram ? TransformFailure.words(of: reply) : nil
+    /// Of no pipeline, or of all.
+    package func exchange(_ request: JQRequest) async throws(FetchError) -> JQReply {
+        try await exchange(request, of: 0)
     }
 
     // MARK: For tests
@@ -113,50 +74,71 @@ package actor JQTransformer: Transforming {
     var idleHelpers: Int { pool.warm.count }
     var warmIdentifiers: [Int32] { pool.warm.map(\.helper.identifier) }
     /// Requests that a helper works on.
-    private(set) var runningHelpers = 0
+    var runningHelpers: Int { working.count }
     var waitingRequests: Int { waiters.count }
     /// Helpers that were ended and are not known to be gone.
     var endingHelpers: Int { ending.count { $0.result == nil } }
 
     // MARK: One request
 
-    private func ask(_ request: JQRequest) async throws(FetchError) -> JQReply {
-        let reply = try await exchange(request)
-        if let failure = TransformFailure.of(reply, to: request) { throw .failed(failure) }
-        return reply
+    func exchange(_ request: JQRequest, of pipeline: UInt64) async throws(FetchError) -> JQReply {
+        guard !Task.isCancelled else { throw .cancelled }
+        if let failure = Self.excess(of: request) { throw .failed(failure) }
+        lastTicket += 1
+        let ticket = lastTicket
+        var turn = await waitForTurn(of: ticket) { $0.enter(ticket, of: pipeline) }
+        while case .proceed(let warm, let limit) = turn {
+            guard let reply = try await work(on: request, as: ticket, warm, turn: limit) else {
+                // Begun again with a longer turn, when there is one.
+                turn = await waitForTurn(of: ticket) { $0.evicted(ticket) }
+                continue
+            }
+            return reply
+        }
+        throw .cancelled
     }
 
-    private func exchange(_ request: JQRequest) async throws(FetchError) -> JQReply {
-        guard !Task.isCancelled else { throw .cancelled }
-        guard request.program.utf8.count <= JQRequest.maxProgram else {
-            throw .failed(TransformFailure.tooLong("the jq program", JQRequest.maxProgram))
+    private static func excess(of request: JQRequest) -> RunFailure? {
+        if request.program.utf8.count > JQRequest.maxProgram {
+            return TransformFailure.tooLong("the jq program", JQRequest.maxProgram)
         }
-        guard request.variables.count <= JQRequest.maxVariables else {
-            throw .failed(TransformFailure.tooLong("the variables of the jq program", JQRequest.maxVariables))
+        if request.variables.count > JQRequest.maxVariables {
+            return TransformFailure.tooLong("the variables of the jq program", JQRequest.maxVariables)
         }
-        guard request.input.count <= JQRequest.maxInput else {
-            throw .failed(TransformFailure.tooLong(request.nameOfInput, JQRequest.maxInput))
+        if request.input.count > JQRequest.maxInput {
+            return TransformFailure.tooLong(request.nameOfInput, JQRequest.maxInput)
         }
-        guard case .proceed(let warm) = await turn() else { throw .cancelled }
+        return nil
+    }
+
+    /// Has a helper work on a request. Nil: others needed its place before it was done.
+    private func work(
+        on request: JQRequest, as ticket: UInt64, _ warm: HelperProcess?, turn: Duration?
+    ) async throws(FetchError) -> JQReply? {
         let helper: HelperProcess
         do throws(SystemCallError) {
             helper = try await usable(warm)
         } catch {
-            leave(nil)
+            perform(pool.leave(ticket, nil, used: nil, at: .now))
             throw .failed(RunFailure(.local, "could not start the jq helper: \(error)"))
         }
-        runningHelpers += 1
+        let watch = TurnWatch(helper, loop) { [weak self] in
+            self?.assumeIsolated { $0.perform($0.pool.turnEnds(ticket)) }
+        }
+        working[ticket] = watch
+        watch.allow(turn)
         let reply = await helper.exchange(request)
-        runningHelpers -= 1
+        working[ticket] = nil
         // A cancelled task has killed its helper, perhaps a moment after the reply: nobody else must get it.
-        guard let reply, reply.status != .notConfined, !Task.isCancelled else {
+        guard let reply, reply.status != .notConfined, !watch.isEvicted, !Task.isCancelled else {
             let exit = await helper.end()
-            leave(nil)
+            if watch.isEvicted, !Task.isCancelled { return nil }
+            perform(pool.leave(ticket, nil, used: nil, at: .now))
             guard !Task.isCancelled else { throw .cancelled }
             throw .failed(
                 reply.flatMap { TransformFailure.of($0, to: request) } ?? TransformFailure.of(exit, at: request))
         }
-        leave(helper)
+        perform(pool.leave(ticket, helper, used: watch.used, at: .now))
         if !reply.gaps.isEmpty { reportGaps.take()?(reply.gaps) }
         return reply
     }
@@ -171,40 +153,41 @@ package actor JQTransformer: Transforming {
     }
 
     /// Waits for one's turn.
-    private func turn() async -> Turn {
-        lastTicket += 1
-        let ticket = lastTicket
-        switch pool.enter(ticket) {
-        case .proceed(let helper): return .proceed(helper)
-        case .wait: break
-        }
+    ///
+    /// - Parameter event: after which there may be one at once.
+    private func waitForTurn(
+        of ticket: UInt64, after event: (inout HelperPool<HelperProcess>) -> [HelperPool<HelperProcess>.Action]
+    ) async -> Turn {
         // A task may be cancelled on any thread; the timer is the way to this one.
         let hop = LoopTimer(loop) { [weak self] in
             self?.assumeIsolated { $0.abandon(ticket) }
         }
         return await withTaskCancellationHandler {
-            await withCheckedContinuation { waiters[ticket] = $0 }
+            await withCheckedContinuation {
+                waiters[ticket] = $0
+                perform(event(&pool))
+            }
         } onCancel: {
             hop.arm(at: .now)
         }
     }
 
     private func abandon(_ ticket: UInt64) {
-        // One that has been called finds out by itself that it is cancelled.
+        // One that has been started finds out by itself that it is cancelled.
         guard pool.abandon(ticket) else { return }
         waiters.removeValue(forKey: ticket)?.resume(returning: .cancelled)
     }
 
-    private func leave(_ helper: HelperProcess?) {
+    private func perform(_ actions: [HelperPool<HelperProcess>.Action]) {
         ending.removeAll { $0.result != nil }
-        switch pool.leave(helper, at: .now) {
-        case .call(let ticket, let helper):
-            waiters.removeValue(forKey: ticket)?.resume(returning: .proceed(helper))
-        case .cool(let instant):
-            // One alarm is enough: it sees to the next itself.
-            if pool.warm.count == 1 { armCoolTimer(at: instant) }
-        case .none:
-            break
+        for action in actions {
+            switch action {
+            case .start(let ticket, let helper, let turn):
+                waiters.removeValue(forKey: ticket)?.resume(returning: .proceed(helper, turn: turn))
+            case .extend(let ticket, let turn): working[ticket]?.allow(turn)
+            case .evict(let ticket): working[ticket]?.evict()
+            case .cool(let instant): armCoolTimer(at: instant)
+            }
         }
     }
 

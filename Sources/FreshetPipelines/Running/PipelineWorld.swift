@@ -31,7 +31,7 @@ package final class PipelineWorld: Sendable {
 
     private init(_ world: PipelineWorld, _ places: RequestPlaces) {
         fetcher = PlacedFetcher(fetcher: world.fetcher, places: places)
-        transformer = world.transformer
+        transformer = world.transformer.share(of: places.pipeline)
         store = world.store
         clock = world.clock
         slots = world.slots

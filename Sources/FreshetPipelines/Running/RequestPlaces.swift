@@ -43,7 +43,7 @@ final class RequestPlaces: Sendable {
 
     private let slots: RequestSlots
     /// Who asks.
-    private let pipeline: UInt64
+    let pipeline: UInt64
     private let state: Lock<State>
     private let stalls: @Sendable (Bool) -> Void
 

@@ -21,6 +21,8 @@ package protocol Transforming: Sendable {
     /// - Returns: nil if there is no such thing as an item of it.
     /// - Throws: what is wrong with it.
     func items(of content: [UInt8], as form: BinaryForm) async throws(FetchError) -> Int?
+    /// The same for the requests of one pipeline: a pipeline whose programs take long holds up no other.
+    func share(of pipeline: UInt64) -> any Transforming
 }
 
 /// A form of contents that jq cannot read.
@@ -29,6 +31,8 @@ package enum BinaryForm: String, CaseIterable, Hashable, Sendable {
 }
 
 extension Transforming {
+    package func share(of pipeline: UInt64) -> any Transforming { self }
+
     package func transform(
         _ input: [UInt8], by program: String, variables: [JQVariable] = []
     ) async throws(FetchError) -> [UInt8] {

@@ -142,31 +142,57 @@ struct JQTransformerTests {
         #expect(await transformer.idleHelpers == 1)
     }
 
-    @Test("behind two endless programs a third waits, may be cancelled there, and goes on when one is gone")
-    func queue() async throws {
-        let endless = (0..<2).map { _ in
-            Task(executorPreference: running.loop) { () async throws(FetchError) in
-                try await transform("1", by: "last(repeat(1))")
+    private func endless(_ count: Int) -> [Task<[UInt8], any Error>] {
+        (1...UInt64(count)).map { pipeline in
+            let share = transformer.share(of: pipeline)
+            return Task(executorPreference: running.loop) {
+                try await share.transform(Array("1".utf8), by: "last(repeat(1))", variables: [])
             }
         }
-        #expect(await eventually { await transformer.runningHelpers == 2 })
-        let waiting = Task(executorPreference: running.loop) { () async throws(FetchError) in
-            try await transform("2", by: ".")
-        }
-        let impatient = Task(executorPreference: running.loop) { () async throws(FetchError) in
-            try await transform("3", by: ".")
-        }
-        #expect(await eventually { await transformer.waitingRequests == 2 })
-        impatient.cancel()
-        let cancelled = await impatient.result
-        #expect(throws: FetchError.cancelled) { try cancelled.get() }
-        endless[0].cancel()
-        #expect(try await waiting.value == "2\n")
-        endless[1].cancel()
-        for task in endless {
+    }
+
+    private func end(_ tasks: [Task<[UInt8], any Error>]) async {
+        for task in tasks { task.cancel() }
+        for task in tasks {
             let result = await task.result
             #expect(throws: FetchError.cancelled) { try result.get() }
         }
+        #expect(await transformer.runningHelpers == 0)
+        #expect(await transformer.waitingRequests == 0)
+    }
+
+    @Test("the endless programs of 50 pipelines hold up no other pipeline's program", .hangLimit)
+    func fairness() async throws {
+        let endless = endless(50)
+        #expect(await eventually { await transformer.waitingRequests > 40 })
+        for number in 0..<5 {
+            let share = transformer.share(of: 51)
+            let output = try await share.transform(Array("\(number)".utf8), by: ".", variables: [])
+            #expect(output == Array("\(number)\n".utf8))
+        }
+        // All of them go on: none was ended to make room.
+        #expect(await transformer.waitingRequests + transformer.runningHelpers == 50)
+        await end(endless)
+    }
+
+    @Test("a program that takes long is done beside endless ones, though it may begin again for that", .hangLimit)
+    func longPrograms() async throws {
+        let endless = endless(8)
+        #expect(await eventually { await transformer.waitingRequests >= 5 })
+        let share = transformer.share(of: 9)
+        // More than the first turn.
+        let output = try await share.transform(
+            Array("1".utf8), by: "last(range(500000))", variables: [])
+        #expect(output == Array("499999\n".utf8))
+        await end(endless)
+    }
+
+    @Test("a request that waits may be cancelled, and others go on", .hangLimit)
+    func queue() async throws {
+        let endless = endless(8)
+        #expect(await eventually { await transformer.waitingRequests >= 5 })
+        await end(endless)
+        #expect(try await transform("2", by: ".") == "2\n")
     }
 
     @Test("what does not fit the protocol is refused before a helper sees it")
