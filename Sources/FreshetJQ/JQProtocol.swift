@@ -162,7 +162,8 @@ package struct JQReply: Hashable, Sendable {
 
         static let headerSize = 16
         private let limit: UInt64
-        private var received: [UInt8] = []
+        private var header: [UInt8] = []
+        private var bytes: [UInt8] = []
         private var expected: Int?
 
         /// - Parameter maxOutput: what the request allowed.
@@ -172,20 +173,24 @@ package struct JQReply: Hashable, Sendable {
 
         /// Takes a piece. Returns the reply when it is whole; more bytes than its own are an error.
         package mutating func take(_ piece: some Collection<UInt8>) throws(NoReply) -> JQReply? {
-            received.append(contentsOf: piece)
+            let rest = piece.dropFirst(Self.headerSize - header.count)
+            header.append(contentsOf: piece.prefix(Self.headerSize - header.count))
+            guard header.count == Self.headerSize else { return nil }
             if expected == nil {
-                guard received.count >= Self.headerSize else { return nil }
-                guard Array(received[..<4]) == JQFrame.replyMagic, Status(rawValue: received[4]) != nil else {
+                guard Array(header[..<4]) == JQFrame.replyMagic, Status(rawValue: header[4]) != nil else {
                     throw NoReply()
                 }
-                let length = received.number(at: 8, bytes: 8)
+                let length = header.number(at: 8, bytes: 8)
                 guard length <= limit else { throw NoReply() }
-                expected = Self.headerSize + Int(length)
+                expected = Int(length)
+                // Once, so that nothing is copied when it grows: memory comes with the bytes.
+                bytes.reserveCapacity(Int(length))
             }
-            guard let expected, received.count >= expected else { return nil }
-            guard received.count == expected, let status = Status(rawValue: received[4]) else { throw NoReply() }
-            var reply = JQReply(status, verdict: received[5] == 1, bytes: Array(received[Self.headerSize...]))
-            reply.gaps = HelperSandbox.Gaps(rawValue: received[6])
+            bytes.append(contentsOf: rest)
+            guard let expected, bytes.count >= expected else { return nil }
+            guard bytes.count == expected, let status = Status(rawValue: header[4]) else { throw NoReply() }
+            var reply = JQReply(status, verdict: header[5] == 1, bytes: bytes)
+            reply.gaps = HelperSandbox.Gaps(rawValue: header[6])
             return reply
         }
     }

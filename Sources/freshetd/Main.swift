@@ -12,6 +12,7 @@ struct Main {
         ProcessInspection.forbid()
         // The helper process for jq is this very binary; it needs nothing of the rest.
         if CommandLine.arguments.dropFirst().first == JQHelper.argument { JQHelper.main() }
+        ProcessMemory.returnLargeBlocks()
         FreshetDaemonCommand.main()
     }
 }

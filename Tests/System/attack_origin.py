@@ -63,6 +63,7 @@ def answer(connection, path, query, request):
         case "fold": send(OK + b"X: a\r\n b\r\nContent-Length: 4\r\n\r\ngood")
         # 100 MiB of zeros; the same in many members.
         case "bomb": send(framed(BOMB, GZIP.strip()))
+        case "endless": forever(connection, OK + b"Transfer-Encoding: chunked\r\n\r\n", ENDLESS)
         case "many-members": send(framed(MEMBER * 100, GZIP.strip()))
         case "redirect": send(b"HTTP/1.1 302 Found\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n" % query.encode())
         case "long-tag":
@@ -76,6 +77,7 @@ def answer(connection, path, query, request):
     return True
 
 
+ENDLESS = b"100000\r\n" + b"x" * (1 << 20) + b"\r\n"
 BOMB = gzip.compress(bytes(100 << 20))
 MEMBER = gzip.compress(bytes(1 << 20))
 COUNT = {}

@@ -279,6 +279,7 @@ private actor CommandRun {
                 isTooLarge = true
                 return
             }
+            BodyGrowth.prepare(&output, for: bytes.count, limit: maxBytes)
             output.append(contentsOf: bytes)
         }
         guard !isTooLarge else {

@@ -22,6 +22,7 @@ struct BodySpool {
     }
 
     private let handsOn: Bool
+    private let limit: UInt64
     private var filling: [UInt8] = []
     private var full: [UInt8]?
     private var isPaused = false
@@ -30,9 +31,12 @@ struct BodySpool {
     /// Something of the body has been handed on.
     private(set) var isHandedOn = false
 
-    /// - Parameter handsOn: somebody takes pieces; else all stays.
-    init(handsOn: Bool) {
+    /// - Parameters:
+    ///   - handsOn: somebody takes pieces; else all stays.
+    ///   - limit: the most bytes that come.
+    init(handsOn: Bool, limit: UInt64) {
         self.handsOn = handsOn
+        self.limit = limit
     }
 
     /// What comes next is the beginning of another body.
@@ -60,6 +64,7 @@ struct BodySpool {
             filling.reserveCapacity(Self.pieceSize)
             action = .handOn
         }
+        if !handsOn { BodyGrowth.prepare(&filling, for: bytes.count, limit: limit) }
         filling.append(contentsOf: bytes)
         count += bytes.count
         return action

@@ -139,7 +139,7 @@ final class HTTPExchange {
         isProven = request.isProven
         refusal = request.refusal
         keeper = request.keeper
-        spool = BodySpool(handsOn: request.keeper != nil)
+        spool = BodySpool(handsOn: request.keeper != nil, limit: request.maxBytes)
         machine = TransferStateMachine(
             location, sendsBody: source.method != .get, staysAtOrigin: source.unixSocket != nil,
             redirects: source.redirects)

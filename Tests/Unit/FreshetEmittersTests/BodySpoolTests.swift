@@ -12,7 +12,7 @@ struct BodySpoolTests {
 
     @Test("in memory it has any length, and nobody is told")
     func inMemory() {
-        var spool = BodySpool(handsOn: false)
+        var spool = BodySpool(handsOn: false, limit: 64 << 20)
         #expect(take(Self.size, of: 1, &spool) == .none)
         #expect(take(Self.size, of: 2, &spool) == .none)
         #expect(spool.next() == nil)
@@ -20,9 +20,25 @@ struct BodySpoolTests {
         #expect(spool.takeRest().count == 2 * Self.size)
     }
 
+    @Test("in memory a body that is no small one is never copied while it grows")
+    func growth() {
+        var body: [UInt8] = []
+        var copies = 0
+        var place: UnsafeRawPointer?
+        let piece = [UInt8](repeating: 1, count: 64 << 10)
+        while body.count < 20 << 20 {
+            BodyGrowth.prepare(&body, for: piece.count, limit: 64 << 20)
+            body.append(contentsOf: piece)
+            let now = body.withUnsafeBytes { $0.baseAddress }
+            if now != place, body.count > 2 * BodyGrowth.small { copies += 1 }
+            place = now
+        }
+        #expect(copies == 0)
+    }
+
     @Test("a body of one piece is not handed on, one byte more is")
     func onePiece() {
-        var spool = BodySpool(handsOn: true)
+        var spool = BodySpool(handsOn: true, limit: 64 << 20)
         #expect(take(Self.size, of: 1, &spool) == .none)
         #expect(spool.next() == nil)
         #expect(take(1, of: 2, &spool) == .handOn)
@@ -34,7 +50,7 @@ struct BodySpoolTests {
 
     @Test("what comes while a piece waits fills the next one, and then has to wait; nothing of it is taken")
     func pause() {
-        var spool = BodySpool(handsOn: true)
+        var spool = BodySpool(handsOn: true, limit: 64 << 20)
         #expect(take(Self.size, of: 1, &spool) == .none)
         #expect(take(Self.size, of: 2, &spool) == .handOn)
         #expect(spool.unpause() == false)
@@ -52,7 +68,7 @@ struct BodySpoolTests {
 
     @Test("another body begins with its own first piece, and nothing of the one before is left")
     func restart() {
-        var spool = BodySpool(handsOn: true)
+        var spool = BodySpool(handsOn: true, limit: 64 << 20)
         #expect(take(Self.size, of: 1, &spool) == .none)
         #expect(take(Self.size, of: 2, &spool) == .handOn)
         #expect(spool.next()?.isFirst == true)
@@ -67,7 +83,7 @@ struct BodySpoolTests {
 
     @Test("a piece of more than its size stands alone")
     func large() {
-        var spool = BodySpool(handsOn: true)
+        var spool = BodySpool(handsOn: true, limit: 64 << 20)
         #expect(take(Self.size + 1, of: 1, &spool) == .none)
         #expect(take(1, of: 2, &spool) == .handOn)
         #expect(spool.next()?.bytes.count == Self.size + 1)
