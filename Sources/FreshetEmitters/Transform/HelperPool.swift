@@ -27,6 +27,10 @@ struct HelperPool<Helper> {
         var level: Int
         /// The lower, the earlier.
         var tag: UInt64
+
+        func precedes(_ other: Waiting) -> Bool {
+            (other.level, tag, ticket) < (level, other.tag, other.ticket)
+        }
     }
 
     private struct Working {
@@ -161,9 +165,10 @@ struct HelperPool<Helper> {
     /// Gives a place to the request of the highest level that it is for: one that waits, or one that is overdue in a place
     /// of shorter turns and so need not begin again.
     private mutating func fill(_ place: Int) -> Action? {
-        let next = waiting.indices.filter { waiting[$0].level <= place }.min {
-            (-waiting[$0].level, waiting[$0].tag, waiting[$0].ticket)
-                < (-waiting[$1].level, waiting[$1].tag, waiting[$1].ticket)
+        var next: Int?
+        for index in waiting.indices where waiting[index].level <= place {
+            if let best = next, !waiting[index].precedes(waiting[best]) { continue }
+            next = index
         }
         let overdue = working.filter { $1.isOverdue && !$1.isEvicted && $1.level <= place }
             .min { (-$0.value.level, $0.key) < (-$1.value.level, $1.key) }
