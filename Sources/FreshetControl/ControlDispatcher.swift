@@ -121,14 +121,15 @@ package struct ControlDispatcher: Sendable {
         guard all == (request.names ?? []).isEmpty else { throw ControlError.invalidParameter("names") }
         let names = try await existing(all ? nil : request.names)
         let wait = request.wait ?? false
-        let force = request.force ?? false
+        let (force, unconditional) = (request.force ?? false, request.unconditional ?? false)
         // Without wait all come at once, and the one reply has them all.
         let streams = call.wantsMore && wait
         let observation = streams ? service.events.observe() : nil
         let results = try await withThrowingTaskGroup(of: RefreshNews.self) { group in
             for name in names {
                 group.addTask {
-                    let result = try await refresh(name, wait: wait, force: force, alone: names.count == 1 && !all)
+                    let result = try await refresh(
+                        name, wait: wait, force: force, unconditional: unconditional, alone: names.count == 1 && !all)
                     return .result(await service.mayRead(name, call.peer) ? result : result.withholdingContent())
                 }
             }
@@ -181,11 +182,12 @@ package struct ControlDispatcher: Sendable {
     }
 
     /// - Parameter alone: it is the only one that was named, so that its refusal is the answer to the whole call.
-    private func refresh(_ name: String, wait: Bool, force: Bool, alone: Bool) async throws(ControlError)
-        -> RefreshResult
-    {
+    private func refresh(
+        _ name: String, wait: Bool, force: Bool, unconditional: Bool, alone: Bool
+    ) async throws(ControlError) -> RefreshResult {
         do throws(ControlError) {
-            let result = try await service.refresh(name, wait: wait, force: force)
+            let result = try await service.refresh(
+                name, wait: wait, force: force, unconditional: unconditional)
             if alone, let hint = result.tryLater { throw ControlError.tryLater(hint) }
             return result
         } catch .tryLater(let hint) where !alone {

@@ -498,9 +498,9 @@ package enum ControlInterface {
         # when the runs are requested; with wait, when the first run of each that started after the request has ended, or
         # the one that superseded it. Called with more, each reply has the results that have come in since the last.
         # The same call hears of a run that waits for the network to be proven, in a reply without results. Force passes
-        # the origin's Retry-After and budgets. If exactly one pipeline is named, its tryLater is the error
-        # TryLater.
-        method Refresh(names: ?[]string, all: ?bool, wait: ?bool, force: ?bool) -> (results: []Refreshed, waiting: ?[]WaitingHint)
+        # the origin's Retry-After and budgets. An unconditional run sends no validators, so that the origin delivers all that it
+        # has. If exactly one pipeline is named, its tryLater is the error TryLater.
+        method Refresh(names: ?[]string, all: ?bool, wait: ?bool, force: ?bool, unconditional: ?bool) -> (results: []Refreshed, waiting: ?[]WaitingHint)
 
         # Loads one further page of a set that is loaded on demand (pages.load), and commits the copy with it. Path has the keys
         # that lead to its branch; without it, the only place of the pipeline where there are more. It is no check: when the next

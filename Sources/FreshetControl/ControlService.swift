@@ -22,8 +22,11 @@ package protocol ControlService: Sendable {
     /// Requests a run. With `wait`, returns when the first run that started after the request has ended, or the one
     /// that superseded it; cancelled, it returns early and the run goes on.
     ///
-    /// - Parameter force: passes `Retry-After` and budgets.
-    func refresh(_ name: String, wait: Bool, force: Bool) async throws(ControlError) -> RefreshResult
+    /// - Parameters:
+    ///   - force: passes `Retry-After` and budgets.
+    ///   - unconditional: the run sends no validators.
+    func refresh(_ name: String, wait: Bool, force: Bool, unconditional: Bool) async throws(ControlError)
+        -> RefreshResult
     /// How a pipeline is wired; nil if it has gone away.
     func description(of name: String) async -> PipelineDescription?
     /// What a pipeline has done; nil if it has gone away.

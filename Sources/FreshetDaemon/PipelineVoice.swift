@@ -41,7 +41,11 @@ struct PipelineVoice: Sendable {
         case .waitingEnded(let reason):
             log.say(.waited, [.wait: .string(reason.rawValue)])
         case .runStarted(let order):
-            log.say(.runStarted, [.run: .stringConvertible(order.run), .causes: .string(order.causes.summary)])
+            var fields: [JournalField: Logger.MetadataValue] = [
+                .run: .stringConvertible(order.run), .causes: .string(order.causes.summary),
+            ]
+            if order.isUnconditional { fields[.detail] = .string(RunOrder.unconditional) }
+            log.say(.runStarted, fields)
             events.publish(.runStarted(RunStatus(order), of: name, at: WallClock.now))
         // A comment is content.
         case .signed where !readers.isPublic(name): break

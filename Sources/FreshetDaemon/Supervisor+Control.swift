@@ -72,7 +72,9 @@ extension Supervisor: ControlService {
         throw faulty[name] == nil ? .noSuchPipeline(name: name, suggestion: nil) : .faultyPipeline(name: name)
     }
 
-    func refresh(_ name: String, wait: Bool, force: Bool) async throws(ControlError) -> RefreshResult {
+    func refresh(
+        _ name: String, wait: Bool, force: Bool, unconditional: Bool = false
+    ) async throws(ControlError) -> RefreshResult {
         guard let hosted = pipelines[name] else {
             guard let fault = faulty[name] else { throw .noSuchPipeline(name: name, suggestion: nil) }
             let failure = "it does not run: \(fault.message)"
@@ -80,14 +82,15 @@ extension Supervisor: ControlService {
         }
         // What is refused is answered, and is no signal: nothing heard it.
         if let refusal = hosted.runner.refusal(force: force) { return result(name, refusal) }
-        book.note(SignalName.operation, force ? "refresh --force" : "refresh", pipeline: name)
+        let detail = "refresh" + (force ? " --force" : "") + (unconditional ? " --unconditional" : "")
+        book.note(SignalName.operation, detail, pipeline: name)
         guard wait else {
-            switch hosted.runner.requestRefresh(force: force) {
+            switch hosted.runner.requestRefresh(force: force, unconditional: unconditional) {
             case nil: return RefreshResult(name: name)
             case let refusal?: return result(name, refusal)
             }
         }
-        switch await hosted.runner.refresh(force: force) {
+        switch await hosted.runner.refresh(force: force, unconditional: unconditional) {
         case .stopped: throw .busy("'\(name)' was stopped before its run ended")
         case .refused(let refusal): return result(name, refusal)
         case .ended(let summary):

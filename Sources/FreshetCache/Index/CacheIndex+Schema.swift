@@ -192,6 +192,13 @@ extension CacheIndex {
         ALTER TABLE hooks ADD COLUMN told_withdrawn INTEGER NOT NULL DEFAULT 0;
         ALTER TABLE hooks ADD COLUMN tried_withdrawn INTEGER NOT NULL DEFAULT 0;
         """,
+        // 15. Validators with a date were kept also from answers that were too young for them: a later version may have the
+        // same ones. Each is asked for anew once.
+        """
+        DELETE FROM validators WHERE last_modified IS NOT NULL;
+        UPDATE parts SET entity_tag = NULL, last_modified = NULL WHERE last_modified IS NOT NULL;
+        UPDATE refused SET entity_tag = NULL, last_modified = NULL WHERE last_modified IS NOT NULL;
+        """,
     ]
 
     /// The newest format that this version knows.

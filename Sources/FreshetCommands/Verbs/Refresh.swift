@@ -15,12 +15,14 @@ struct Refresh: Verb {
               freshetctl refresh 'feed-*'
               freshetctl refresh --all
               freshetctl refresh jwks --force --wait
+              freshetctl refresh jwks --unconditional --wait
             """)
 
     @Argument(help: "Pipelines, or patterns of their names.") var names: [String] = []
     @Flag(help: "Refresh all pipelines.") var all = false
     @Flag(help: "Wait until the runs have ended.") var wait = false
     @Flag(help: "Pass the origin's Retry-After, and budgets.") var force = false
+    @Flag(help: "Ask for the whole content, without validators of the copy.") var unconditional = false
     @OptionGroup var options: GlobalOptions
 
     func validate() throws {
@@ -32,7 +34,7 @@ struct Refresh: Verb {
         let client = try session.connect()
         let request = ControlMessage.Refresh(
             names: all ? nil : try session.expanded(names, client), all: all ? true : nil, wait: wait ? true : nil,
-            force: force ? true : nil)
+            force: force ? true : nil, unconditional: unconditional ? true : nil)
         var results: [RefreshResult] = []
         let progress = ProgressLine(request.names, in: session) { try? session.connect() }
         defer { progress.clear() }

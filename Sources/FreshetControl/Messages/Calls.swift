@@ -47,8 +47,12 @@ package enum ControlMessage {
         package var all: Bool?
         package var wait: Bool?
         package var force: Bool?
+        package var unconditional: Bool?
 
-        package init(names: [String]? = nil, all: Bool? = nil, wait: Bool? = nil, force: Bool? = nil) {
+        package init(
+            names: [String]? = nil, all: Bool? = nil, wait: Bool? = nil, force: Bool? = nil, unconditional: Bool? = nil
+        ) {
+            self.unconditional = unconditional
             self.names = names
             self.all = all
             self.wait = wait

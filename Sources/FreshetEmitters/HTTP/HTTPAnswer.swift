@@ -9,6 +9,8 @@ struct HTTPAnswer: Hashable, Sendable {
     var contentType: String?
     var entityTag: String?
     var lastModified: String?
+    /// The `Date` field: when the origin made the answer.
+    var date: String?
     var retryAfter: String?
     /// Whether the request was conditional.
     var wasConditional: Bool
@@ -74,7 +76,12 @@ struct HTTPAnswer: Hashable, Sendable {
         }
     }
 
-    var validators: Validators { Validators(entityTag: entityTag, lastModified: lastModified) }
+    /// The validators that can show a later change.
+    ///
+    /// - Parameter received: when the answer came: wall-clock seconds since 1970; nil: the origin's clock alone counts.
+    func validators(received: Int64?) -> Validators {
+        ResponseValidators(entityTag: entityTag, lastModified: lastModified, date: date).usable(received: received)
+    }
 
     /// `Content-Type` without parameters, in lower case (RFC 9110, 8.3.1).
     var mediaType: String? {

@@ -497,8 +497,7 @@ final class HTTPExchange {
             partial = PartialBody(
                 of: lastAnswer(),
                 PartialBody.Fields(
-                    date: head["date"], contentEncoding: head["content-encoding"],
-                    acceptRanges: head["accept-ranges"]),
+                    contentEncoding: head["content-encoding"], acceptRanges: head["accept-ranges"]),
                 announced: easy.offset(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T))
         }
         guard let partial else { return false }
@@ -568,8 +567,8 @@ final class HTTPExchange {
             }
             return content(of: answer, now: now)
         case .notModified:
-            return .success(
-                .notModified(answer.validators.isEmpty ? nil : answer.validators, freshFor: freshness(now: now)))
+            let validators = answer.validators(received: now)
+            return .success(.notModified(validators.isEmpty ? nil : validators, freshFor: freshness(now: now)))
         case .failure(let failure):
             return .failure(.failed(failure))
         }
@@ -579,7 +578,7 @@ final class HTTPExchange {
     private func lastAnswer() -> HTTPAnswer {
         HTTPAnswer(
             status: easy.number(CURLINFO_RESPONSE_CODE), host: host, contentType: head["content-type"],
-            entityTag: head.token("etag"), lastModified: head.token("last-modified"),
+            entityTag: head.token("etag"), lastModified: head.token("last-modified"), date: head["date"],
             retryAfter: head["retry-after"],
             wasConditional: validators != nil && partial == nil && hop?.sendsBody == false
                 && hop?.isConditional == true,
@@ -606,8 +605,9 @@ final class HTTPExchange {
         .success(
             .content(
                 FetchedContent(
-                    bytes: spool.takeRest(), mediaType: answer.mediaType, validators: answer.validators,
-                    freshFor: freshness(now: now), links: head.values(of: "link", atMost: Self.linkLimit),
+                    bytes: spool.takeRest(), mediaType: answer.mediaType,
+                    validators: answer.validators(received: now), freshFor: freshness(now: now),
+                    links: head.values(of: "link", atMost: Self.linkLimit),
                     location: hop?.location.url)))
     }
 

@@ -1,4 +1,3 @@
-import CCurl
 import FreshetPipelines
 
 /// What is known of a body whose connection broke: enough to ask for the rest of the same body, and to see that what
@@ -16,7 +15,6 @@ struct PartialBody: Hashable, Sendable {
 
     /// What an answer says about itself besides what ``HTTPAnswer`` holds.
     struct Fields: Hashable, Sendable {
-        var date: String?
         var contentEncoding: String?
         var acceptRanges: String?
     }
@@ -26,20 +24,20 @@ struct PartialBody: Hashable, Sendable {
     init?(of answer: HTTPAnswer, _ fields: Fields, announced total: UInt64?) {
         guard answer.status == 200, let total, fields.contentEncoding == nil,
             fields.acceptRanges?.lowercased() != "none",
-            let validator = Self.strongValidator(of: answer, date: fields.date)
+            let validator = Self.strongValidator(of: answer)
         else { return nil }
         self.answer = answer
         self.validator = validator
         self.total = total
     }
 
-    /// A date is strong if the answer was made at least a second later: then the body did not change within that second
-    /// (RFC 9110, 8.8.2.2). With an entity tag, also a weak one, a date is not allowed (13.1.5).
-    private static func strongValidator(of answer: HTTPAnswer, date: String?) -> String? {
-        if let tag = answer.entityTag { return tag.hasPrefix("\"") && tag.hasSuffix("\"") && tag != "\"" ? tag : nil }
-        guard let modified = answer.lastModified, let date else { return nil }
-        let (from, to) = (curl_getdate(modified, nil), curl_getdate(date, nil))
-        return from >= 0 && to > from ? modified : nil
+    /// A date, or an entity tag that was made of it, is strong if the origin made the answer long enough after it
+    /// (``ResponseValidators``). With an entity tag, also a weak one, a date is not allowed (RFC 9110, 13.1.5).
+    private static func strongValidator(of answer: HTTPAnswer) -> String? {
+        let usable = answer.validators(received: nil)
+        guard answer.entityTag != nil else { return usable.lastModified }
+        guard let tag = usable.entityTag else { return nil }
+        return tag.hasPrefix("\"") && tag.hasSuffix("\"") && tag != "\"" ? tag : nil
     }
 
     /// The fields of a request for what follows the first `offset` bytes.

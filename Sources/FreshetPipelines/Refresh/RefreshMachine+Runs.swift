@@ -105,6 +105,12 @@ extension RefreshMachine {
         takeParameters(into: &wanted)
         wanted.isRelease = false
         wanted.causes.sort { $0.first < $1.first }
+        if wanted.isUnconditional,
+            let operation = wanted.causes.firstIndex(where: { $0.signal == SignalName.operation })
+        {
+            // Something that was raised later may have another detail.
+            wanted.causes[operation].detail = RunOrder.unconditional
+        }
         splayedUntil = nil
         storm.nothingIsHeld()
         plan = nil
@@ -115,7 +121,8 @@ extension RefreshMachine {
         let order = RunOrder(
             run: lastRunNumber, reason: reason, causes: wanted.causes, started: now, epoch: network.state.epoch,
             parameters: parameters?.values ?? ParameterValues(),
-            allowance: reason == .forced ? nil : budgetUse(at: now).map { max(1, $0.budget.limit - $0.used) })
+            allowance: reason == .forced ? nil : budgetUse(at: now).map { max(1, $0.budget.limit - $0.used) },
+            isUnconditional: wanted.isUnconditional)
         let deadline = settings.policy.deadline
         run = Run(
             order: order, wanted: wanted, requests: requests, slot: slot, startBefore: startBefore,
@@ -182,7 +189,7 @@ extension RefreshMachine {
             failed(run, failure, now)
         case (.cancelled, nil):
             // The whole service is being cancelled; what the run was for is wanted still.
-            ready.merge(Wanted(causes: run.wanted.causes))
+            ready.merge(run.wanted.again)
             finish(run, .cancelled, now)
         }
     }
@@ -301,7 +308,9 @@ extension RefreshMachine {
         if let asked = failure.retryAfter, asked > .zero { leaveAlone(for: asked, now) }
         // No attempt helps before the other pipeline has a copy, and then its signal comes.
         if failure.kind == .absent { return finish(run, .failed, failure: failure, counts: false, now) }
-        let wanted = Wanted(causes: run.wanted.causes)
+        var wanted = run.wanted.again
+        // What answered was asked for without conditions, and of what failed no validators are kept.
+        if partial != nil { wanted.isUnconditional = false }
         if failure.kind == .connection, settings.needsNetwork, partial == nil {
             if !network.state.reachable {
                 // Offline is a state, not a failure.

@@ -99,7 +99,9 @@ extension RefreshMachine {
             self.retry = retry
         }
         guard !wanted.causes.isEmpty else { return }
-        ready.merge(Wanted(causes: wanted.causes, urgency: wanted.urgency))
+        var wanted = wanted
+        wanted.isRelease = false
+        ready.merge(wanted)
         restartCheck()
     }
 
@@ -148,11 +150,16 @@ extension RefreshMachine {
         return nil
     }
 
-    mutating func refresh(_ request: UInt64?, force: Bool, _ now: Instant) {
-        refresh(request, force: force, RunCause(SignalName.operation, first: now), now)
+    mutating func refresh(_ request: UInt64?, force: Bool, unconditional: Bool, _ now: Instant) {
+        let detail = unconditional ? RunOrder.unconditional : nil
+        refresh(
+            request, force: force, unconditional: unconditional,
+            RunCause(SignalName.operation, first: now, detail: detail), now)
     }
 
-    private mutating func refresh(_ request: UInt64?, force: Bool, _ cause: RunCause, _ now: Instant) {
+    private mutating func refresh(
+        _ request: UInt64?, force: Bool, unconditional: Bool = false, _ cause: RunCause, _ now: Instant
+    ) {
         if let refusal = refusal(force: force, at: now) {
             if let request { actions.append(.answer(request: request, .refused(refusal))) }
             return
@@ -160,7 +167,7 @@ extension RefreshMachine {
         if let request { requests.append(request) }
         proofMayHaveChanged(at: now)
         ready.merge(
-            Wanted(causes: [cause], urgency: force ? .forced : .operation))
+            Wanted(causes: [cause], urgency: force ? .forced : .operation, isUnconditional: unconditional))
         restartCheck()
     }
 

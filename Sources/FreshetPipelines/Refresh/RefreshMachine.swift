@@ -13,7 +13,9 @@ package struct RefreshMachine: Sendable {
         /// The network's state, again or new.
         case network(NetworkState)
         /// The operator asks for a run. The identifier, if any, is answered once.
-        case refresh(request: UInt64?, force: Bool)
+        ///
+        /// - Parameter unconditional: the run sends no validators.
+        case refresh(request: UInt64?, force: Bool, unconditional: Bool = false)
         /// Somebody wants one further page of the set of pages at this place. The identifier, if any, is answered once.
         case loadMore(request: UInt64?, place: [String])
         /// Another configuration holds from now on. By itself it asks for nothing but what was under way; the signal
@@ -268,12 +270,13 @@ package struct RefreshMachine: Sendable {
         case .ended(let run, let result, let requests):
             ended(run, result, requests: requests, now)
             withdrawal?.retry = nil
-        case .refresh(let request?, _) where isStopped, .loadMore(let request?, _) where isStopped:
+        case .refresh(let request?, _, _) where isStopped, .loadMore(let request?, _) where isStopped:
             actions.append(.answer(request: request, .stopped))
         case _ where isStopped: break
         case .heard(let causes): heard(causes, now)
         case .network(let state): networkChanged(state, now)
-        case .refresh(let request, let force): refresh(request, force: force, now)
+        case .refresh(let request, let force, let unconditional):
+            refresh(request, force: force, unconditional: unconditional, now)
         case .loadMore(let request, let place): loadMore(request, at: place, now)
         case .reconfigured(let new, let sameProduct, let values):
             reconfigured(new, sameProduct: sameProduct, now)

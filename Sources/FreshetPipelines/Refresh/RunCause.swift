@@ -75,6 +75,8 @@ struct Wanted: Hashable, Sendable {
 
     var causes: [RunCause] = []
     var urgency = Urgency.none
+    /// The source is asked without conditions. It stays until a run has an answer.
+    var isUnconditional = false
     /// The network came back for something that waited for it: acts on a back-off as an environment signal does.
     var isRelease = false
 
@@ -85,8 +87,12 @@ struct Wanted: Hashable, Sendable {
     mutating func merge(_ other: Wanted) {
         for cause in other.causes { causes.add(cause) }
         urgency = max(urgency, other.urgency)
+        isUnconditional = isUnconditional || other.isUnconditional
         isRelease = isRelease || other.isRelease
     }
+
+    /// What a run that did not succeed was for, without what the operator let it pass.
+    var again: Wanted { Wanted(causes: causes, isUnconditional: isUnconditional) }
 
     /// Takes out what a success at that instant has answered: the environment's signals until then.
     mutating func dropEnvironment(until success: ContinuousClock.Instant) {

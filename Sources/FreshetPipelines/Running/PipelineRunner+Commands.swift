@@ -5,9 +5,11 @@ extension PipelineRunner {
     /// Asks for a run, and awaits the end of the first one that starts after this call, or of the one that superseded
     /// it. Cancelled, it returns ``RefreshAnswer/stopped``; the run goes on.
     ///
-    /// - Parameter force: passes `Retry-After` and an unreachable network too.
-    package func refresh(force: Bool) async -> RefreshAnswer {
-        await answer { .refresh(request: $0, force: force) }
+    /// - Parameters:
+    ///   - force: passes `Retry-After` and an unreachable network too.
+    ///   - unconditional: the run sends no validators.
+    package func refresh(force: Bool, unconditional: Bool = false) async -> RefreshAnswer {
+        await answer { .refresh(request: $0, force: force, unconditional: unconditional) }
     }
 
     /// Asks for something that is answered under a number.
@@ -34,9 +36,9 @@ extension PipelineRunner {
 
     /// Asks for a run without waiting for it; returns why it is refused, if it is.
     @discardableResult
-    package func requestRefresh(force: Bool) -> RefreshRefusal? {
+    package func requestRefresh(force: Bool, unconditional: Bool = false) -> RefreshRefusal? {
         if let refusal = refusal(force: force) { return refusal }
-        mailbox.post(.refresh(request: nil, force: force))
+        mailbox.post(.refresh(request: nil, force: force, unconditional: unconditional))
         return nil
     }
 

@@ -286,6 +286,7 @@ package final class PipelineRunner: Sendable {
             progress: progress, seed: seed &+ order.run, more: more,
             publication: more == nil ? publication : nil)
         body.refusal = refusal
+        body.isUnconditional = order.isUnconditional
         group.addTask { [self, body] in
             let result = await interruptible(by: interruption, otherwise: .cancelled) {
                 await self.result(of: body, order.run)

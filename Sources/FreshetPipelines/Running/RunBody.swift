@@ -18,6 +18,8 @@ struct RunBody: Sendable {
     var before: SnapshotChecks.Before?
     /// What a check refused in the run before.
     var refusal: KnownRefusal?
+    /// No request is conditional.
+    var isUnconditional = false
 
     struct Publication: Sendable {
         /// Whether readers may be given something new: not while the operator keeps them at what they have.
@@ -106,7 +108,7 @@ struct RunBody: Sendable {
     private var stages: StageRun {
         StageRun(
             definition, world, parameters, epoch: epoch, progress: progress, seed: seed, place: more?.place,
-            publish: publisher)
+            publish: publisher, isUnconditional: isUnconditional)
     }
 
     private var publisher: StageRun.Publisher? {
@@ -133,9 +135,9 @@ struct RunBody: Sendable {
     private func runOnOneAnswer() async throws(FetchError) -> Success {
         let store = world.store
         let binding = definition.validatorBinding(with: parameters)
-        let refusal = await standingRefusal(of: binding)
+        let refusal = isUnconditional ? nil : await standingRefusal(of: binding)
         let validators =
-            if let refusal { refusal.validators } else {
+            if isUnconditional { Validators?.none } else if let refusal { refusal.validators } else {
                 await store.validators(definition.name, binding: binding)
             }
         var result = try await fetch(validators)

@@ -20,6 +20,8 @@ struct StageRun: Sendable {
     private let keptItems: MemoryRoom
     /// Shows readers what the tree would come to if it ended now; nil: they see it when it is whole.
     let publish: Publisher?
+    /// No request to an origin is conditional, and no set of pages goes on from what is there.
+    let isUnconditional: Bool
 
     /// Takes what readers are to see. Returns whether they see it.
     typealias Publisher = @Sendable ([UInt8]) async -> Bool
@@ -27,8 +29,9 @@ struct StageRun: Sendable {
     init(
         _ definition: PipelineDefinition, _ world: PipelineWorld, _ parameters: ParameterValues, epoch: UInt64,
         progress: RunProgress, seed: UInt64, place: [String]? = nil,
-        publish: Publisher? = nil
+        publish: Publisher? = nil, isUnconditional: Bool = false
     ) {
+        self.isUnconditional = isUnconditional
         self.place = place
         self.publish = publish
         keptItems = MemoryRoom(
@@ -185,7 +188,7 @@ struct StageRun: Sendable {
                     seed: scope.seed(from: seed))
                 return try await value(of: set, of: pages, stage, asking: .http(source), binding, in: scope)
             }
-            let known = before.flatMap { $0.binding == binding ? $0 : nil }
+            let known = isUnconditional ? nil : before.flatMap { $0.binding == binding ? $0 : nil }
             switch try await fetch(source, known?.validators) {
             case .notModified(let newer, _):
                 guard var part = known else { throw .failed(RunFailure.unaskedNotModified) }
@@ -201,10 +204,13 @@ struct StageRun: Sendable {
                 return Value(json: part.value, origin: source.request, part: .init(part, isNew: true))
             }
         } catch {
-            guard case .failed(let failure) = error, onError == .previous, failure.isOfOneBranch, let before else {
+            guard case .failed(let failure) = error, onError == .previous, failure.isOfOneBranch, var before else {
                 throw error
             }
-            var value = kept(before, of: stage, in: scope)
+            // The next attempt asks for it without conditions, too.
+            let forgets = isUnconditional && !before.validators.isEmpty
+            if forgets { before.validators = Validators() }
+            var value = kept(before, of: stage, in: scope, isNew: forgets)
             value.staleness = failure
             return value
         }
@@ -225,8 +231,10 @@ struct StageRun: Sendable {
     }
 
     /// What the source delivered last. From where is known only if the same is asked of it now.
-    private func kept(_ part: StoredPart, of stage: StageDefinition, in scope: StageScope) -> Value {
-        var value = Value(json: part.value, part: .init(part, isNew: false))
+    private func kept(
+        _ part: StoredPart, of stage: StageDefinition, in scope: StageScope, isNew: Bool = false
+    ) -> Value {
+        var value = Value(json: part.value, part: .init(part, isNew: isNew))
         if stage.each != nil, let source = try? filled(stage.source, in: scope),
             part.binding == binding(of: stage, asking: source, in: scope)
         {
@@ -266,7 +274,9 @@ struct StageRun: Sendable {
 
     /// What a check goes on from that asks for changes alone; nil: it asks for everything.
     private func synchronized(_ part: StoredPart?, _ binding: String) -> StoredPages? {
-        guard let part, part.binding == binding, var pages = part.pages, pages.token != nil else { return nil }
+        guard !isUnconditional, let part, part.binding == binding, var pages = part.pages, pages.token != nil else {
+            return nil
+        }
         pages.next = nil
         return pages
     }

@@ -42,6 +42,11 @@ package struct RunOrder: Hashable, Sendable {
     package var parameters = ParameterValues()
     /// How many requests it may make, at least one; nil: any number.
     package var allowance: Int?
+    /// It sends no validators, so that each source delivers all that it has.
+    package var isUnconditional = false
+
+    /// What the operator's cause says of a run without conditions.
+    package static let unconditional = "unconditional"
 }
 
 /// A run that ended.

@@ -90,10 +90,13 @@ package final class ScriptedService: ControlService {
         script.withLock { $0.pipelines[name] }.map { PipelineSummary($0) }
     }
 
-    package func refresh(_ name: String, wait: Bool, force: Bool) async throws(ControlError) -> RefreshResult {
+    package func refresh(
+        _ name: String, wait: Bool, force: Bool, unconditional: Bool
+    ) async throws(ControlError) -> RefreshResult {
         await script.withLock { $0.beforeRefresh }?(name)
         let result = script.withLock { script in
-            script.asked.append("refresh \(name)\(wait ? " wait" : "")\(force ? " force" : "")")
+            script.asked.append(
+                "refresh \(name)\(wait ? " wait" : "")\(force ? " force" : "")\(unconditional ? " unconditional" : "")")
             return script.refresh[name] ?? .success(RefreshResult(name: name))
         }
         return try result.get()

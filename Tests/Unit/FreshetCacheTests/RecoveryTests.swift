@@ -300,6 +300,27 @@ struct RecoveryTests {
         }
     }
 
+    @Test("validators with a date from before dates were judged are forgotten, and others are kept")
+    func youngValidators() throws {
+        let directory = try TemporaryDirectory.index(ofVersion: 14) { database throws(SQLiteError) in
+            try database.execute(
+                """
+                INSERT INTO pipelines (id, name) VALUES (1, 'jwks');
+                INSERT INTO validators (pipeline, url, digest, entity_tag, last_modified) VALUES
+                    (1, 'a', x'00', '"v1"', NULL), (1, 'b', x'00', '"v1"', 'Sat, 01 Jan 2022 00:00:00 GMT'),
+                    (1, 'c', x'00', NULL, 'Sat, 01 Jan 2022 00:00:00 GMT');
+                INSERT INTO parts (pipeline, name, binding, entity_tag, last_modified, value) VALUES
+                    (1, 'a', '', '"v1"', NULL, x''), (1, 'b', '', '"v1"', 'Sat, 01 Jan 2022 00:00:00 GMT', x'');
+                """)
+        }
+        let path = directory.path + "/index.sqlite"
+        _ = try CacheIndex(path: path, checksPages: true)
+        var database = try SQLiteDatabase(path: path, busyTimeout: 1000)
+        #expect(try database.rows("SELECT url FROM validators") { $0.text(0) } == ["a"])
+        let tags = try database.rows("SELECT entity_tag FROM parts ORDER BY name") { $0.optionalText(0) }
+        #expect(tags == ["\"v1\"", nil])
+    }
+
     @Test("a migration that fails leaves nothing of itself")
     func migrationIsOneTransaction() throws {
         let directory = try TemporaryDirectory.forCache()

@@ -131,6 +131,8 @@ import Testing
             try client.refresh(.init(names: ["jwks", "jwks"], wait: true, force: true)) { results.append($0) }
             #expect(results == [RefreshResult(name: "jwks", outcome: .changed, generation: 4)])
             #expect(service.asked == ["refresh jwks wait force"])
+            try client.refresh(.init(names: ["jwks"], unconditional: true)) { _ in }
+            #expect(service.asked.last == "refresh jwks unconditional")
             results = []
             try client.refresh(.init(all: true, wait: true)) { results.append($0) }
             #expect(Set(results.map(\.name)) == ["catalogue", "jwks"])

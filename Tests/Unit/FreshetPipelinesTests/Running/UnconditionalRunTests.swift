@@ -1,0 +1,95 @@
+import FreshetSignals
+import FreshetTestKit
+import TestSupport
+import Testing
+import WorldTestSupport
+
+@testable import FreshetPipelines
+
+@Suite("What a run without conditions asks", .hangLimit)
+struct UnconditionalRunTests {
+    @Test("of one answer it sends no validators, and the next run sends the new ones")
+    func oneAnswer() throws {
+        let stage = try Stage()
+        stage.origin.answers(
+            .content("data", tag: "\"1\""), .notModified, .content("hidden", tag: "\"1\""), .notModified)
+        try stage.start()
+        try stage.fire("start")
+        for isUnconditional in [false, true, false] {
+            try stage.advance(10)
+            stage.runner.requestRefresh(force: false, unconditional: isUnconditional)
+            try stage.executor.runUntilIdle()
+        }
+        #expect(stage.origin.asked.map(\.validators?.entityTag) == [nil, "\"1\"", nil, "\"1\""])
+        #expect(stage.store.text == "hidden")
+    }
+
+    @Test("of what a check rejected it sends no validators")
+    func rejected() throws {
+        let stage = try Stage(RefreshPolicy(every: .seconds(3600), freshFor: .zero), check: CheckRules(minBytes: 4))
+        stage.origin.answers(.content("whole"), .content("cut", tag: "\"1\""), .content("mended", tag: "\"1\""))
+        try stage.start()
+        try stage.fire("start")
+        try stage.advance(60)
+        try stage.fire("reload")
+        try stage.advance(60)
+        stage.runner.requestRefresh(force: false, unconditional: true)
+        try stage.executor.runUntilIdle()
+        #expect(stage.origin.asked.last?.validators == nil)
+        #expect(stage.store.text == "mended")
+    }
+
+    /// An origin whose entity tags never change, and which may fail for one branch.
+    private final class Web: Fetching {
+        let asked = Lock<[String: [Bool]]>([:])
+        let failing = Lock<String?>(nil)
+
+        func fetch(_ request: FetchRequest) async throws(FetchError) -> FetchResult {
+            guard case .http(let source) = request.source else { throw .failed(RunFailure(.local, "no URL")) }
+            let name = String(source.url.split(separator: "/").last ?? "")
+            let isConditional = request.validators?.isEmpty == false
+            asked.withLock { $0[name, default: []].append(isConditional) }
+            if failing.withLock({ $0 }) == name { throw .failed(RunFailure(.transient, "away")) }
+            if isConditional { return .notModified(nil) }
+            let body = name == "list" ? #"["a","b"]"# : "1"
+            return .content(FetchedContent(bytes: Array(body.utf8), validators: Validators(entityTag: "\"v\"")))
+        }
+
+        func resolve(_ reference: String, against base: String) -> WebAddress? {
+            ScriptedURLs.resolve(reference, against: base)
+        }
+
+        /// Whether the requests for the name were conditional, since the last call.
+        func take(_ name: String) -> [Bool] { asked.withLock { $0.removeValue(forKey: name) ?? [] } }
+    }
+
+    @Test("of a list and its branches; one that failed stays without conditions, and no other does")
+    func branches() async throws {
+        let clock = ScriptedClock(executor: SerialTestExecutor())
+        let web = Web()
+        let world = PipelineWorld(
+            fetcher: web, transformer: Words(), store: MemoryStore(clock: clock), clock: clock,
+            slots: RequestSlots(RequestSlots.Limits(total: 4, perOrigin: 4)))
+        let branch = StageDefinition(.http(HTTPSource(url: "https://a.example/{item}", headers: [], host: "")))
+        let stage = StageDefinition(
+            .http(HTTPSource(url: "https://a.example/list", headers: [], host: "")),
+            each: EachDefinition(as: "item", onError: .previous, branch))
+        let definition = PipelineDefinition(name: "list", stage: stage, cache: CacheRules(file: "list"))
+        func run(unconditional: Bool) async throws {
+            let run = StageRun(
+                definition, world, ParameterValues(), epoch: 1, progress: RunProgress(), seed: 1,
+                isUnconditional: unconditional)
+            _ = try await run.value()
+            await run.parts.keep()
+        }
+        try await run(unconditional: false)
+        try await run(unconditional: false)
+        for name in ["list", "a", "b"] { #expect(web.take(name) == [false, true], "\(name)") }
+        web.failing.withLock { $0 = "b" }
+        try await run(unconditional: true)
+        for name in ["list", "a", "b"] { #expect(web.take(name) == [false], "\(name)") }
+        web.failing.withLock { $0 = nil }
+        try await run(unconditional: false)
+        #expect(web.take("list") == [true] && web.take("a") == [true] && web.take("b") == [false])
+    }
+}
