@@ -24,11 +24,14 @@ package struct Generation: Hashable, Sendable {
     package var withdrawnAt: WallTime?
     /// When its file was written: of one that was rolled back to, when that was.
     package var writtenAt: WallTime?
+    /// When the content expires by what the content itself states; nil: it states nothing, or nobody looked.
+    package var contentExpires: WallTime?
 
     package init(
         number: Int64, digest: ContentDigest, size: Int64, committedAt: WallTime, run: Int64?, path: String,
-        truncated: Bool = false, writtenAt: WallTime? = nil
+        truncated: Bool = false, writtenAt: WallTime? = nil, contentExpires: WallTime? = nil
     ) {
+        self.contentExpires = contentExpires
         self.writtenAt = writtenAt
         self.truncated = truncated
         self.number = number

@@ -73,6 +73,7 @@ extension LocalCache {
         var shown = offer
         shown.generation.identity = try setAccess(of: offer, to: destination)
         shown.generation.truncated = candidate.truncated
+        shown.generation.contentExpires = candidate.contentExpires
         if candidate.isCheck { shown.pipeline.originDigest = nil }
         let (row, known) = (shown.generation, shown.pipeline)
         try transaction { (index) throws(SQLiteError) in
@@ -165,7 +166,7 @@ extension LocalCache {
             number: restored?.content.number ?? pinned?.number ?? pipeline.lastNumber + 1, digest: candidate.digest)
         let generation = IndexedGeneration(
             content: content, committedAt: restored?.committedAt ?? check.at, run: restored?.run ?? check.run,
-            identity: .none, truncated: candidate.truncated)
+            identity: .none, truncated: candidate.truncated, contentExpires: candidate.contentExpires)
         try keepAccess(destination, beside: offer?.status)
         let result = try place(candidate, as: generation, of: pipeline, destination, &state) {
             (index) throws(SQLiteError) in

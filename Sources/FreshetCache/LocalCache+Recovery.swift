@@ -176,7 +176,8 @@ extension LocalCache {
             let known = indexed.generations.first { $0.content == content }
             current = IndexedGeneration(
                 content: content, committedAt: known?.committedAt ?? WallTime(nanoseconds: identity.modified),
-                run: known?.run, identity: identity, truncated: known?.truncated ?? false)
+                run: known?.run, identity: identity, truncated: known?.truncated ?? false,
+                contentExpires: known?.contentExpires)
         }
         var adopted: [IndexedGeneration] = []
         for content in plan.adopted {

@@ -101,14 +101,15 @@ package final class PendingGeneration: Sendable {
     ///   - run: the run's number.
     ///   - now: the time of the check.
     ///   - expires: when the content stops being fresh by its origin's word; nil: not known.
+    ///   - contentExpires: when the content expires by what the content itself states; nil: it states nothing.
     package func commit(
         validators: [Validators] = [], truncated: Bool = false, isCheck: Bool = true, run: Int64? = nil,
-        at now: WallTime,
-        expires: WallTime? = nil
+        at now: WallTime, expires: WallTime? = nil, contentExpires: WallTime? = nil
     ) throws(CacheError) -> CommitOutcome {
         try finish { (candidate) throws(CacheError) in
             var candidate = candidate
             candidate.truncated = truncated
+            candidate.contentExpires = contentExpires
             candidate.isCheck = isCheck
             return try cache.commit(
                 candidate, to: destination, validators: validators, run: run, at: now, expires: expires)
@@ -191,5 +192,6 @@ struct Candidate: Sendable {
     var digest: ContentDigest
     var size: Int64
     var truncated = false
+    var contentExpires: WallTime?
     var isCheck = true
 }

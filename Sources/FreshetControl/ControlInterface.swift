@@ -27,7 +27,8 @@ package enum ControlInterface {
         type WaitingFor (network, quiet, backoff, budget, slot, sleep)
 
         # How old the offered copy is: stale when its next planned check or its origin's word for how long it is fresh has
-        # passed, or when it is behind (see Generation); expired when it is past its maximum age, withdrawn or not.
+        # passed, or when it is behind (see Generation); expired when it is past its maximum age, withdrawn or not, or past the
+        # time at which its content expires by what the content itself states.
         type Freshness (fresh, stale, expired)
 
         # How a run ended. A failed, superseded or cancelled run leaves the copy as it was.
@@ -183,7 +184,8 @@ package enum ControlInterface {
         # the source, or why it does not; it is null for a source that needs no network. WaitingDetail
         # says more of what it waits for, such as whose limit of requests at once.
         # LoadedBytes of totalBytes are there of the run under way; totalBytes is null while nobody knows it.
-        # OriginExpires is when the data stops being fresh by its origin's word, expires when the copy is past its maximum age.
+        # OriginExpires is when the data stops being fresh by its origin's word, expires when the copy is past its maximum age,
+        # contentExpires when its content expires by what the content itself states (check.valid-until, check.made-within).
         # Generation is null while the copy is withdrawn. HeldSince is there as soon as it is held, also while a run ends.
         # LastRun may be from before the daemon started: then its causes have no details, and are as old as the run.
         type Pipeline (
@@ -204,6 +206,7 @@ package enum ControlInterface {
           lastCheck: ?int,
           originExpires: ?int,
           expires: ?int,
+          contentExpires: ?int,
           lastRun: ?Run,
           lastCauses: []Cause,
           nextRun: ?NextRun,
@@ -414,7 +417,8 @@ package enum ControlInterface {
         #   runStarted  pipeline and run
         #   runEnded    pipeline, run and, if one was committed, generation
         #   state       pipeline and state, with waitingFor and waitingUntil; detail if there is more to say of the wait,
-        #               or that the copy is past its maximum age, or is so no more, or that it is withdrawn for that, or back
+        #               or that the copy is past its maximum age, or its content expired, or is so no more, or that it is
+        #               withdrawn for its age, or back
         #   reloaded    the configuration was read again: detail says what changed
         #   skipped     number of events that are missing here, as this client read too slowly
         type Event (

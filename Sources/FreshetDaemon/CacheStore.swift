@@ -88,7 +88,8 @@ struct CacheStore: SnapshotStore {
                 let outcome = try pending.commit(
                     validators: [Validators(snapshot.validators, binding: snapshot.binding)].compactMap(\.self),
                     truncated: snapshot.truncated, isCheck: snapshot.isCheck, at: WallTime(microseconds: WallClock.now),
-                    expires: snapshot.expires.map(WallTime.init(microseconds:)))
+                    expires: snapshot.expires.map(WallTime.init(microseconds:)),
+                    contentExpires: snapshot.contentExpires.map(WallTime.init(microseconds:)))
                 // What is remembered only; the copy is what counts.
                 attempt(definition.name, else: ()) { () throws(CacheError) in
                     try remember(snapshot.binding, of: definition.name)
@@ -412,6 +413,7 @@ extension OfferedGeneration {
         directory = generation.directory
         withdrawnSince = generation.withdrawnAt?.microseconds
         writtenAt = generation.writtenAt?.microseconds
+        contentExpires = generation.contentExpires?.microseconds
     }
 }
 

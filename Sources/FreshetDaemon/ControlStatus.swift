@@ -29,7 +29,7 @@ extension FreshetControl.PipelineStatus {
             freshness: status.freshness.map(FreshetControl.Freshness.init),
             generation: status.generation.map(GenerationStatus.init), lastCheck: status.lastCheck,
             originExpires: status.originExpires.map(WallClock.microseconds(at:)),
-            expires: status.expires.map(WallClock.microseconds(at:)),
+            expires: status.expires.map(WallClock.microseconds(at:)), contentExpires: status.contentExpires,
             lastRun: status.run.map(RunStatus.init) ?? status.lastRun.map(RunStatus.init),
             lastCauses: status.lastCauses.map(CauseStatus.init), nextRun: status.next.map(NextRun.init),
             failure: failure, candidate: status.refused.map(CandidateStatus.init),

@@ -26,6 +26,8 @@ enum JournalMessage: String, CaseIterable {
     case recovered = "f82d38fe28324e70bfd953fbd9ec25b2"
     case expired = "7b80ec59da2045af8f7cbcd11dd81c4d"
     case expiredNoMore = "95cc2fdd1cce491b8f0b566fd3d5fd70"
+    case contentExpired = "8c6a3f7d0e5b4d0c9d2a1f64b7e85c31"
+    case contentExpiredNoMore = "5f1e9b2c74a84c6e8b30d7a6c1f2e984"
     case withdrawn = "e19f5671238f4225a47e88c418c3c611"
     case returned = "3ac9bd8bfad54e40baf1b7e7378d46e5"
     case summary = "80e0832f01dd414d8552afb344a7acc2"
@@ -97,7 +99,8 @@ enum JournalMessage: String, CaseIterable {
             .retryPlanned,
             .unchanged:
             .debug
-        case .ready, .stopping, .terminalClosed, .changed, .recovered, .expiredNoMore, .returned, .summary, .reloaded,
+        case .ready, .stopping, .terminalClosed, .changed, .recovered, .expiredNoMore, .contentExpiredNoMore, .returned,
+            .summary, .reloaded,
             .network,
             .firedMore, .parametersSet, .noManager, .socketUnwatched, .resumed, .clockStepped, .logindFound,
             .proven, .hookDone, .hookSaid, .checkSaid, .signed:
@@ -106,7 +109,7 @@ enum JournalMessage: String, CaseIterable {
             .accepted, .pinned, .unpinned, .held, .released, .heldBack, .removedForRoom, .pruned,
             .sandboxIncomplete:
             .notice
-        case .failed, .truncated, .branchesFailed, .loadMoreFailed, .expired, .withdrawn, .notRun,
+        case .failed, .truncated, .branchesFailed, .loadMoreFailed, .expired, .contentExpired, .withdrawn, .notRun,
             .parametersDropped, .indexRebuilt, .networkUnknown, .fileUnwatched, .more, .lost, .hookFailed:
             .warning
         case .reloadRefused, .configurationFault, .faultyPipeline, .cacheTrouble, .socketLost: .error
@@ -136,6 +139,8 @@ enum JournalMessage: String, CaseIterable {
         case .recovered: "recovered"
         case .expired: "the copy is older than max-age, and offered still"
         case .expiredNoMore: "the copy is no longer past its max-age"
+        case .contentExpired: "the content of the copy has expired by its own statement, and is offered still"
+        case .contentExpiredNoMore: "the content of the copy is valid again"
         case .withdrawn: "the copy is older than max-age, and withdrawn: readers find nothing"
         case .returned: "readers find the copy again, which was withdrawn"
         case .summary:

@@ -79,6 +79,12 @@ struct PipelineVoice: Sendable {
         case .expiredNoMore:
             desk.say(.expiredNoMore, [.pipeline: .string(name)])
             publish(.expiredNoMore)
+        case .contentExpired:
+            desk.say(.contentExpired, sameCopy(generation))
+            publish(.contentExpired)
+        case .contentExpiredNoMore:
+            desk.say(.contentExpiredNoMore, sameCopy(generation))
+            publish(.contentExpiredNoMore)
         case .withdrawn(let checked):
             desk.say(.withdrawn, sameCopy(generation, checked))
             publish(.withdrawn)

@@ -87,7 +87,8 @@ struct CommitWatch: Sendable {
             guard let generation, generation.number != before, summary.outcome != .unchanged else { return nil }
             return generation
         case .heard, .suppressed, .waitingBegan, .waitingEnded, .signed, .retryPlanned, .stateChanged,
-            .parametersDropped, .expired, .expiredNoMore, .withdrawn, .withdrawnDamaged, .returned:
+            .parametersDropped, .expired, .expiredNoMore, .contentExpired, .contentExpiredNoMore,
+            .withdrawn, .withdrawnDamaged, .returned:
             return nil
         }
     }

@@ -325,7 +325,7 @@ final class PipelineReporter: Sendable {
             committed(new, causes)
         }
         switch event {
-        case .stateChanged, .expired, .expiredNoMore: statusChanged()
+        case .stateChanged, .expired, .expiredNoMore, .contentExpired, .contentExpiredNoMore: statusChanged()
         case .withdrawn, .withdrawnDamaged, .returned:
             tellWithdrawal(event, generation)
             statusChanged()

@@ -48,11 +48,14 @@ struct IndexedGeneration: Hashable, Sendable {
     var identity: FileIdentity
     /// The source had more than was asked for.
     var truncated = false
+    /// When the content expires by what the content itself states; nil: it states nothing.
+    var contentExpires: WallTime?
 
     func generation(path: String) -> Generation {
         Generation(
             number: content.number, digest: content.digest, size: identity.size, committedAt: committedAt, run: run,
-            path: path, truncated: truncated, writtenAt: WallTime(nanoseconds: identity.modified))
+            path: path, truncated: truncated, writtenAt: WallTime(nanoseconds: identity.modified),
+            contentExpires: contentExpires)
     }
 }
 
@@ -132,8 +135,8 @@ extension CacheIndex {
     mutating func generations(of pipeline: Int64) throws(SQLiteError) -> [IndexedGeneration] {
         try database.rows(
             """
-            SELECT number, digest, size, committed_at, run, inode, modified, changed, truncated FROM generations
-            WHERE pipeline = ? ORDER BY number
+            SELECT number, digest, size, committed_at, run, inode, modified, changed, truncated, content_expires
+            FROM generations WHERE pipeline = ? ORDER BY number
             """, .integer(pipeline), read: Self.generation
         ).compactMap { $0 }
     }
@@ -142,10 +145,10 @@ extension CacheIndex {
     mutating func generations() throws(SQLiteError) -> [Int64: [IndexedGeneration]] {
         let rows = try database.rows(
             """
-            SELECT number, digest, size, committed_at, run, inode, modified, changed, truncated, pipeline FROM generations
-            ORDER BY pipeline, number
+            SELECT number, digest, size, committed_at, run, inode, modified, changed, truncated, content_expires, pipeline
+            FROM generations ORDER BY pipeline, number
             """
-        ) { (pipeline: $0.integer(9), generation: Self.generation($0)) }
+        ) { (pipeline: $0.integer(10), generation: Self.generation($0)) }
         var result: [Int64: [IndexedGeneration]] = [:]
         for (pipeline, generation) in rows {
             if let generation { result[pipeline, default: []].append(generation) }
@@ -156,8 +159,8 @@ extension CacheIndex {
     mutating func generation(_ number: Int64, of pipeline: Int64) throws(SQLiteError) -> IndexedGeneration? {
         try database.row(
             """
-            SELECT number, digest, size, committed_at, run, inode, modified, changed, truncated FROM generations
-            WHERE pipeline = ? AND number = ?
+            SELECT number, digest, size, committed_at, run, inode, modified, changed, truncated, content_expires
+            FROM generations WHERE pipeline = ? AND number = ?
             """, .integer(pipeline), .integer(number), read: Self.generation
         ) ?? nil
     }
@@ -166,14 +169,15 @@ extension CacheIndex {
         try database.run(
             """
             INSERT OR REPLACE INTO generations
-                (pipeline, number, digest, size, committed_at, run, inode, modified, changed, truncated)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                (pipeline, number, digest, size, committed_at, run, inode, modified, changed, truncated,
+                content_expires)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             .integer(pipeline), .integer(generation.content.number), .blob(generation.content.digest.bytes),
             .integer(generation.identity.size), .integer(generation.committedAt.nanoseconds),
             SQLiteValue(generation.run), .integer(Int64(bitPattern: generation.identity.inode)),
             .integer(generation.identity.modified), .integer(generation.identity.changed),
-            .integer(generation.truncated ? 1 : 0))
+            .integer(generation.truncated ? 1 : 0), SQLiteValue(generation.contentExpires?.nanoseconds))
         try remember(generation, of: pipeline)
         try database.run(
             "UPDATE pipelines SET last_number = max(last_number, ?) WHERE id = ?",
@@ -241,6 +245,7 @@ extension CacheIndex {
             identity: FileIdentity(
                 inode: UInt64(bitPattern: row.integer(5)), size: row.integer(2), modified: row.integer(6),
                 changed: row.integer(7)),
-            truncated: row.integer(8) != 0)
+            truncated: row.integer(8) != 0,
+            contentExpires: row.optionalInteger(9).map(WallTime.init(nanoseconds:)))
     }
 }

@@ -91,6 +91,7 @@ extension CacheIndex {
     /// Everything that a pipeline starts with; the rows of ``generation(_:)``, then the others'.
     private static let memoryQuery = """
         SELECT g.number, g.digest, g.size, g.committed_at, g.run, g.inode, g.modified, g.changed, g.truncated,
+            g.content_expires,
             p.id, p.name, p.file, p.current, p.last_number, p.last_attempt, p.last_success, p.retry_after,
             r.number, s.value, p.expires,
             p.origin_digest, p.pin_number, p.pin_digest, p.pinned_at, p.is_set, p.withdrawn_at,
@@ -112,9 +113,9 @@ extension CacheIndex {
 
     private static func memory(_ row: borrowing SQLiteRow) -> IndexedMemory {
         let pipeline = IndexedPipeline(
-            id: row.integer(9), name: row.text(10), file: row.optionalText(11), current: row.optionalInteger(12),
-            lastNumber: row.integer(13), originDigest: ContentDigest(bytes: row.blob(20)), pin: pin(row, at: 21),
-            isSet: row.integer(24) != 0, withdrawnAt: row.optionalInteger(25).map(WallTime.init(nanoseconds:)))
+            id: row.integer(10), name: row.text(11), file: row.optionalText(12), current: row.optionalInteger(13),
+            lastNumber: row.integer(14), originDigest: ContentDigest(bytes: row.blob(21)), pin: pin(row, at: 22),
+            isSet: row.integer(25) != 0, withdrawnAt: row.optionalInteger(26).map(WallTime.init(nanoseconds:)))
         // Without a generation all of its columns are NULL, and so its digest is none.
         let generation = pipeline.current == nil ? nil : Self.generation(row)
         let offer: IndexedOffer? =
@@ -124,23 +125,23 @@ extension CacheIndex {
         return IndexedMemory(
             pipeline: pipeline, offer: offer,
             attempts: RefreshState(
-                lastAttempt: row.optionalInteger(14).map(WallTime.init(nanoseconds:)),
-                lastSuccess: row.optionalInteger(15).map(WallTime.init(nanoseconds:)),
-                retryAfter: row.optionalInteger(16).map(WallTime.init(nanoseconds:)),
-                expires: row.optionalInteger(19).map(WallTime.init(nanoseconds:))),
-            lastRun: row.optionalInteger(17) ?? 0, lastRunRecord: lastRun(of: pipeline.name, row),
-            value: row.optionalBlob(18))
+                lastAttempt: row.optionalInteger(15).map(WallTime.init(nanoseconds:)),
+                lastSuccess: row.optionalInteger(16).map(WallTime.init(nanoseconds:)),
+                retryAfter: row.optionalInteger(17).map(WallTime.init(nanoseconds:)),
+                expires: row.optionalInteger(20).map(WallTime.init(nanoseconds:))),
+            lastRun: row.optionalInteger(18) ?? 0, lastRunRecord: lastRun(of: pipeline.name, row),
+            value: row.optionalBlob(19))
     }
 
     /// The newest run, from a row of the memory query.
     private static func lastRun(of pipeline: String, _ row: borrowing SQLiteRow) -> RunRecord? {
-        guard let number = row.optionalInteger(17), let outcome = RunRecord.Outcome(rawValue: row.text(29)) else {
+        guard let number = row.optionalInteger(18), let outcome = RunRecord.Outcome(rawValue: row.text(30)) else {
             return nil
         }
         return RunRecord(
-            number: number, pipeline: pipeline, causes: row.text(26), started: WallTime(nanoseconds: row.integer(27)),
-            finished: WallTime(nanoseconds: row.integer(28)), outcome: outcome, error: row.optionalText(30),
-            generation: row.optionalInteger(31))
+            number: number, pipeline: pipeline, causes: row.text(27), started: WallTime(nanoseconds: row.integer(28)),
+            finished: WallTime(nanoseconds: row.integer(29)), outcome: outcome, error: row.optionalText(31),
+            generation: row.optionalInteger(32))
     }
 
     mutating func put(_ run: RunRecord, of pipeline: Int64) throws(SQLiteError) {

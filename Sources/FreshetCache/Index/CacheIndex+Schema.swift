@@ -199,6 +199,10 @@ extension CacheIndex {
         UPDATE parts SET entity_tag = NULL, last_modified = NULL WHERE last_modified IS NOT NULL;
         UPDATE refused SET entity_tag = NULL, last_modified = NULL WHERE last_modified IS NOT NULL;
         """,
+        // 16. When the content of a generation expires by what the content itself states.
+        """
+        ALTER TABLE generations ADD COLUMN content_expires INTEGER;
+        """,
     ]
 
     /// The newest format that this version knows.

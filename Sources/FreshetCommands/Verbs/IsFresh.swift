@@ -7,7 +7,8 @@ struct IsFresh: Verb {
         abstract: "Succeed if copies are fresh, for monitoring.",
         discussion: """
             Prints a word for each pipeline: fresh, stale (its next check is overdue, or the source has other content), \
-            expired (past its max-age), withdrawn (past it, and taken from readers), none (no copy yet). Exit status: 0 if all \
+            expired (past its max-age, or past the time until which its content is valid), withdrawn (past its max-age, and \
+            taken from readers), none (no copy yet). Exit status: 0 if all \
             are fresh, 1 if one is not, or does not exist, 69 if the daemon does not run. --quiet prints nothing.
 
             Examples:

@@ -110,6 +110,10 @@ struct MetricsView {
         each("freshet_pipeline_expires_time_seconds", unit: "seconds", "When its copy is past its max-age.") {
             $0.expires
         }
+        each(
+            "freshet_pipeline_content_expires_time_seconds", unit: "seconds",
+            "When its content expires by what the content itself states."
+        ) { $0.contentExpires }
         each("freshet_pipeline_failing_since_time_seconds", unit: "seconds", "Since when it fails.") {
             $0.failure?.since
         }

@@ -39,6 +39,7 @@ struct PipelineView {
         if let check = pipeline.lastCheck { add("Checked", times.relative(check)) }
         if let origin = pipeline.originExpires { add("Fresh", "until \(times.both(origin)), says the origin") }
         if let expires = pipeline.expires { add("Expires", "\(times.relative(expires)) (max-age)") }
+        if let expires = pipeline.contentExpires { add("Valid", "until \(times.both(expires)), states the content") }
         if let run = pipeline.lastRun { add("Last run", Self.run(run, times)) }
         if let causes = Self.causes(pipeline.lastCauses, times) { add("Causes", causes) }
         if let next = pipeline.nextRun { add("Next run", "\(times.relative(next.at)) (\(next.reason))") }

@@ -317,6 +317,8 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
     package var originExpires: Int64?
     /// When the copy is past its maximum age.
     package var expires: Int64?
+    /// When the content expires by what the content itself states.
+    package var contentExpires: Int64?
     package var lastRun: RunStatus?
     package var lastCauses: [CauseStatus]
     package var nextRun: NextRun?
@@ -346,7 +348,7 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
         loadedBytes: Int64? = nil, totalBytes: Int64? = nil, loadedPages: Int64? = nil, endedBranches: Int64? = nil,
         knownBranches: Int64? = nil,
         freshness: Freshness? = nil, generation: GenerationStatus? = nil, lastCheck: Int64? = nil,
-        originExpires: Int64? = nil, expires: Int64? = nil,
+        originExpires: Int64? = nil, expires: Int64? = nil, contentExpires: Int64? = nil,
         lastRun: RunStatus? = nil, lastCauses: [CauseStatus] = [], nextRun: NextRun? = nil,
         failure: FailureStatus? = nil, candidate: CandidateStatus? = nil, budget: BudgetStatus? = nil,
         branches: BranchesStatus? = nil, more: MorePages? = nil, needsNetwork: Bool = false, path: String? = nil,
@@ -373,6 +375,7 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
         self.lastCheck = lastCheck
         self.originExpires = originExpires
         self.expires = expires
+        self.contentExpires = contentExpires
         self.lastRun = lastRun
         self.lastCauses = lastCauses
         self.nextRun = nextRun

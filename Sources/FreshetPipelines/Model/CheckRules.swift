@@ -46,6 +46,9 @@ package struct CheckRules: Hashable, Sendable {
         self.types = types
     }
 
+    /// Whether the content may state when it expires.
+    package var findsExpiry: Bool { validUntil != nil || (madeAt != nil && madeWithin != nil) }
+
     /// Its jq programs.
     package var programs: [String] { [jq, items, validUntil, madeAt].compactMap(\.self) }
 

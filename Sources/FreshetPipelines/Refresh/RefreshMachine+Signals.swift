@@ -52,7 +52,7 @@ extension RefreshMachine {
     /// then the copy is known to be wanting.
     private func isFresh(for cause: RunCause, at now: Instant) -> Bool {
         guard cause.kind == .environment, cause.signal != SignalName.timer, retry == nil,
-            !isWithdrawn || lastRefusal != nil, let lastAnswer
+            !(isWithdrawn || isContentExpired(at: now)) || lastRefusal != nil, let lastAnswer
         else {
             return false
         }

@@ -52,6 +52,7 @@ extension RefreshMachine {
     package func freshness(at now: Instant) -> Freshness? {
         guard hasGeneration else { return nil }
         if let expires, now >= expires { return .expired }
+        if isContentExpired(at: now) { return .expired }
         guard let freshUntil, parameters?.isUntried != true else { return .stale }
         if now < freshUntil { return .fresh }
         if settings.policy.honoursOrigin, originExpires != nil { return .stale }
@@ -83,7 +84,7 @@ extension RefreshMachine {
         if isStopped { return nil }
         var instants = [storm.deliversAt, splayedUntil, parameters?.due]
         // What is past was told.
-        instants += [expires, withdrawsAt, withdrawal?.retry].map { $0.flatMap { now < $0 ? $0 : nil } }
+        instants += [expires, contentExpiryInstant, withdrawsAt, withdrawal?.retry].map { $0.flatMap { now < $0 ? $0 : nil } }
         if let run {
             if run.interruption == nil { instants.append(run.dueEnd) }
         }

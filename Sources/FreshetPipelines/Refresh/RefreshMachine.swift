@@ -37,6 +37,8 @@ package struct RefreshMachine: Sendable {
         case copyLost
         /// What is known of the copy; nil: there is none. It comes before all else that was told at the same time.
         case copy(CopyFacts?)
+        /// When the content of the copy expires by what the content itself states; nil: it states nothing.
+        case contentExpires(Instant?)
         /// What came of ``Action/withdraw`` or ``Action/putBack``.
         case copySettled(CopySettlement)
         /// The machine is about to sleep, or is not any more.
@@ -182,6 +184,8 @@ package struct RefreshMachine: Sendable {
     var confirmed: Instant?
     /// It was told that the copy is too old.
     var isExpired = false
+    /// Nil for a copy whose content states no expiry.
+    @Apart var contentExpiry: ContentExpiry?
     /// Nil for a pipeline that withdraws nothing, and never did.
     @Apart var withdrawal: Withdrawal?
     @Apart var failing: OngoingFailure?
@@ -247,6 +251,7 @@ package struct RefreshMachine: Sendable {
         reportState(now)
         settleWithdrawal(now)
         reportExpiry(now)
+        reportContentExpiry(now)
         let wake = nextWake(now)
         if wake != lastWake {
             lastWake = wake
@@ -287,6 +292,7 @@ package struct RefreshMachine: Sendable {
         case .lost: hasGeneration = false
         case .copyLost: copyLost()
         case .copy(let copy): copyChanged(copy)
+        case .contentExpires(let instant): contentExpires(at: instant)
         case .copySettled(let settlement): copySettled(settlement, now)
         case .goesToSleep(let sleeps): goesToSleep = sleeps
         case .woke: goesToSleep = false  // the rest was done before time was let pass

@@ -81,7 +81,10 @@ extension PipelineRunner {
 
     /// Has the machine look at the copy, if that matters to it.
     private func lookAtCopy() {
-        if state.withLock({ $0.toldCopy != nil }) { mailbox.post(.timer) }
+        let matters = state.withLock {
+            $0.toldCopy != nil || $0.toldExpiry?.wall != $0.generation?.contentExpires
+        }
+        if matters { mailbox.post(.timer) }
     }
 
     /// Tells that the operator has made what a check refused the copy that readers see.
@@ -175,7 +178,7 @@ extension PipelineRunner {
                 withdrawn: generation.flatMap { $0.withdrawnSince == nil ? nil : $0 },
                 freshness: freshness, lastCheck: state.lastCheck,
                 originExpires: machine.settings.policy.honoursOrigin ? machine.originExpires : nil,
-                expires: machine.expires,
+                expires: machine.expires, contentExpires: state.toldExpiry?.wall,
                 lastCauses: order?.causes ?? machine.lastRun?.causes ?? [], run: order, lastRun: machine.lastRun,
                 next: machine.nextRun(at: now), budget: machine.budgetUse(at: now),
                 failing: machine.failing,

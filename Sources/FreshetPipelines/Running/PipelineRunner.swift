@@ -27,6 +27,8 @@ package final class PipelineRunner: Sendable {
         var generation: OfferedGeneration?
         /// What the machine was told of that; nil: it need not know.
         var toldCopy: ToldCopy?
+        /// The time that the content states, as the machine knows it.
+        var toldExpiry: ToldExpiry?
         /// The machine is to be told that the copy was withdrawn and is not kept, before it is told of another one.
         var isCopyLost = false
         /// Wall-clock microseconds since 1970.
@@ -214,7 +216,7 @@ package final class PipelineRunner: Sendable {
         repeat {
             let now = world.clock.now
             let actions = state.withLock { state in
-                let news = copyNews(&state, now)
+                let news = copyNews(&state, now) + expiryNews(&state, now)
                 return state.machine.handle(news + events, now: now)
             }
             events = []

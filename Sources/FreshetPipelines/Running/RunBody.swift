@@ -90,11 +90,11 @@ struct RunBody: Sendable {
     /// - Returns: whether they see it.
     private func show(_ value: [UInt8], _ publication: Publication) async -> Bool {
         guard publication.isWanted(), let bytes = try? await transformed(value),
-            (try? await pass(.bytes(bytes), isWhole: false)) != nil, !Task.isCancelled
+            case .success(let contentExpires) = await judged(.bytes(bytes)), !Task.isCancelled
         else { return false }
         let snapshot = Snapshot(
             .bytes(bytes), validators: Validators(), binding: definition.validatorBinding(with: parameters),
-            truncated: progress.isTruncated, isCheck: false)
+            truncated: progress.isTruncated, contentExpires: contentExpires, isCheck: false)
         switch try? await world.store.commit(snapshot, of: definition) {
         case .changed(let generation):
             progress.notePublication()
@@ -102,6 +102,15 @@ struct RunBody: Sendable {
             return true
         case .unchanged(let generation): return !generation.isBehind
         case nil: return false
+        }
+    }
+
+    /// What the checks say of a copy that is not whole yet.
+    private func judged(_ snapshot: FetchedBody) async -> Result<Int64?, FetchError> {
+        do throws(FetchError) {
+            return .success(try await pass(snapshot, isWhole: false))
+        } catch {
+            return .failure(error)
         }
     }
 
@@ -205,12 +214,12 @@ struct RunBody: Sendable {
     private func conclude(
         _ body: FetchedBody, _ validators: Validators, _ expiry: DataExpiry? = nil, despite doubt: RunFailure? = nil
     ) async throws(FetchError) -> Success {
-        let snapshot = Snapshot(
+        var snapshot = Snapshot(
             body, validators: validators, binding: definition.validatorBinding(with: parameters),
             truncated: progress.isTruncated || more?.isTruncated == true, expires: expiry?.wall, isCheck: more == nil)
         do throws(FetchError) {
             if let doubt { throw .failed(doubt) }
-            try await pass(body)
+            snapshot.contentExpires = try await pass(body)
         } catch {
             return Success(try await settle(snapshot, error), expiry)
         }
@@ -326,17 +335,20 @@ struct RunBody: Sendable {
 
     /// - Parameter isWhole: not all of it is in if not. Such a list may not be smaller than the copy at all: what the rest of
     ///   it will be is not known, and what is shown is what the next run is compared with if this one comes to nothing.
-    private func pass(_ snapshot: FetchedBody, isWhole: Bool = true) async throws(FetchError) {
+    ///
+    /// - Returns: as of ``SnapshotChecks/pass(_:instead:)``.
+    private func pass(_ snapshot: FetchedBody, isWhole: Bool = true) async throws(FetchError) -> Int64? {
         var rules = definition.check
         if !isWhole, rules.shrink != nil { rules.shrink = 0 }
-        try await checks(rules).pass(snapshot, instead: before ?? .copy(copy))
-        guard let rule = rules.exec else { return }
+        let expiry = try await checks(rules).pass(snapshot, instead: before ?? .copy(copy))
+        guard let rule = rules.exec else { return expiry }
         guard let inspector = world.helpers.inspector else { throw .failed(.noHelper) }
         do throws(FetchError) {
             try await inspector.inspect(snapshot, of: definition, by: rule)
         } catch {
             throw error.of("check.exec")
         }
+        return expiry
     }
 
     private func checks(_ rules: CheckRules) -> SnapshotChecks {

@@ -45,7 +45,12 @@ struct SnapshotChecks: Sendable {
     }
 
     /// Passes, or throws why not.
-    func pass(_ snapshot: FetchedBody, instead before: Before) async throws(FetchError) {
+    ///
+    /// - Returns: when the content expires by ``CheckRules/validUntil`` and ``CheckRules/madeWithin``: wall-clock microseconds
+    ///   since 1970; nil: by neither.
+    @discardableResult
+    func pass(_ snapshot: FetchedBody, instead before: Before) async throws(FetchError) -> Int64? {
+        var expiry: Int64?
         if let refusal = rules.refusal(ofSnapshot: snapshot.size) { throw .failed(refusal) }
         if rules.readsContent, let bytes = snapshot.bytes {
             let contents = try await Contents(bytes, self)
@@ -53,15 +58,16 @@ struct SnapshotChecks: Sendable {
                 throw refused("does not satisfy check.jq (\(predicate))")
             }
             try await passByCount(contents, instead: before)
-            try await passByTime(contents)
+            expiry = try await passByTime(contents)
         }
-        guard let share = rules.shrink, !rules.countsItems else { return }
+        guard let share = rules.shrink, !rules.countsItems else { return expiry }
         let size =
             switch before {
             case .copy(let copy): await copy.size()
             case .measured(let size): size
             }
         if let size { try pass(shrinking: size, to: snapshot.size, "bytes", share) }
+        return expiry
     }
 
     /// - Parameter refusal: most checks look at nothing but the content.
@@ -95,21 +101,28 @@ struct SnapshotChecks: Sendable {
 
     // MARK: How old
 
-    private func passByTime(_ snapshot: Contents) async throws(FetchError) {
+    /// - Returns: the earlier of the two times at which it would not pass any more.
+    private func passByTime(_ snapshot: Contents) async throws(FetchError) -> Int64? {
+        var expiry: Int64?
         if let program = rules.validUntil {
             let (time, text) = try await snapshot.time(program, "check.valid-until")
             if time <= now {
                 throw refused("was valid until \(text), which is over; see check.valid-until", .passing)
             }
+            expiry = time
         }
-        guard let program = rules.madeAt else { return }
+        guard let program = rules.madeAt else { return expiry }
         let (time, text) = try await snapshot.time(program, "check.made-at")
         if time - now > Int64(CheckRules.clockTolerance / .microseconds(1)) {
             throw refused("says that it will be made at \(text); see check.made-at, and this machine's clock", .passing)
         }
-        if let within = rules.madeWithin, now - time > Int64(within / .microseconds(1)) {
+        guard let within = rules.madeWithin else { return expiry }
+        let span = Int64(within / .microseconds(1))
+        if now - time > span {
             throw refused("was made at \(text), longer ago than check.made-within allows", .passing)
         }
+        let (end, overflow) = time.addingReportingOverflow(span)
+        return overflow ? expiry : min(end, expiry ?? end)
     }
 
     // MARK: What it holds

@@ -22,6 +22,10 @@ package enum EngineEvent: Hashable, Sendable {
     case expired(checked: ContinuousClock.Instant)
     /// A copy that was too old is not any more: it was checked, or may be older now.
     case expiredNoMore
+    /// The copy has passed the time at which its content expires by what the content itself states.
+    case contentExpired
+    /// The copy is no longer past that time: it is another one, or states a later time.
+    case contentExpiredNoMore
     /// Readers do not find the copy any more, since it is older than its `max-age`.
     ///
     /// - Parameter checked: the last check that confirmed it; nil: not known.

@@ -80,7 +80,8 @@ package enum Freshness: String, Hashable, Sendable {
     /// Older than `fresh-for`, and a check that should have been is not: it is overdue or has failed. Or past its expiry
     /// by its origin's word, if that is heard. Or the source is known to have other content, which is held back.
     case stale
-    /// Older than its `max-age`, and offered still or withdrawn.
+    /// Older than its `max-age`, and offered still or withdrawn; or past the time at which its content expires by what the
+    /// content itself states.
     case expired
 }
 
@@ -116,6 +117,8 @@ package struct PipelineStatus: Hashable, Sendable {
     package var originExpires: ContinuousClock.Instant?
     /// When the copy is older than its `max-age`, or since when; nil: never.
     package var expires: ContinuousClock.Instant?
+    /// When its content expires by what the content itself states: wall-clock microseconds since 1970; nil: it states nothing.
+    package var contentExpires: Int64?
     /// The causes of the run under way, else of the last one.
     package var lastCauses: [RunCause]
     /// The run under way.

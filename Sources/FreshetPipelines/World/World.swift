@@ -157,6 +157,8 @@ package struct OfferedGeneration: Hashable, Sendable {
     package var withdrawnSince: Int64?
     /// When its file was written: wall-clock microseconds since 1970. Of one that was rolled back to it is when that was.
     package var writtenAt: Int64?
+    /// When the content expires by what the content itself states: wall-clock microseconds since 1970; nil: it states nothing.
+    package var contentExpires: Int64?
     /// What its publisher says of it in a signature that was verified; nil: nothing that is known.
     package var comment: String?
 
@@ -252,14 +254,17 @@ package struct Snapshot: Sendable {
     /// When it stops being fresh by its origin's word: wall-clock microseconds since 1970; nil: not known, or not asked
     /// for.
     package var expires: Int64?
+    /// When the content expires by what the content itself states: wall-clock microseconds since 1970; nil: it states nothing.
+    package var contentExpires: Int64?
     /// All of the source was asked for. Else it is a check of nothing: when the last one was, and what the origin asked
     /// for then, stays.
     package var isCheck: Bool
 
     package init(
         _ body: FetchedBody, validators: Validators, binding: String, truncated: Bool = false, expires: Int64? = nil,
-        isCheck: Bool = true
+        contentExpires: Int64? = nil, isCheck: Bool = true
     ) {
+        self.contentExpires = contentExpires
         self.isCheck = isCheck
         self.body = body
         self.validators = validators

@@ -102,6 +102,7 @@ package final class MemoryStore: SnapshotStore {
                 ?? OfferedGeneration(
                     number: (state.remembered.generation?.number ?? 0) + 1, size: UInt64(bytes.count),
                     digest: "", committedAt: wallNow, path: definition.cache.file)
+            generation.contentExpires = snapshot.contentExpires
             generation.turn = state.remembered.generation?.turn ?? 0
             if generation.withdrawnSince != nil {
                 generation.withdrawnSince = nil

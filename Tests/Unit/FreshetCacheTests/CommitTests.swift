@@ -77,6 +77,26 @@ struct CommitTests {
         #expect(try !fixture.commit("three").generation.truncated)
     }
 
+    @Test("remembers when the content of each generation expires, and what the same content states now")
+    func contentExpires() throws {
+        let fixture = try CacheFixture()
+        func expires() throws -> [WallTime?] {
+            [
+                try fixture.cache.current("jwks")?.contentExpires,
+                try fixture.cache.memory("jwks", key: "k")?.current?.contentExpires,
+                try fixture.cache.memories(key: "k")["jwks"]?.current?.contentExpires,
+            ]
+        }
+        _ = try fixture.commit("one", contentExpires: 5_000)
+        #expect(Set(try expires()) == [WallTime(seconds: 5_000)])
+        _ = try fixture.commit("one", contentExpires: 6_000)
+        #expect(Set(try expires()) == [WallTime(seconds: 6_000)])
+        _ = try fixture.commit("two")
+        #expect(Set(try expires()) == [nil])
+        _ = try fixture.cache.rollBack(.jwks, to: 1)
+        #expect(Set(try expires()) == [WallTime(seconds: 6_000)])
+    }
+
     @Test("sets the mode that it is told, whatever the umask is")
     func mode() throws {
         let fixture = try CacheFixture()

@@ -91,12 +91,13 @@ struct CacheFixture {
     @discardableResult
     func commit(
         _ text: String, to destination: CacheDestination = .jwks, validators: [Validators] = [],
-        truncated: Bool = false, isCheck: Bool = true, at seconds: Int64 = 1000
+        truncated: Bool = false, isCheck: Bool = true, at seconds: Int64 = 1000, contentExpires: Int64? = nil
     ) throws -> CommitOutcome {
         let pending = try cache.begin(destination)
         try pending.write(Array(text.utf8))
         return try pending.commit(
-            validators: validators, truncated: truncated, isCheck: isCheck, run: 7, at: WallTime(seconds: seconds))
+            validators: validators, truncated: truncated, isCheck: isCheck, run: 7, at: WallTime(seconds: seconds),
+            contentExpires: contentExpires.map(WallTime.init(seconds:)))
     }
 
     /// Has a check refuse content.

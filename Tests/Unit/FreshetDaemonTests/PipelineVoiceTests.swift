@@ -109,6 +109,20 @@ struct PipelineVoiceTests {
         #expect(await observation.next()?.detail == "\(JournalMessage.expiredNoMore.text)")
     }
 
+    @Test("content that expires is a warning, and its end information; both are published")
+    func contentExpired() async {
+        var voice = voice()
+        let observation = events.observe()
+        voice.say(.contentExpired, generation: generation)
+        voice.say(.contentExpiredNoMore, generation: generation)
+        let lines = log.take()
+        #expect(lines.map(\.level) == [.warning, .info])
+        let messages: [JournalMessage] = [.contentExpired, .contentExpiredNoMore]
+        #expect(lines.map { $0.metadata["message-id"] } == messages.map(\.rawValue))
+        #expect(await observation.next()?.detail == "\(JournalMessage.contentExpired.text)")
+        #expect(await observation.next()?.detail == "\(JournalMessage.contentExpiredNoMore.text)")
+    }
+
     @Test("a withdrawal is a warning, and its end information; what fails meanwhile keeps no copy")
     func withdrawn() async {
         var voice = voice()

@@ -96,6 +96,28 @@ struct SnapshotCheckTests {
             .bytes(Array(String(repeating: "\"\n", count: 100).utf8)), instead: .measured(nil))
     }
 
+    @Test("The content expires at the earlier of the two times that its checks find")
+    func expiry() async throws {
+        func expiry(_ snapshot: String, edit: (inout CheckRules) -> Void) async throws -> Int64? {
+            var rules = CheckRules()
+            edit(&rules)
+            return try await SnapshotChecks(rules, of: .json, transformer, at: Self.now).pass(
+                .bytes(Array(snapshot.utf8)), instead: .measured(nil))
+        }
+        let second: Int64 = 1_000_000
+        let (now, end) = (Self.now / second, Self.now / second + 100)
+        let content = #"{"until": \#(end), "made": \#(now - 10)}"#
+        #expect(try await expiry(content) { $0.validUntil = ".until" } == end * second)
+        #expect(try await expiry(content) { $0.madeAt = ".made" } == nil)
+        #expect(
+            try await expiry(content) { ($0.madeAt, $0.madeWithin) = (".made", .seconds(60)) } == (now + 50) * second)
+        #expect(
+            try await expiry(content) {
+                ($0.validUntil, $0.madeAt, $0.madeWithin) = (".until", ".made", .seconds(6_000))
+            } == end * second)
+        #expect(try await expiry(content) { $0.jq = "true" } == nil)
+    }
+
     // MARK: Shrinking
 
     @Test("A copy may lose the share of its items that is configured, and no more")
