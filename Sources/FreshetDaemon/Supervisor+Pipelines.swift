@@ -52,7 +52,9 @@ extension Supervisor {
                 share: share(of: definition.name)
             ) { reporter.report($0) }
             reporter.attach(runner)
-            pipelines[definition.name] = HostedPipeline(runner: runner, target: target)
+            let hosted = HostedPipeline(runner: runner, target: target)
+            pipelines[definition.name] = hosted
+            tellDirectNetworks(hosted)
         }
         await assignHooks(of: configuration.pipelines)
         areHooksForgotten = false
@@ -67,7 +69,9 @@ extension Supervisor {
             share: share(of: definition.name)
         ) { reporter.report($0) }
         reporter.attach(runner)
-        pipelines[definition.name] = HostedPipeline(runner: runner, target: target)
+        let hosted = HostedPipeline(runner: runner, target: target)
+        pipelines[definition.name] = hosted
+        tellDirectNetworks(hosted)
         // It may have changed while the pipeline was being added.
         if let state = targets[target]?.state, state != network { runner.networkChanged(state) }
     }
@@ -114,7 +118,9 @@ extension Supervisor {
             hosted.runner.reconfigure(definition, splay: splay, share: share)
             hosted.runner.networkChanged(network)
             release(hosted.target)
-            pipelines[definition.name] = HostedPipeline(runner: hosted.runner, target: target)
+            let changed = HostedPipeline(runner: hosted.runner, target: target)
+            pipelines[definition.name] = changed
+            tellDirectNetworks(changed)
             return
         }
         if definition.refresh.on != before.on || definition.refresh.files != before.files
@@ -123,6 +129,7 @@ extension Supervisor {
             parts.engine.listen(hosted.runner, to: signal(of: definition, target))
         }
         hosted.runner.reconfigure(definition, splay: splay, share: share)
+        tellDirectNetworks(hosted)
     }
 
     /// All that a pipeline listens to, merged. Its timer is its engine's own, and the operator is always heard.

@@ -193,6 +193,7 @@ actor Supervisor {
         }
         await prepareFaulty()
         await begin()
+        if let network = parts?.network { followDirectNetworks(network) }
         await withDiscardingTaskGroup { group in
             for await job in jobs { group.addTask { await job() } }
             group.cancelAll()
@@ -396,7 +397,8 @@ actor Supervisor {
         guard let hosted = pipelines[name], hosted.definition.needsNetwork, let target = targets[hosted.target] else {
             return true
         }
-        var obstacle = target.state.reachable ? nil : target.watch.fact.description
+        let isDirect = mayBeOnDirectNetwork(hosted) && parts?.network.directNetworks.value != nil
+        var obstacle = target.state.reachable || isDirect ? nil : target.watch.fact.description
         if obstacle == nil, let probe = hosted.definition.refresh.needsNetwork.probe {
             obstacle = await parts?.engine.refusal(of: probe, epoch: target.state.epoch)
         }

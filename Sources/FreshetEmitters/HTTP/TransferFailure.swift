@@ -43,6 +43,21 @@ struct TransferFailure {
     private static let nameFindings = [0, 1, 62]
 
     var failure: RunFailure {
+        var failure = withoutRoute
+        failure.isRouted = failure.kind == .connection && wasRouted
+        return failure
+    }
+
+    /// Whether the name was resolved, and the kernel did not reject the address for want of a route to it.
+    private var wasRouted: Bool {
+        guard code != CURLE_COULDNT_RESOLVE_HOST, code != CURLE_COULDNT_RESOLVE_PROXY, wasResolved else { return false }
+        switch systemError {
+        case ENETUNREACH, ENETDOWN, EADDRNOTAVAIL, EACCES, EPERM, EINVAL: return false
+        default: return true
+        }
+    }
+
+    private var withoutRoute: RunFailure {
         switch code {
         case CURLE_COULDNT_RESOLVE_HOST:
             RunFailure(.connection, "could not resolve \(host)\(reason)")

@@ -15,6 +15,7 @@ struct NetworkGate: Hashable, Sendable {
     }
 
     private(set) var state: NetworkState
+    private var direct = DirectNetworks()
     private var unreachableSince: ContinuousClock.Instant?
     private var lastAttemptAnyway: ContinuousClock.Instant?
     private var graceUntil: ContinuousClock.Instant?
@@ -46,6 +47,27 @@ struct NetworkGate: Hashable, Sendable {
         case (false, false):
             return .none
         }
+    }
+
+    /// Whether runs may start: there is a route to elsewhere, or the origin was found on a directly connected network.
+    var isUsable: Bool { state.reachable || direct.isOriginThere }
+
+    /// The directly connected networks are others, or there are none (nil).
+    mutating func directNetworks(_ revision: UInt64?) { direct.revision = revision }
+
+    /// The revision of the networks on which a run that starts now looks for the origin; nil: it has a route to elsewhere.
+    mutating func directRun(at now: ContinuousClock.Instant) -> UInt64? {
+        state.reachable ? nil : direct.runStarts(at: now)
+    }
+
+    /// - Parameter isThere: whether the origin was reached, or there was a route to its address.
+    mutating func directRunEnded(_ revision: UInt64, isThere: Bool) {
+        direct.runEnded(revision, isThere: isThere)
+    }
+
+    /// When an origin that is known by name is looked for on directly connected networks; nil: not before these change.
+    var looksForOrigin: ContinuousClock.Instant? {
+        state.reachable ? nil : direct.nextAttempt(since: unreachableSince ?? state.changedAt)
     }
 
     /// `network` or `resume` happened: grace begins, with short waits again.

@@ -30,7 +30,7 @@ extension RefreshMachine {
     /// Why a further page is refused now; nil: it is not.
     package func loadMoreRefusal(at now: Instant) -> RefreshRefusal? {
         if let refusal = refusal(force: false, at: now) { return refusal }
-        return settings.needsNetwork && !network.state.reachable ? .network(nil) : nil
+        return settings.needsNetwork && !network.isUsable ? .network(nil) : nil
     }
 
     mutating func loadMore(_ request: UInt64?, at place: [String], _ now: Instant) {

@@ -22,8 +22,9 @@ extension RefreshMachine {
         if ready.urgency < .forced {
             if let retryAfter, now < retryAfter { return .waiting(Wait(.retryAfter, until: retryAfter)) }
             if let room = hasRoomInBudget(at: now) { return .waiting(Wait(.budget, until: room)) }
-            if settings.needsNetwork, !network.state.reachable {
-                let attempt = overdueSince.map { network.attemptsAnyway(overdueSince: $0) }
+            if settings.needsNetwork, !network.isUsable {
+                let overdue = overdueSince.map { network.attemptsAnyway(overdueSince: $0) }
+                let attempt = [network.looksForOrigin, overdue].compactMap(\.self).min()
                 guard let attempt, now >= attempt else { return .waiting(Wait(.network, until: attempt)) }
                 reason = .routingSaysNo
             }
@@ -127,7 +128,7 @@ extension RefreshMachine {
         run = Run(
             order: order, wanted: wanted, requests: requests, slot: slot, startBefore: startBefore,
             path: network.state.reachable ? network.state.path : nil,
-            deadline: deadline > .zero ? now.advanced(by: deadline) : nil)
+            deadline: deadline > .zero ? now.advanced(by: deadline) : nil, direct: network.directRun(at: now))
         requests = []
         // Counted before it is made, so that one that ends with the daemon is counted too.
         spend(1, now)
@@ -166,6 +167,7 @@ extension RefreshMachine {
         parametersRan(run.wanted)
         settleBudget(requests, result, now)
         actions.append(.releaseSlot(run.slot))
+        noteDirectNetworks(run, result)
         if run.isLoadMore { return loadMoreEnded(run, result, now) }
         switch (result, run.interruption) {
         case (_, .stopped?):
@@ -191,6 +193,19 @@ extension RefreshMachine {
             // The whole service is being cancelled; what the run was for is wanted still.
             ready.merge(run.wanted.again)
             finish(run, .cancelled, now)
+        }
+    }
+
+    /// What a run without a route to elsewhere says of the directly connected networks.
+    private mutating func noteDirectNetworks(_ run: Run, _ result: RunResult) {
+        guard let direct = run.direct else { return }
+        switch result {
+        case .succeeded: network.directRunEnded(direct, isThere: true)
+        case .failed(let failure):
+            // What failed before anything was asked says nothing, and neither does what was asked of another place.
+            let isAnswer = [.transient, .certificateDate, .refused, .content].contains(failure.kind)
+            network.directRunEnded(direct, isThere: isAnswer || failure.isRouted)
+        case .cancelled: break
         }
     }
 
@@ -312,7 +327,7 @@ extension RefreshMachine {
         // What answered was asked for without conditions, and of what failed no validators are kept.
         if partial != nil { wanted.isUnconditional = false }
         if failure.kind == .connection, settings.needsNetwork, partial == nil {
-            if !network.state.reachable {
+            if !network.isUsable {
                 // Offline is a state, not a failure.
                 ready.merge(wanted)
                 return finish(run, .failed, failure: failure, counts: false, now)

@@ -81,7 +81,7 @@ extension RefreshMachine {
     /// Through the storm gate. What cannot run yet for want of a network waits in front of it, so that it is the
     /// network's return that finds calm.
     mutating func admit(_ wanted: Wanted, _ now: Instant) {
-        if settings.needsNetwork, !network.state.reachable {
+        if settings.needsNetwork, !network.isUsable {
             storm.touch(at: now)
             ready.merge(wanted)
         } else if storm.hear(at: now) {

@@ -32,7 +32,8 @@ extension RefreshMachine {
             case .goes, .waits, .nothingWanted: break
             }
             // Without a network it could not run if it had to, and says so.
-            return settings.needsNetwork && !network.state.reachable ? Wait(.network, until: nil) : nil
+            return settings.needsNetwork && !network.isUsable && network.looksForOrigin == nil
+                ? Wait(.network, until: nil) : nil
         }
     }
 
@@ -84,7 +85,9 @@ extension RefreshMachine {
         if isStopped { return nil }
         var instants = [storm.deliversAt, splayedUntil, parameters?.due]
         // What is past was told.
-        instants += [expires, contentExpiryInstant, withdrawsAt, withdrawal?.retry].map { $0.flatMap { now < $0 ? $0 : nil } }
+        instants += [expires, contentExpiryInstant, withdrawsAt, withdrawal?.retry].map {
+            $0.flatMap { now < $0 ? $0 : nil }
+        }
         if let run {
             if run.interruption == nil { instants.append(run.dueEnd) }
         }

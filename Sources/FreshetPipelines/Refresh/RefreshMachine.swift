@@ -12,6 +12,8 @@ package struct RefreshMachine: Sendable {
         case heard([RunCause])
         /// The network's state, again or new.
         case network(NetworkState)
+        /// The directly connected networks on which the origin may be: another number for others; nil: none.
+        case directNetworks(UInt64?)
         /// The operator asks for a run. The identifier, if any, is answered once.
         ///
         /// - Parameter unconditional: the run sends no validators.
@@ -130,6 +132,8 @@ package struct RefreshMachine: Sendable {
         /// The path it uses; nil: the network was not there.
         var path: String?
         var deadline: Instant?
+        /// The directly connected networks that it uses for want of a route to elsewhere.
+        var direct: UInt64?
         /// Since when it waits for nothing but others' requests to end, which counts for no deadline.
         var stalledSince: Instant?
         var interruption: Interruption?
@@ -280,6 +284,7 @@ package struct RefreshMachine: Sendable {
         case _ where isStopped: break
         case .heard(let causes): heard(causes, now)
         case .network(let state): networkChanged(state, now)
+        case .directNetworks(let revision): network.directNetworks(revision)
         case .refresh(let request, let force, let unconditional):
             refresh(request, force: force, unconditional: unconditional, now)
         case .loadMore(let request, let place): loadMore(request, at: place, now)

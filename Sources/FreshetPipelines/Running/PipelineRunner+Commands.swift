@@ -73,6 +73,11 @@ extension PipelineRunner {
         mailbox.post(.network(network))
     }
 
+    /// Tells on which directly connected networks the origin may be; nil: on none. See ``RefreshMachine/Event/directNetworks(_:)``.
+    package func directNetworksChanged(_ revision: UInt64?) {
+        mailbox.post(.directNetworks(revision))
+    }
+
     /// Tells what readers see since somebody but a run has changed it: rolled it back, pinned it.
     package func offers(_ generation: OfferedGeneration) {
         state.withLock { $0.offer(generation) }

@@ -47,6 +47,8 @@ package struct RunFailure: Error, Hashable, Sendable, CustomStringConvertible {
     package var quotesContent: Bool
     /// The status with which an origin answered over HTTP, if it is one that says that there is no content.
     package var status: Int?
+    /// Of a failure to connect: the kernel had a route to the address of the host.
+    package var isRouted = false
 
     /// It is tried again with the back-off.
     var isTriedSoon: Bool { refusal == nil || refusal == .brief }

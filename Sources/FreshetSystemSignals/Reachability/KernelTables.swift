@@ -29,6 +29,14 @@ struct KernelTables: Hashable, Sendable {
         }
     }
 
+    /// Whether a link carries packets and has an address for more than this machine and the link itself: other hosts may be
+    /// reachable there without a route to elsewhere.
+    var hasDirectNetwork: Bool {
+        addresses.contains { address, links in
+            !address.isLoopback && !address.isIPv6LinkLocal && links.keys.contains { self.links[$0]?.isRunning == true }
+        }
+    }
+
     private mutating func set(_ address: IPAddress, on index: Int32, to flags: UInt32?) {
         addresses[address, default: [:]][index] = flags
         if addresses[address]?.isEmpty == true { addresses[address] = nil }

@@ -1,6 +1,6 @@
 import CNetlink
 public import FreshetEventLoop
-import FreshetSignals
+package import FreshetSignals
 import Synchronization
 
 /// The signal `network`, and whether and how any number of targets is reachable.
@@ -68,6 +68,9 @@ public final class NetworkMonitor: Sendable {
         var listings: UInt64 = 0
         var settledLooks: UInt64 = 0
         var needsListing = true
+        /// The kernel said something since the directly connected networks were published last.
+        var hasDirectNews = true
+        var directRevision: UInt64 = 0
         /// Looks in a row that left questions open.
         var incompleteLooks = 0
     }
@@ -89,6 +92,12 @@ public final class NetworkMonitor: Sendable {
         weak var watch: NetworkWatch?
         let identifier: UInt64
     }
+
+    /// The directly connected networks of this machine: a number that is another one after each burst of changes of links,
+    /// addresses, routes and rules, and after ``beginEpoch()``. Nil: there is no such network, or nobody knows.
+    ///
+    /// A host on such a network can be reached while ``NetworkTarget/elsewhere`` is not. Which hosts are there is not known.
+    package let directNetworks = CurrentValue<UInt64?>(nil)
 
     private let trigger: Trigger
     private let onEpoch: @Sendable (UInt64) -> Void
@@ -132,6 +141,7 @@ public final class NetworkMonitor: Sendable {
             return !state.needsListing
         }
         if !isListed { settleTimer.withLock { $0 }?.arm(at: .now + Self.settleTime) }
+        directNetworks.value = state.withLock { Self.direct(&$0) }
         do {
             let watch = try loop.watch(descriptor, for: .read) { [weak self] _ in self?.turn(settled: false) }
             descriptorWatch.withLock { $0 = watch }
@@ -231,6 +241,7 @@ public final class NetworkMonitor: Sendable {
             if beginsEpoch {
                 outcome = state.machine.beginEpoch(at: instant)
                 state.needsListing = true
+                state.hasDirectNews = true
             }
             guard let looked = Self.look(&state, at: instant, after: outcome, always: settled) else { return nil }
             let watches = looked.changes.compactMap { state.watches[$0.fact.target]?.watch }
@@ -243,12 +254,25 @@ public final class NetworkMonitor: Sendable {
             descriptorWatch.withLock { $0 }?.cancel()
         }
         if let epoch = outcome.epoch { onEpoch(epoch) }
+        defer { publishDirectNetworks(settled: settled) }
         for change in outcome.changes {
             watches.first { $0.target == change.fact.target }?.set(change.fact)
         }
         for change in outcome.changes {
             if let firing = change.firing { trigger.activate(for: change.fact.target, firing) }
         }
+    }
+
+    /// When a burst is over, so that it is one change.
+    private func publishDirectNetworks(settled: Bool) {
+        let direct = state.withLock { settled || $0.sockets == nil ? .some(Self.direct(&$0)) : UInt64??.none }
+        if let direct, direct != directNetworks.value { directNetworks.value = direct }
+    }
+
+    private static func direct(_ state: inout State) -> UInt64? {
+        if state.hasDirectNews { state.directRevision += 1 }
+        state.hasDirectNews = false
+        return state.sockets != nil && state.machine.tables.hasDirectNetwork ? state.directRevision : nil
     }
 
     /// How long to wait before the kernel is asked once more; nil: until it says something.
@@ -273,6 +297,7 @@ public final class NetworkMonitor: Sendable {
         }
         guard always || followed.hasNews || followed.hasGaps || state.needsListing else { return nil }
         if always { state.settledLooks += 1 }
+        if followed.hasNews || followed.hasGaps { state.hasDirectNews = true }
         if followed.hasGaps || state.needsListing { list(&state) }
         var answers: [IPAddress: RouteAnswer] = [:]
         for address in state.machine.questions { answers[address] = sockets.questions.route(to: address) }
