@@ -80,9 +80,13 @@ extension Supervisor {
         }
     }
 
-    /// Reads the configuration and applies what has changed, or refuses it whole and leaves everything as it was.
+    /// Reads the configuration and applies what has changed, or rejects it whole and leaves everything as it was.
+    ///
+    /// An error that only the service can see, such as a credential that it was not given, is an error of its pipeline
+    /// alone. A pipeline that runs keeps its previous configuration; one that is new does not run.
     ///
     /// - Parameter detail: who asked, for the signal `reload`.
+    /// - Returns: what changed, and all warnings and such errors.
     func reload(
         configurationOnly: Bool, detail: String
     ) async throws(ControlError) -> (ReloadSummary, [ConfigurationDiagnostic]) {
@@ -92,8 +96,9 @@ extension Supervisor {
         guard !isEnding, let parts else { throw .busy("the daemon is starting or stopping") }
         notifier.reloading(status: "reading the configuration")
         let read = WallClock.now
-        let (new, surroundings) = await checkingSurroundings(of: await refusingProgramFaults(of: wanted(await load())))
-        var faults = new.diagnostics.filter { $0.severity == .error }
+        let files = await refusingProgramFaults(of: wanted(await load()))
+        let (new, surroundings, lacking) = await keepingRunning(files)
+        var faults = files.diagnostics.filter { $0.severity == .error }
         if faults.isEmpty, let conflict = await assignFiles(of: new, in: parts) { faults = [conflict] }
         guard faults.isEmpty else {
             refusedReload = RefusedReload(faults, at: WallClock.now, redactor)
@@ -101,12 +106,15 @@ extension Supervisor {
             for fault in faults { say(fault) }
             news.finish(.configurationFault)
             log.say(.reloadRefused, [.asker: .string(detail), .faults: .stringConvertible(faults.count)])
-            throw .configurationRefused((new.isSound ? faults : new.diagnostics).map(ConfigurationDiagnostic.init))
+            throw .configurationRefused(
+                (files.isSound ? faults : new.diagnostics).map(ConfigurationDiagnostic.init))
         }
         readers.know(surroundings.groups)
         hidden = surroundings.hidden(with: new)
         redactor.know(hidden.union(secretParameters))
         await parts.http.use(surroundings.secrets, files: surroundings.credentialFiles)
+        for diagnostic in lacking { say(diagnostic) }
+        news.finish(.configurationFault)
         let summary = await apply(new, configurationOnly: configurationOnly)
         refusedReload = nil
         configurationSince = read
@@ -123,7 +131,23 @@ extension Supervisor {
         if !configurationOnly {
             standard.reload.fire(detail)
         }
-        return (summary, new.diagnostics.map(ConfigurationDiagnostic.init))
+        return (summary, (lacking + new.diagnostics).map(ConfigurationDiagnostic.init))
+    }
+
+    /// Gives pipelines that run their previous configuration if the service lacks what the new one needs.
+    ///
+    /// - Returns: the configuration to be applied, its surroundings, and the errors of those pipelines.
+    private func keepingRunning(_ new: Configuration) async -> (Configuration, Surroundings, [Diagnostic]) {
+        let (checked, surroundings) = await checkingSurroundings(of: new)
+        let running = Set(surroundings.faults.map(\.pipeline)).filter { pipelines[$0] != nil }
+        guard new.isSound, !running.isEmpty else { return (checked, surroundings, []) }
+        let lacking = running.sorted().flatMap { checked.faulty[$0] ?? [] }.filter { $0.severity == .error }
+        var kept = new
+        kept.pipelines = new.pipelines.map { definition in
+            running.contains(definition.name) ? pipelines[definition.name]?.definition ?? definition : definition
+        }
+        let (applied, others) = await checkingSurroundings(of: kept)
+        return (applied, others, lacking)
     }
 
     /// Waits until no other reload is under way, and keeps others waiting until ``endReloadTurn()``.
@@ -149,6 +173,7 @@ extension Supervisor {
         let isTargetChanged = new.daemon.networkTarget != configuration.daemon.networkTarget
         configuration = new
         faulty = [:]
+        await prepareFaulty()
         parts?.slots.change(new.daemon.requestLimits)
         for definition in difference.changed + difference.added { await parts?.store.setAccess(definition) }
         for name in difference.removed {

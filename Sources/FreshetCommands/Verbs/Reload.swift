@@ -8,7 +8,9 @@ struct Reload: Verb {
         abstract: "Have the daemon read its configuration again.",
         discussion: """
             Pipelines that did not change keep their state. Then the signal 'reload' fires, and those that listen to it \
-            check their origins. A configuration with faults changes nothing: the faults are printed, exit status 78.
+            check their origins. A configuration with errors changes nothing: the errors are printed, exit status 78. If \
+            only the service can see an error, such as a credential that it was not given, the other pipelines are \
+            applied; the exit status is 78, too.
 
             Examples:
               freshetctl check && freshetctl reload
@@ -33,9 +35,18 @@ struct Reload: Verb {
             }
             throw session.failure(error)
         }
-        if options.json { return session.print(json: reloaded) }
-        Self.tell(reloaded.diagnostics, session)
-        session.say(Self.text(reloaded.summary))
+        if options.json {
+            session.print(json: reloaded)
+        } else {
+            Self.tell(reloaded.diagnostics, session)
+            session.say(Self.text(reloaded.summary))
+        }
+        let errors = reloaded.diagnostics.count { $0.severity == .fault }
+        guard errors > 0 else { return }
+        throw CommandFailure(
+            .configuration,
+            "\(Count.text(Int64(errors), "error")) that only the service can see: these pipelines keep their previous "
+                + "configuration, or do not run; all others are applied")
     }
 
     /// The most faults that are printed, and the most names of pipelines. As the unit's `ExecReload=` it prints to the
