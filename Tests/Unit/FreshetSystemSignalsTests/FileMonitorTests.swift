@@ -194,6 +194,9 @@ struct FileMonitorTests {
             var causes = changed.signal.causes.makeAsyncIterator()
             var others = same.signal.causes.makeAsyncIterator()
             var comers = late.signal.causes.makeAsyncIterator()
+            // The directory is watched from here on: without that, the queue would not overflow.
+            try bed.write("a", "first")
+            #expect(await causes.next(isolation: nil)?.details == ["written"])
             try await bed.blockingLoop {
                 // Two names in turn: the same event twice in a row is one.
                 try bed.write("n1", "one")
