@@ -29,8 +29,10 @@ package struct CacheLayout: Hashable, Sendable {
     var cacheDirectoryItself: String { cacheDirectory + "/." }
     var index: String { stateDirectory + "/index.sqlite" }
     var lock: String { stateDirectory + "/lock" }
-    /// A damaged index is kept for whoever wants to look; the next one replaces it.
-    var damagedIndex: String { stateDirectory + "/index.sqlite.damaged" }
+    /// A damaged index is kept for whoever wants to look, and so are a few of before: 0 is the newest.
+    func damagedIndex(_ number: Int) -> String {
+        stateDirectory + "/index.sqlite.damaged" + (number == 0 ? "" : ".\(number)")
+    }
 
     func reader(_ file: String) -> String { current + "/" + file }
     func readerTemporary(_ token: UInt64) -> String { current + "/" + Self.temporary(token) }
@@ -75,7 +77,8 @@ package struct StoredContent: Hashable, Sendable {
 
     /// Parses a name; nil if it is none of ours.
     init?(name: String) {
-        guard let dash = name.firstIndex(of: "-"), let number = Int64(name[..<dash]), number > 0,
+        guard let dash = name.firstIndex(of: "-"), let number = Int64(name[..<dash]),
+            IndexBounds.numbers.contains(number),
             let digest = ContentDigest(hexadecimal: name[name.index(after: dash)...])
         else { return nil }
         self.init(number: number, digest: digest)

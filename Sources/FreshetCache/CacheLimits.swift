@@ -31,6 +31,10 @@ package enum CacheLimits {
     /// An index up to this many bytes is checked page by page at start, which takes about a millisecond per MiB; damage
     /// in a larger one is found when the damaged page is read.
     package static let indexCheckBytes: Int64 = 8 << 20
+    /// Bytes of a page of a new index.
+    static let indexPageBytes: Int64 = 4096
+    /// Damaged indexes that are kept beside the index.
+    static let damagedIndexes = 3
     /// What is found at one look at a part of the cache: more is counted only.
     package static let findings = 1000
     /// Bytes read at once when a file's digest is computed.

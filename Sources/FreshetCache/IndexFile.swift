@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 
 /// The index's file, before SQLite has it. It lies in the state directory, which does not vanish.
 extension LocalCache {
@@ -16,15 +17,27 @@ extension LocalCache {
         }
         return Int64(status.st_size)
     }
+}
 
-    /// Moves a damaged index out of the way, with what belongs to it. An earlier one is replaced: one is enough.
-    static func setAside(_ layout: CacheLayout, reason: String) throws(CacheError) -> RecoveryReport.Index {
-        for suffix in ["-wal", "-shm", ""] {
-            if rename(layout.index + suffix, layout.damagedIndex + suffix) != 0, errno != ENOENT {
-                throw .fileSystem(SystemCallError(call: "rename", path: layout.damagedIndex + suffix, errno: errno))
-            }
+extension LocalCache {
+    /// Puts a new index into the place of one that was found damaged while it was used. The rows of each pipeline are made
+    /// from its files when it is used next.
+    ///
+    /// - Returns: what became of the damaged one; nil: it stays, since new ones were damaged as well, or there is no room.
+    func replace(_ index: inout CacheIndex, because error: SQLiteError) -> RecoveryReport.Index? {
+        guard indexEpoch.load(ordering: .relaxed) < CacheLimits.damagedIndexes else { return nil }
+        // The old one is closed first: SQLite removes the log of a database that it closes, by its name.
+        guard let placeholder = try? CacheIndex(path: ":memory:", checksPages: false) else { return nil }
+        index = placeholder
+        indexEpoch.add(1, ordering: .acquiringAndReleasing)
+        // If there is no other, the one in memory serves until the daemon ends, and the next start makes one.
+        guard let state = try? OpenedIndex.setAside(layout, reason: error.message) else { return nil }
+        if (try? Self.prepareIndexFile(layout)) != nil,
+            let made = try? CacheIndex(path: layout.index, checksPages: false)
+        {
+            index = made
         }
-        return .rebuilt(movedTo: layout.damagedIndex, reason: reason)
+        return state
     }
 }
 

@@ -163,7 +163,8 @@ extension LocalCache {
         let restored = previous?.content.digest == candidate.digest ? previous : nil
         let pinned = pipeline.pin.flatMap { $0.content.digest == candidate.digest ? $0.content : nil }
         let content = StoredContent(
-            number: restored?.content.number ?? pinned?.number ?? pipeline.lastNumber + 1, digest: candidate.digest)
+            number: restored?.content.number ?? pinned?.number ?? IndexBounds.next(after: pipeline.lastNumber),
+            digest: candidate.digest)
         let generation = IndexedGeneration(
             content: content, committedAt: restored?.committedAt ?? check.at, run: restored?.run ?? check.run,
             identity: .none, truncated: candidate.truncated, contentExpires: candidate.contentExpires)

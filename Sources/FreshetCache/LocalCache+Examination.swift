@@ -77,7 +77,7 @@ extension LocalCache {
         for generation in known.kept {
             if isEnough() { return examination }
             examination.generations += 1
-            examination.bytes += generation.identity.size
+            examination.bytes = examination.bytes.addingClamped(generation.identity.size)
             try read(layout.generation(generation.content, of: pipeline), generation.content.digest)
         }
         if isEnough() { return examination }

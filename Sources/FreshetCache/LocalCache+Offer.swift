@@ -81,10 +81,11 @@ extension LocalCache {
     private func intactOffer(
         of pipeline: String, _ state: inout PipelineEntry.State
     ) throws(CacheError) -> IndexedOffer? {
-        if state.isSuspect {
+        let epoch = indexEpoch.load(ordering: .acquiring)
+        if state.isSuspect || state.epoch != epoch {
             try onFiles { (files) throws(SystemCallError) in try self.makeDirectories(for: pipeline, files) }
             _ = try reconcile(pipeline)
-            state.isSuspect = false
+            (state.isSuspect, state.epoch) = (false, epoch)
         }
         guard var known = try withIndex({ (index) throws(SQLiteError) in try index.offer(of: pipeline) }),
             let status = try status(of: known), status.isRegularFile

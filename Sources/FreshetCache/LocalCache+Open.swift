@@ -9,17 +9,19 @@ extension LocalCache {
     ///   - reserve: what commits must leave free.
     ///   - limit: how many bytes all content may have; nil: any number. What is too much goes at once.
     ///   - removed: told what goes for room, from any thread, with locks held.
+    ///   - rebuilt: told that the index was found damaged while it was used, and was replaced, with its path.
     ///   - verifiesAll: read all content and compare digests, not only what is another file than the one committed.
     /// - Throws: ``CacheError/stateLocked(directory:holder:)``, ``CacheError/indexNewer(path:found:known:)``, and what
     ///   the system refuses. A damaged index or damaged content is no error: see the report.
     package static func open(
         cacheDirectory: String, stateDirectory: String, reserve: FreeSpaceReserve = .standard,
         limit: Int64? = nil, verifiesAll: Bool = false,
-        removed: @escaping @Sendable (RemovedContent) -> Void = { _ in }
+        removed: @escaping @Sendable (RemovedContent) -> Void = { _ in },
+        rebuilt: @escaping @Sendable (RecoveryReport.Index, String) -> Void = { _, _ in }
     ) throws(CacheError) -> (cache: LocalCache, report: RecoveryReport) {
         try open(
             cacheDirectory: cacheDirectory, stateDirectory: stateDirectory, reserve: reserve, limit: limit,
-            verifiesAll: verifiesAll, fileSystem: LinuxFileSystem(), removed: removed)
+            verifiesAll: verifiesAll, fileSystem: LinuxFileSystem(), removed: removed, rebuilt: rebuilt)
     }
 
     /// The same on another file system, which sees all calls but the lock's and the index's.
@@ -27,7 +29,8 @@ extension LocalCache {
         cacheDirectory: String, stateDirectory: String, reserve: FreeSpaceReserve, limit: Int64? = nil,
         verifiesAll: Bool, fileSystem: any FileSystem,
         waitForRoom: @escaping @Sendable (_ attempt: Int) -> Bool = LocalCache.waitForRoom,
-        removed: @escaping @Sendable (RemovedContent) -> Void = { _ in }
+        removed: @escaping @Sendable (RemovedContent) -> Void = { _ in },
+        rebuilt: @escaping @Sendable (RecoveryReport.Index, String) -> Void = { _, _ in }
     ) throws(CacheError) -> (cache: LocalCache, report: RecoveryReport) {
         let layout = CacheLayout(cacheDirectory: cacheDirectory, stateDirectory: stateDirectory)
         do throws(SystemCallError) {
@@ -38,12 +41,13 @@ extension LocalCache {
             throw .fileSystem(error)
         }
         let lock = try StateLock(layout)
-        let opened = try openIndex(layout)
-        let state = opened.state
+        let opened = try OpenedIndex.open(layout)
+        let (state, repairs) = (opened.state, opened.repairs)
         let cache = LocalCache(
             layout: layout, fileSystem: fileSystem, room: CacheRoom(limit: limit, reserve: reserve),
-            index: opened.index, lock: lock, waitForRoom: waitForRoom, tellRemoved: removed)
-        let report = try cache.recover(state, verifiesAll: verifiesAll)
+            index: opened.index, lock: lock, waitForRoom: waitForRoom, tellRemoved: removed,
+            tellRebuilt: rebuilt)
+        let report = try cache.recover(state, repairs, verifiesAll: verifiesAll)
         try cache.measure()
         try cache.applyLimit()
         return (cache, report)
@@ -74,30 +78,31 @@ extension LocalCache {
             finding.isMended = mends
             examination.add(finding)
             guard mends else { return (nil, examination) }
-            _ = try setAside(layout, reason: fault)
+            _ = try OpenedIndex.setAside(layout, reason: fault)
         }
-        let opened = try openIndex(layout)
-        let state = opened.state
+        let opened = try OpenedIndex.open(layout)
+        let (state, repairs) = (opened.state, opened.repairs)
         let cache = LocalCache(
             layout: layout, fileSystem: fileSystem, room: CacheRoom(reserve: .none), index: opened.index, lock: lock)
         // Without it the files alone know what there is.
-        if fault != nil { _ = try cache.recover(state, verifiesAll: true) }
+        if fault != nil { _ = try cache.recover(state, repairs, verifiesAll: true) }
         return (cache, examination)
     }
 
     private func recover(
-        _ state: RecoveryReport.Index, verifiesAll: Bool
+        _ state: RecoveryReport.Index, _ repairs: [IndexRepair], verifiesAll: Bool
     ) throws(CacheError) -> RecoveryReport {
-        var report = RecoveryReport(index: state)
+        var report = RecoveryReport(index: state, indexRepairs: repairs)
         let (readers, directories) = try onFiles { (files) throws(SystemCallError) in
             try self.makeDirectories(for: nil, files)
             return (try files.list(self.layout.current), try files.list(self.layout.generations))
         }
         for entry in readers where CacheLayout.isTemporary(entry.name) {
-            try onFiles { (files) throws(SystemCallError) in try files.unlink(self.layout.current + "/" + entry.name) }
+            try remove(leftover: entry.name, in: layout.current, of: nil)
             report.temporaries += 1
         }
         removeUnfinishedSets()
+        report.indexRepairs += try StartRepair(self).perform(after: repairs)
         let rows = try withIndex { (index) throws(SQLiteError) in try index.pipelines() }
         let start = StartPicture(
             readers: readers, directories: Set(directories.map(\.name).filter { CacheName.fault(in: $0) == nil }),
@@ -154,47 +159,6 @@ extension LocalCache {
         if let pipeline {
             let made = try files.makeDirectory(layout.generations(of: pipeline), mode: CacheLayout.generationsMode)
             if made { try files.synchronizeDirectory(layout.generations) }
-        }
-    }
-
-    // MARK: The index
-
-    private struct OpenedIndex: ~Copyable {
-        var index: CacheIndex
-        let state: RecoveryReport.Index
-    }
-
-    private static func openIndex(_ layout: CacheLayout) throws(CacheError) -> OpenedIndex {
-        let size = try prepareIndexFile(layout)
-        do throws(CacheIndex.OpenFailure) {
-            let checksPages = size <= CacheLimits.indexCheckBytes
-            var index = try CacheIndex(path: layout.index, checksPages: checksPages)
-            // Else at least what the start needs must be readable.
-            if !checksPages, let damage = index.firstDamage() { throw .sqlite(damage) }
-            let state: RecoveryReport.Index =
-                switch index.opened {
-                case .made: .made
-                case .found: .opened
-                case .migrated(let from): .migrated(from: from)
-                }
-            return OpenedIndex(index: index, state: state)
-        } catch {
-            let reason: String
-            switch error {
-            case .newer(let found):
-                throw .indexNewer(path: layout.index, found: found, known: CacheIndex.knownVersion)
-            case .foreign: reason = "it is another program's database"
-            case .sqlite(let error) where error.isDamage: reason = error.message
-            case .sqlite(let error): throw .index(error)
-            }
-            let state = try setAside(layout, reason: reason)
-            _ = try prepareIndexFile(layout)
-            do throws(CacheIndex.OpenFailure) {
-                return OpenedIndex(index: try CacheIndex(path: layout.index, checksPages: false), state: state)
-            } catch {
-                if case .sqlite(let error) = error { throw .index(error) }
-                throw .index(.damage("the new index is not empty", during: "open"))
-            }
         }
     }
 }

@@ -61,7 +61,7 @@ extension LocalCache {
             let refused = try index.refused(of: row.id)?.size ?? 0
             return CacheHolding(
                 pipeline: pipeline, file: row.file, generations: generations.count,
-                bytes: generations.reduce(refused) { $0 + $1.identity.size },
+                bytes: generations.reduce(refused) { $0.addingClamped($1.identity.size) },
                 committedAt: generations.map(\.committedAt.nanoseconds).max().map { WallTime(nanoseconds: $0) })
         }
         if let known { return known }

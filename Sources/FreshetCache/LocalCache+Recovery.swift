@@ -96,9 +96,7 @@ extension LocalCache {
                 let path = self.layout.generation(content, of: pipeline)
                 // A second name means that it is live elsewhere (a former cache.file): a further link would look like
                 // a change there.
-                guard let status = try self.onFiles({ (files) throws(SystemCallError) in try files.status(path) }),
-                    status.links == 1 + (try self.temporaryLinks(to: status.identity.inode))
-                else { return false }
+                guard let links = try self.lastingLinks(of: path), links == 1 else { return false }
                 return try self.fileSystem.digest(of: path) == content.digest
             },
             livesElsewhere: { (content) throws(CacheError) in
@@ -114,6 +112,18 @@ extension LocalCache {
         if plan.isEmpty { return nil }
         try apply(plan, to: pipeline, as: row, file: file, indexed)
         return PipelineRecovery(pipeline: pipeline, repairs: plan.repairs)
+    }
+
+    /// How many names a file has but for those that a commit has left; nil: it is not there.
+    private func lastingLinks(of path: String) throws(CacheError) -> UInt64? {
+        while true {
+            let before = try onFiles { (files) throws(SystemCallError) in try files.status(path) }
+            guard let before else { return nil }
+            let temporary = try temporaryLinks(to: before.identity.inode)
+            let after = try onFiles { (files) throws(SystemCallError) in try files.status(path) }
+            // Leftovers are removed meanwhile: then it is counted again.
+            if after?.links == before.links { return before.links - min(before.links, temporary) }
+        }
     }
 
     /// How many names of an inode a commit has left in `current/` between its link and its rename.
@@ -153,7 +163,7 @@ extension LocalCache {
     }
 
     /// Whether a file is the stamp of several, which the directories or the link tell where there is no index.
-    private func isOfSeveral(_ file: String, of pipeline: String) throws(CacheError) -> Bool {
+    func isOfSeveral(_ file: String, of pipeline: String) throws(CacheError) -> Bool {
         guard let link = CacheLayout.linkName(ofStamp: file) else { return false }
         if try isDirectory(layout.sets(of: pipeline)) { return true }
         return try onFiles { (_) throws(SystemCallError) in try shownSet(of: pipeline, at: link) != nil }
@@ -212,8 +222,8 @@ extension LocalCache {
         guard isDone else { throw .reassigned(pipeline) }
         try onFiles { (files) throws(SystemCallError) in
             for content in plan.unpublished { try files.unlink(self.layout.generation(content, of: pipeline)) }
-            for name in plan.temporaries { try files.unlink(self.layout.generations(of: pipeline) + "/" + name) }
         }
+        for name in plan.temporaries { try remove(leftover: name, in: layout.generations(of: pipeline), of: pipeline) }
     }
 
     /// Brings the reader's file to what the plan wants; returns what it is then.

@@ -12,7 +12,8 @@ package struct RefusedCandidate: Hashable, Sendable {
 
     /// From then on it is not kept.
     package var keptUntil: WallTime {
-        WallTime(nanoseconds: refusedAt.nanoseconds + CacheLimits.refusedAge.components.seconds * 1_000_000_000)
+        WallTime(
+            nanoseconds: refusedAt.nanoseconds.addingClamped(CacheLimits.refusedAge.components.seconds * 1_000_000_000))
     }
 }
 
@@ -232,7 +233,8 @@ extension LocalCache {
             try index.accept(known.digest, of: row.id)
         }
         let generation = IndexedGeneration(
-            content: StoredContent(number: row.lastNumber + 1, digest: known.digest), committedAt: now, run: nil,
+            content: StoredContent(number: IndexBounds.next(after: row.lastNumber), digest: known.digest),
+            committedAt: now, run: nil,
             identity: .none, truncated: known.truncated)
         let path = layout.refused(known.digest, of: destination.pipeline)
         let outcome: RollbackOutcome

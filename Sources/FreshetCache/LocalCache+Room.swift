@@ -31,7 +31,7 @@ package struct RemovedContent: Hashable, Sendable {
     /// In the order in which it went.
     package var items: [Item] = []
 
-    package var bytes: Int64 { items.reduce(0) { $0 + $1.size } }
+    package var bytes: Int64 { items.reduce(0) { $0.addingClamped($1.size) } }
 }
 
 /// Content that may go when room is needed.
@@ -99,10 +99,13 @@ extension LocalCache {
 
     /// Bytes of all content, and how many it may have; nil: any number.
     package var usage: (bytes: Int64, limit: Int64?) {
-        (used.load(ordering: .relaxed) + unfinished, room.withLock(\.limit))
+        (used.load(ordering: .relaxed).addingClamped(unfinished), room.withLock(\.limit))
     }
 
     // MARK: Inside
+
+    /// More content is known than may be.
+    var isOverLimit: Bool { limitShortage(0) != nil }
 
     /// Refuses by name what cannot have room, whatever goes for it. Nothing does yet: content that is only announced may
     /// never come.
@@ -249,7 +252,7 @@ extension LocalCache {
         let content = try withIndex { (index) throws(SQLiteError) in
             try index.expendable(shortage.bytes, for: asker, passingOver: busy) { layout.path(of: $0) == spared }
         }
-        let bytes = content.reduce(0) { $0 + $1.size }
+        let bytes = content.reduce(Int64(0)) { $0.addingClamped($1.size) }
         guard bytes >= shortage.bytes else { throw shortage.error(bytes) }
         return content
     }
@@ -268,7 +271,8 @@ extension LocalCache {
                 isRemoved =
                     try entry(item.pipeline).state.withLockIfAvailable { (state) throws(CacheError) in
                         // Which one readers see is not known for certain.
-                        state.isSuspect ? false : try remove(item)
+                        state.isSuspect || state.epoch != indexEpoch.load(ordering: .acquiring)
+                            ? false : try remove(item)
                     } ?? false
             }
             guard isRemoved else {

@@ -266,7 +266,7 @@ extension LocalCache {
         for pipeline in (try? fileSystem.list(layout.sets)) ?? [] {
             let directory = layout.sets(of: pipeline.name)
             for entry in (try? fileSystem.list(directory)) ?? [] where CacheLayout.isTemporary(entry.name) {
-                try? removeSet(directory + "/" + entry.name, fileSystem)
+                try? remove(leftover: entry.name, in: directory, of: nil)
             }
         }
     }

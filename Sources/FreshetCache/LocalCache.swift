@@ -26,6 +26,11 @@ package final class LocalCache: Sendable {
     /// Bytes of all content that the index knows, as of its last change.
     let used = Atomic<Int64>(0)
     let index: Mutex<CacheIndex>
+    /// How often the index was replaced since the start, as it was found damaged: what the rows of a pipeline say counts
+    /// only once they were compared with its files.
+    let indexEpoch = Atomic<Int>(0)
+    /// Told that the index was replaced, with its path.
+    let tellRebuilt: @Sendable (RecoveryReport.Index, String) -> Void
     /// Commits under way at once share the flush of the directory that people read.
     let currentFlush = SharedFlush()
     /// And what is written into the index at once and is to outlast a power cut shares the flush of its log.
@@ -33,14 +38,18 @@ package final class LocalCache: Sendable {
     private let lock: StateLock
     private let pipelines = Mutex<[String: PipelineEntry]>([:])
     private let tokens = Atomic<UInt64>(0)
+    /// What an earlier process has left, and is still to be removed.
+    let leftovers = Mutex(Leftovers())
     /// The tokens of temporary names that somebody is at work with, and the bytes that are there of each.
     private let living = Mutex<[UInt64: Int64]>([:])
 
     init(
         layout: CacheLayout, fileSystem: any FileSystem, room: CacheRoom, index: consuming CacheIndex,
         lock: consuming StateLock, waitForRoom: @escaping @Sendable (_ attempt: Int) -> Bool = LocalCache.waitForRoom,
-        tellRemoved: @escaping @Sendable (RemovedContent) -> Void = { _ in }
+        tellRemoved: @escaping @Sendable (RemovedContent) -> Void = { _ in },
+        tellRebuilt: @escaping @Sendable (RecoveryReport.Index, String) -> Void = { _, _ in }
     ) {
+        self.tellRebuilt = tellRebuilt
         self.waitForRoom = waitForRoom
         self.layout = layout
         self.fileSystem = fileSystem
@@ -49,6 +58,9 @@ package final class LocalCache: Sendable {
         self.index = Mutex(index)
         self.lock = lock
     }
+
+    /// Where the index is, for people.
+    package var indexPath: String { layout.index }
 
     // MARK: Ownership
 
@@ -195,7 +207,7 @@ package final class LocalCache: Sendable {
     package func content(of pipeline: String, limit: Int64) throws(CacheError) -> [UInt8]? {
         guard let offer = try keptOffer(of: pipeline), offer.generation.identity.size <= limit else { return nil }
         var content: [UInt8] = []
-        content.reserveCapacity(Int(offer.generation.identity.size))
+        content.reserveCapacity(Int(clamping: min(offer.generation.identity.size, 1 << 26)))
         // By its own name: another generation may be offered while this one is read.
         let stored = layout.generation(offer.generation.content, of: pipeline)
         let isThere = try fileSystem.readFile(stored) { (bytes) throws(CacheError) in content += bytes }
@@ -218,6 +230,11 @@ package final class LocalCache: Sendable {
         let token = tokens.wrappingAdd(1, ordering: .relaxed).newValue
         living.withLock { $0[token] = 0 }
         return token
+    }
+
+    /// Tokens from now on are higher than this one: its name is taken.
+    func skip(_ token: UInt64) {
+        _ = tokens.max(token, ordering: .relaxed)
     }
 
     func release(_ token: UInt64) { living.withLock { $0[token] = nil } }
@@ -245,14 +262,25 @@ package final class LocalCache: Sendable {
 
     /// The index may be behind the files: see ``PipelineEntry/State/isSuspect``.
     func isSuspect(_ pipeline: String) -> Bool {
-        pipelines.withLock { $0[pipeline] }?.state.withLock { $0.isSuspect } ?? false
+        let epoch = indexEpoch.load(ordering: .acquiring)
+        return pipelines.withLock { $0[pipeline] }?.state.withLock { $0.isSuspect || $0.epoch != epoch } ?? (epoch > 0)
     }
 
     func withIndex<Value: Sendable>(
         _ body: (inout CacheIndex) throws(SQLiteError) -> Value
     ) throws(CacheError) -> Value {
+        var replaced: RecoveryReport.Index?
+        defer { if let replaced { tellRebuilt(replaced, layout.index) } }
         do throws(SQLiteError) {
-            return try index.withLock { (index) throws(SQLiteError) in try body(&index) }
+            return try index.withLock { (index) throws(SQLiteError) in
+                do throws(SQLiteError) {
+                    return try body(&index)
+                } catch {
+                    // With the lock still held: of two who find it damaged, the second has the new one.
+                    if error.isDamage { replaced = self.replace(&index, because: error) }
+                    throw error
+                }
+            }
         } catch {
             throw .index(error)
         }
@@ -305,6 +333,8 @@ final class PipelineEntry: Sendable {
     struct State: Sendable {
         /// A commit failed between its first rename and its end: the index must be compared with the files first.
         var isSuspect = false
+        /// The ``LocalCache/indexEpoch`` of which the index was compared with the files.
+        var epoch = 0
         /// A reader's file whose digest was found wrong: it is not read again to learn the same.
         var refuted: FileIdentity?
         private var turns: UInt64 = 0

@@ -207,7 +207,7 @@ struct Reconciliation: Hashable, Sendable {
         }
         if let temporary = disk.temporaries.first(where: { $0.inode == inode }) {
             let numbers = disk.generations.map(\.content.number) + index.generations.map(\.content.number)
-            let number = max(numbers.max() ?? 0, index.lastNumber) + 1
+            let number = IndexBounds.next(after: max(numbers.max() ?? 0, index.lastNumber))
             return .promoted(StoredContent(number: number, digest: digest), temporary: temporary.name)
         }
         if let indexed, indexed.content.digest == digest { return .verified(indexed.content) }

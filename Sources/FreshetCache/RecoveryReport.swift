@@ -12,13 +12,19 @@ package struct RecoveryReport: Hashable, Sendable {
     }
 
     package var index: Index
-    /// Names that a commit under way had left in `current/`.
+    /// What of it was out of range, and was dropped or reset.
+    package var indexRepairs: [IndexRepair]
+    /// Names that a commit in progress had left in `current/`. Many of them are removed later: see
+    /// ``LocalCache/removeLeftovers(atMost:)``.
     package var temporaries: Int
     /// The pipelines where something was mended, or could not be.
     package var pipelines: [PipelineRecovery]
 
-    package init(index: Index, temporaries: Int = 0, pipelines: [PipelineRecovery] = []) {
+    package init(
+        index: Index, indexRepairs: [IndexRepair] = [], temporaries: Int = 0, pipelines: [PipelineRecovery] = []
+    ) {
         self.index = index
+        self.indexRepairs = indexRepairs
         self.temporaries = temporaries
         self.pipelines = pipelines
     }

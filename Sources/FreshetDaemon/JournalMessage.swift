@@ -62,6 +62,7 @@ enum JournalMessage: String, CaseIterable {
     case faultyPipeline = "1c0e49dbdf174eb9a7fb4558f75abd3c"
     // The cache.
     case indexRebuilt = "b4d49681c1b6468580edcedaae88fbb6"
+    case indexRepaired = "ac61d0ad189a406a94133629eda58804"
     case cacheMended = "c7176e0f419246289ab9c463273b2aef"
     case cacheTrouble = "ab6bd2ed3512434ca37b15d55b5a9d3e"
     case rolledBack = "40c244f80bfb4e58b52b3146e5421c05"
@@ -110,7 +111,8 @@ enum JournalMessage: String, CaseIterable {
             .sandboxIncomplete:
             .notice
         case .failed, .truncated, .branchesFailed, .loadMoreFailed, .expired, .contentExpired, .withdrawn, .notRun,
-            .parametersDropped, .indexRebuilt, .networkUnknown, .fileUnwatched, .more, .lost, .hookFailed:
+            .parametersDropped, .indexRebuilt, .indexRepaired, .networkUnknown, .fileUnwatched, .more, .lost,
+            .hookFailed:
             .warning
         case .reloadRefused, .configurationFault, .faultyPipeline, .cacheTrouble, .socketLost: .error
         case .cannotStart, .controlFailed: .critical
@@ -169,7 +171,9 @@ enum JournalMessage: String, CaseIterable {
         case .reloadRefused: "the new configuration is refused, keeping the one in force"
         case .configurationFault: "fault in the configuration: {error}"
         case .faultyPipeline: "does not run because of a fault: {error}"
-        case .indexRebuilt: "the index was damaged and was made anew from the files"
+        case .indexRebuilt:
+            "the index {file} is damaged: {error}; it is now {moved-to}, and a new one was made from the files; lost: times of checks, validators, runs, history, budgets, parameters, holds, pins, pending hooks"
+        case .indexRepaired: "values in the index {file} are damaged: {content}"
         case .cacheMended: "the cache was mended"
         case .cacheTrouble: "the cache's memory failed, going on without"
         case .rolledBack: "rolled back to generation {generation}"

@@ -17,7 +17,7 @@ extension Supervisor {
         case .made, .rebuilt: areHooksForgotten = true
         case .opened, .migrated: break
         }
-        let files = HandedFiles(directory: directories.state + "/hooks", prefix: "change-", suffix: ".json")
+        let files = hookFiles
         try await workers.run { try files.prepare() }
         let transformer = JQTransformer(loop, workers: workers)
         let world = HookDesk.World(
@@ -34,6 +34,14 @@ extension Supervisor {
         return HookDesk(world, seed: UInt64.random(in: 0 ... .max))
     }
 
+    var hookFiles: HandedFiles {
+        HandedFiles(directory: directories.state + "/hooks", prefix: "change-", suffix: ".json")
+    }
+
+    var checkFiles: HandedFiles {
+        HandedFiles(directory: directories.state + "/checks", prefix: "candidate-", suffix: "")
+    }
+
     /// Runs hooks and checks.
     var programs: TrustedPrograms {
         TrustedPrograms(
@@ -42,7 +50,7 @@ extension Supervisor {
 
     /// Those who help with checks.
     func makeCheckHelpers() async throws -> CheckHelpers {
-        let files = HandedFiles(directory: directories.state + "/checks", prefix: "candidate-", suffix: "")
+        let files = checkFiles
         try await workers.run { try files.prepare() }
         return CheckHelpers(
             prover: ContentProver(workers: workers),

@@ -6,6 +6,16 @@ import Logging
 
 /// How much room the cache may take.
 extension Supervisor {
+    /// Removes what an earlier process has left, a little at a time: others need the workers too.
+    func removeLeftovers() async {
+        guard let cache = parts?.cache else { return }
+        let files = [hookFiles, checkFiles]
+        while !isEnding, await workers.run("leftovers", { cache.removeLeftovers() }) {}
+        for files in files {
+            while !isEnding, await workers.run("leftovers", { files.removeLeftovers() }) {}
+        }
+    }
+
     /// Has the cache keep to a new definition.
     func applyRoom(_ daemon: DaemonDefinition) async {
         guard let cache = parts?.cache else { return }

@@ -244,6 +244,7 @@ actor Supervisor {
         if !notifier.isConnected { log.say(.noManager) }
         log.say(.ready, [.pipelines: .stringConvertible(pipelines.count), .version: .string(Version.current)])
         standard.start.fire("the daemon is ready")
+        adopt { await self.removeLeftovers() }
         if options.once { adopt { await self.runOnce() } }
     }
 
@@ -252,13 +253,13 @@ actor Supervisor {
         try Self.makeDirectory(directories.state, mode: 0o700)
         try Self.makeDirectory(directories.cache, mode: 0o755)
         try Self.makeDirectory(directories.runtime, mode: 0o755)
-        let (room, removed) = (CacheRoom(configuration.daemon), removedForRoom)
+        let (room, removed, log) = (CacheRoom(configuration.daemon), removedForRoom, log)
         let (cache, report) = try await workers.run { () throws(CacheError) in
             try LocalCache.open(
                 cacheDirectory: directories.cache, stateDirectory: directories.state, reserve: room.reserve,
-                limit: room.limit, removed: removed)
+                limit: room.limit, removed: removed, rebuilt: { IndexLog(log).say($0, at: $1) })
         }
-        say(report)
+        say(report, at: cache.indexPath)
         let definitions = configuration.pipelines
         try await workers.run { () throws(CacheError) in try cache.assign(definitions) }
         let http = HTTPClient(loop, options: HTTPClient.Options(userAgent: "freshet/\(Version.current)"))
@@ -338,10 +339,8 @@ actor Supervisor {
     }
 
     /// What the cache found and mended at its start.
-    private func say(_ report: RecoveryReport) {
-        if case .rebuilt(let movedTo, let reason) = report.index {
-            log.say(.indexRebuilt, [.error: .string(reason), .movedTo: .string(movedTo)])
-        }
+    private func say(_ report: RecoveryReport, at path: String) {
+        IndexLog(log).say(report, at: path)
         for recovery in report.pipelines {
             news.say(
                 .cacheMended,

@@ -207,10 +207,15 @@ struct LinuxFileSystem: FileSystem {
             throw SystemCallError(call: "statvfs", path: path, errno: errno)
         }
         let unit = UInt64(status.f_frsize)
-        return FileSystemSpace(total: UInt64(status.f_blocks) * unit, available: UInt64(status.f_bavail) * unit)
+        func bytes(_ blocks: UInt64) -> UInt64 {
+            let (bytes, overflow) = blocks.multipliedReportingOverflow(by: unit)
+            return overflow ? .max : bytes
+        }
+        return FileSystemSpace(total: bytes(UInt64(status.f_blocks)), available: bytes(UInt64(status.f_bavail)))
     }
 
     private static func nanoseconds(_ time: timespec) -> Int64 {
-        Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+        // A damaged inode, or touch(1), has a file from a year that does not fit.
+        WallTime(seconds: Int64(time.tv_sec)).nanoseconds.addingClamped(Int64(time.tv_nsec))
     }
 }

@@ -54,7 +54,8 @@ struct IndexedGeneration: Hashable, Sendable {
     func generation(path: String) -> Generation {
         Generation(
             number: content.number, digest: content.digest, size: identity.size, committedAt: committedAt, run: run,
-            path: path, truncated: truncated, writtenAt: WallTime(nanoseconds: identity.modified),
+            path: path, truncated: truncated,
+            writtenAt: WallTime(nanoseconds: identity.modified.clamped(to: IndexBounds.times)),
             contentExpires: contentExpires)
     }
 }
@@ -174,10 +175,10 @@ extension CacheIndex {
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             .integer(pipeline), .integer(generation.content.number), .blob(generation.content.digest.bytes),
-            .integer(generation.identity.size), .integer(generation.committedAt.nanoseconds),
+            .integer(generation.identity.size), .time(generation.committedAt),
             SQLiteValue(generation.run), .integer(Int64(bitPattern: generation.identity.inode)),
             .integer(generation.identity.modified), .integer(generation.identity.changed),
-            .integer(generation.truncated ? 1 : 0), SQLiteValue(generation.contentExpires?.nanoseconds))
+            .integer(generation.truncated ? 1 : 0), .time(generation.contentExpires))
         try remember(generation, of: pipeline)
         try database.run(
             "UPDATE pipelines SET last_number = max(last_number, ?) WHERE id = ?",
@@ -218,34 +219,33 @@ extension CacheIndex {
 
     private static func pipeline(_ row: borrowing SQLiteRow) -> IndexedPipeline {
         IndexedPipeline(
-            id: row.integer(0), name: row.text(1), file: row.optionalText(2), current: row.optionalInteger(3),
-            lastNumber: row.integer(4), originDigest: ContentDigest(bytes: row.blob(5)), pin: pin(row, at: 6),
-            checkDigest: ContentDigest(bytes: row.blob(9)), isSet: row.integer(10) != 0,
+            id: row.integer(0), name: row.text(1), file: row.optionalText(2), current: row.optionalNumber(3),
+            lastNumber: row.integer(4).clamped(to: 0...IndexBounds.numbers.upperBound),
+            originDigest: ContentDigest(bytes: row.blob(5)), pin: pin(row, at: 6),
+            checkDigest: ContentDigest(bytes: row.blob(9)), isSet: row.flag(10),
             formerSets: formerSets(row.optionalText(11)),
-            withdrawnAt: row.optionalInteger(12).map(WallTime.init(nanoseconds:)))
+            withdrawnAt: row.optionalTime(12))
     }
 
     /// From three columns: number, digest, time.
     static func pin(_ row: borrowing SQLiteRow, at column: Int32) -> IndexedPin? {
-        guard let number = row.optionalInteger(column), let digest = ContentDigest(bytes: row.blob(column + 1)) else {
+        guard let number = row.optionalNumber(column), let digest = ContentDigest(bytes: row.blob(column + 1)) else {
             return nil
         }
         return IndexedPin(
             content: StoredContent(number: number, digest: digest),
-            since: WallTime(nanoseconds: row.integer(column + 2)))
+            since: row.time(column + 2))
     }
 
-    /// Nil for a row whose digest is none: such a row counts as absent.
+    /// Nil for a row whose number or digest is none: such a row counts as absent.
     static func generation(_ row: borrowing SQLiteRow) -> IndexedGeneration? {
-        guard let digest = ContentDigest(bytes: row.blob(1)) else { return nil }
+        guard let number = row.optionalNumber(0), let digest = ContentDigest(bytes: row.blob(1)) else { return nil }
         return IndexedGeneration(
-            content: StoredContent(number: row.integer(0), digest: digest),
-            committedAt: WallTime(nanoseconds: row.integer(3)),
-            run: row.optionalInteger(4),
+            content: StoredContent(number: number, digest: digest), committedAt: row.time(3),
+            run: row.optionalNumber(4),
             identity: FileIdentity(
-                inode: UInt64(bitPattern: row.integer(5)), size: row.integer(2), modified: row.integer(6),
+                inode: UInt64(bitPattern: row.integer(5)), size: row.size(2), modified: row.integer(6),
                 changed: row.integer(7)),
-            truncated: row.integer(8) != 0,
-            contentExpires: row.optionalInteger(9).map(WallTime.init(nanoseconds:)))
+            truncated: row.flag(8), contentExpires: row.optionalTime(9))
     }
 }

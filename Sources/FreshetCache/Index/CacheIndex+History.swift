@@ -11,7 +11,7 @@ extension CacheIndex {
                 causes = iif(digest = excluded.digest, causes, NULL),
                 duration = iif(digest = excluded.digest, duration, NULL), digest = excluded.digest
             """, .integer(pipeline), .integer(number), .blob(generation.content.digest.bytes),
-            .integer(generation.identity.size), .integer(generation.committedAt.nanoseconds),
+            .integer(generation.identity.size), .time(generation.committedAt),
             .integer(generation.truncated ? 1 : 0))
         try database.run(
             """
@@ -26,7 +26,8 @@ extension CacheIndex {
         try database.run(
             "UPDATE history SET causes = ?, duration = ? WHERE pipeline = ? AND number = ?",
             .text(run.causes.cut(to: CacheLimits.runTextBytes)),
-            .integer(run.finished.nanoseconds - run.started.nanoseconds), .integer(pipeline), .integer(generation))
+            .integer(max(0, run.finished.nanoseconds.addingClamped(0 - max(0, run.started.nanoseconds)))),
+            .integer(pipeline), .integer(generation))
     }
 
     /// The newest generations, newest first, whether their content is kept or not.
@@ -41,10 +42,11 @@ extension CacheIndex {
         ) { row -> PastGeneration? in
             ContentDigest(bytes: row.blob(1)).map { digest in
                 PastGeneration(
-                    number: row.integer(0), digest: digest, size: row.integer(2),
-                    committedAt: WallTime(nanoseconds: row.integer(3)), truncated: row.integer(4) != 0,
+                    number: row.number(0), digest: digest, size: row.size(2), committedAt: row.time(3),
+                    truncated: row.flag(4),
                     causes: row.optionalText(5),
-                    duration: row.optionalInteger(6).map { .nanoseconds($0) }, isKept: row.optionalInteger(7) != nil)
+                    duration: row.optionalTime(6).map { .nanoseconds($0.nanoseconds) },
+                    isKept: row.optionalInteger(7) != nil)
             }
         }.compactMap { $0 }
     }
@@ -77,6 +79,6 @@ extension CacheIndex {
         try database.run(
             "UPDATE pipelines SET pin_number = ?, pin_digest = ?, pinned_at = ? WHERE id = ?",
             SQLiteValue(pin?.content.number), pin.map { .blob($0.content.digest.bytes) } ?? .null,
-            SQLiteValue(pin?.since.nanoseconds), .integer(pipeline))
+            .time(pin?.since), .integer(pipeline))
     }
 }

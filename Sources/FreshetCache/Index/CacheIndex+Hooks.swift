@@ -11,9 +11,9 @@ extension CacheIndex {
             (
                 pipeline: row.text(0), hook: row.text(1),
                 record: HookRecord(
-                    told: Self.content(row, at: 2, isWithdrawn: row.integer(9) != 0),
-                    tried: Self.content(row, at: 4, isWithdrawn: row.integer(10) != 0), attempts: row.integer(6),
-                    failingSince: row.optionalInteger(7).map { WallTime(nanoseconds: $0) }, error: row.optionalText(8))
+                    told: Self.content(row, at: 2, isWithdrawn: row.flag(9)),
+                    tried: Self.content(row, at: 4, isWithdrawn: row.flag(10)), attempts: row.count(6),
+                    failingSince: row.optionalTime(7), error: row.optionalText(8))
             )
         }
     }
@@ -35,7 +35,8 @@ extension CacheIndex {
             WHERE pipeline = ? AND hook = ?
             """, SQLiteValue(record.told?.content.number), Self.digest(record.told),
             SQLiteValue(record.tried?.content.number),
-            Self.digest(record.tried), .integer(record.attempts), SQLiteValue(record.failingSince?.nanoseconds),
+            Self.digest(record.tried), .integer(record.attempts.clamped(to: IndexBounds.counts)),
+            .time(record.failingSince),
             SQLiteValue(record.error?.cut(to: CacheLimits.runTextBytes)), Self.isWithdrawn(record.told),
             Self.isWithdrawn(record.tried), .integer(pipeline), .text(hook))
     }
@@ -56,7 +57,7 @@ extension CacheIndex {
     private static func content(
         _ row: borrowing SQLiteRow, at column: Int32, isWithdrawn: Bool
     ) -> ToldContent? {
-        guard let number = row.optionalInteger(column), let digest = ContentDigest(bytes: row.blob(column + 1)) else {
+        guard let number = row.optionalNumber(column), let digest = ContentDigest(bytes: row.blob(column + 1)) else {
             return nil
         }
         return ToldContent(StoredContent(number: number, digest: digest), isWithdrawn: isWithdrawn)

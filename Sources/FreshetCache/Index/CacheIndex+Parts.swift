@@ -9,9 +9,9 @@ extension CacheIndex {
             """, .text(name), .text(part)
         ) { row in
             var pages: PartPages?
-            if let count = row.optionalInteger(4) {
+            if row.optionalInteger(4) != nil {
                 pages = PartPages(
-                    items: row.blob(6), count: count, next: row.optionalText(5), token: row.optionalText(7))
+                    items: row.blob(6), count: row.count(4), next: row.optionalText(5), token: row.optionalText(7))
             }
             return SnapshotPart(
                 binding: row.text(0), entityTag: row.optionalText(1), lastModified: row.optionalText(2),
@@ -49,7 +49,7 @@ extension CacheIndex {
         ) { row in
             (
                 pipeline: row.text(0),
-                state: PartPagesState(part: row.text(1), count: row.integer(2), hasMore: row.integer(3) != 0)
+                state: PartPagesState(part: row.text(1), count: row.count(2), hasMore: row.flag(3))
             )
         }
         return rows.reduce(into: [:]) { $0[$1.pipeline, default: []].append($1.state) }

@@ -59,7 +59,7 @@ extension CacheIndex {
             UPDATE pipelines SET
                 last_attempt = ?1, last_success = ?1, retry_after = NULL, expires = ?3, check_digest = ?4
             WHERE id = ?2
-            """, .integer(now.nanoseconds), .integer(pipeline), SQLiteValue(expires?.nanoseconds), .blob(digest.bytes))
+            """, .time(now), .integer(pipeline), .time(expires), .blob(digest.bytes))
     }
 
     mutating func recordFailure(
@@ -67,8 +67,8 @@ extension CacheIndex {
     ) throws(SQLiteError) {
         try database.run(
             "UPDATE pipelines SET last_attempt = ?, retry_after = coalesce(?, retry_after) WHERE id = ?",
-            .integer(now.nanoseconds),
-            SQLiteValue(retryAfter?.nanoseconds), .integer(pipeline))
+            .time(now),
+            .time(retryAfter), .integer(pipeline))
     }
 
     /// What an origin asked for is asked for no more.
@@ -81,10 +81,10 @@ extension CacheIndex {
             "SELECT last_attempt, last_success, retry_after, expires FROM pipelines WHERE name = ?", .text(name)
         ) {
             RefreshState(
-                lastAttempt: $0.optionalInteger(0).map(WallTime.init(nanoseconds:)),
-                lastSuccess: $0.optionalInteger(1).map(WallTime.init(nanoseconds:)),
-                retryAfter: $0.optionalInteger(2).map(WallTime.init(nanoseconds:)),
-                expires: $0.optionalInteger(3).map(WallTime.init(nanoseconds:)))
+                lastAttempt: $0.optionalTime(0),
+                lastSuccess: $0.optionalTime(1),
+                retryAfter: $0.optionalTime(2),
+                expires: $0.optionalTime(3))
         }
     }
 
@@ -113,9 +113,10 @@ extension CacheIndex {
 
     private static func memory(_ row: borrowing SQLiteRow) -> IndexedMemory {
         let pipeline = IndexedPipeline(
-            id: row.integer(10), name: row.text(11), file: row.optionalText(12), current: row.optionalInteger(13),
-            lastNumber: row.integer(14), originDigest: ContentDigest(bytes: row.blob(21)), pin: pin(row, at: 22),
-            isSet: row.integer(25) != 0, withdrawnAt: row.optionalInteger(26).map(WallTime.init(nanoseconds:)))
+            id: row.integer(10), name: row.text(11), file: row.optionalText(12), current: row.optionalNumber(13),
+            lastNumber: row.integer(14).clamped(to: 0...IndexBounds.numbers.upperBound),
+            originDigest: ContentDigest(bytes: row.blob(21)), pin: pin(row, at: 22),
+            isSet: row.flag(25), withdrawnAt: row.optionalTime(26))
         // Without a generation all of its columns are NULL, and so its digest is none.
         let generation = pipeline.current == nil ? nil : Self.generation(row)
         let offer: IndexedOffer? =
@@ -125,23 +126,23 @@ extension CacheIndex {
         return IndexedMemory(
             pipeline: pipeline, offer: offer,
             attempts: RefreshState(
-                lastAttempt: row.optionalInteger(15).map(WallTime.init(nanoseconds:)),
-                lastSuccess: row.optionalInteger(16).map(WallTime.init(nanoseconds:)),
-                retryAfter: row.optionalInteger(17).map(WallTime.init(nanoseconds:)),
-                expires: row.optionalInteger(20).map(WallTime.init(nanoseconds:))),
-            lastRun: row.optionalInteger(18) ?? 0, lastRunRecord: lastRun(of: pipeline.name, row),
+                lastAttempt: row.optionalTime(15),
+                lastSuccess: row.optionalTime(16),
+                retryAfter: row.optionalTime(17),
+                expires: row.optionalTime(20)),
+            lastRun: row.optionalNumber(18) ?? 0, lastRunRecord: lastRun(of: pipeline.name, row),
             value: row.optionalBlob(19))
     }
 
     /// The newest run, from a row of the memory query.
     private static func lastRun(of pipeline: String, _ row: borrowing SQLiteRow) -> RunRecord? {
-        guard let number = row.optionalInteger(18), let outcome = RunRecord.Outcome(rawValue: row.text(30)) else {
+        guard let number = row.optionalNumber(18), let outcome = RunRecord.Outcome(rawValue: row.text(30)) else {
             return nil
         }
         return RunRecord(
-            number: number, pipeline: pipeline, causes: row.text(27), started: WallTime(nanoseconds: row.integer(28)),
-            finished: WallTime(nanoseconds: row.integer(29)), outcome: outcome, error: row.optionalText(31),
-            generation: row.optionalInteger(32))
+            number: number, pipeline: pipeline, causes: row.text(27), started: row.time(28),
+            finished: row.time(29), outcome: outcome, error: row.optionalText(31),
+            generation: row.optionalNumber(32))
     }
 
     mutating func put(_ run: RunRecord, of pipeline: Int64) throws(SQLiteError) {
@@ -150,7 +151,7 @@ extension CacheIndex {
             INSERT OR REPLACE INTO runs (number, pipeline, causes, started, finished, outcome, error, generation)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?)
             """, .integer(run.number), .integer(pipeline), .text(run.causes.cut(to: CacheLimits.runTextBytes)),
-            .integer(run.started.nanoseconds), .integer(run.finished.nanoseconds), .text(run.outcome.rawValue),
+            .time(run.started), .time(run.finished), .text(run.outcome.rawValue),
             SQLiteValue(run.error?.cut(to: CacheLimits.runTextBytes)), SQLiteValue(run.generation))
         try database.run(
             """
@@ -168,9 +169,9 @@ extension CacheIndex {
         ) { row in
             RunRecord.Outcome(rawValue: row.text(4)).map {
                 RunRecord(
-                    number: row.integer(0), pipeline: name, causes: row.text(1),
-                    started: WallTime(nanoseconds: row.integer(2)), finished: WallTime(nanoseconds: row.integer(3)),
-                    outcome: $0, error: row.optionalText(5), generation: row.optionalInteger(6))
+                    number: row.number(0), pipeline: name, causes: row.text(1),
+                    started: row.time(2), finished: row.time(3),
+                    outcome: $0, error: row.optionalText(5), generation: row.optionalNumber(6))
             }
         }.compactMap { $0 }
     }
@@ -186,8 +187,8 @@ extension CacheIndex {
             (
                 name: row.text(0),
                 spent: SpentRequests(
-                    first: WallTime(nanoseconds: row.integer(1)), last: WallTime(nanoseconds: row.integer(2)),
-                    count: row.integer(3))
+                    first: row.time(1), last: row.time(2),
+                    count: row.count(3))
             )
         }
         return rows.reduce(into: [:]) { $0[$1.name, default: []].append($1.spent) }
@@ -197,8 +198,8 @@ extension CacheIndex {
         try database.run("DELETE FROM requests WHERE pipeline = ?", .integer(pipeline))
         for spent in requests {
             try database.run(
-                "INSERT INTO requests VALUES (?, ?, ?, ?)", .integer(pipeline), .integer(spent.first.nanoseconds),
-                .integer(spent.last.nanoseconds), .integer(spent.count))
+                "INSERT INTO requests VALUES (?, ?, ?, ?)", .integer(pipeline), .time(spent.first),
+                .time(spent.last), .integer(spent.count.clamped(to: IndexBounds.counts)))
         }
     }
 

@@ -24,8 +24,8 @@ extension CacheIndex {
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             .integer(pipeline), .blob(refusal.digest.bytes), .integer(refusal.size),
-            .integer(refusal.refusedAt.nanoseconds), .text(refusal.reason.cut(to: CacheLimits.runTextBytes)),
-            .integer(refusal.truncated ? 1 : 0), SQLiteValue(refusal.expires?.nanoseconds),
+            .time(refusal.refusedAt), .text(refusal.reason.cut(to: CacheLimits.runTextBytes)),
+            .integer(refusal.truncated ? 1 : 0), .time(refusal.expires),
             SQLiteValue(refusal.validators?.url), SQLiteValue(refusal.validators?.entityTag),
             SQLiteValue(refusal.validators?.lastModified))
     }
@@ -58,9 +58,9 @@ extension CacheIndex {
     private static func refusal(_ row: borrowing SQLiteRow) -> IndexedRefusal? {
         guard let digest = ContentDigest(bytes: row.blob(0)) else { return nil }
         return IndexedRefusal(
-            digest: digest, size: row.integer(1), refusedAt: WallTime(nanoseconds: row.integer(2)),
-            reason: row.text(3), truncated: row.integer(4) != 0,
-            expires: row.optionalInteger(5).map { WallTime(nanoseconds: $0) },
+            digest: digest, size: row.size(1), refusedAt: row.time(2),
+            reason: row.text(3), truncated: row.flag(4),
+            expires: row.optionalTime(5),
             validators: row.optionalText(6).map {
                 Validators(url: $0, entityTag: row.optionalText(7), lastModified: row.optionalText(8))
             })

@@ -9,7 +9,7 @@ extension CacheIndex {
             PRAGMA recursive_triggers = ON;
             CREATE TEMP TABLE usage (bytes INTEGER NOT NULL);
             INSERT INTO usage SELECT
-                (SELECT coalesce(sum(size), 0) FROM generations) + (SELECT coalesce(sum(size), 0) FROM refused);
+                CAST((SELECT total(size) FROM generations) + (SELECT total(size) FROM refused) AS INTEGER);
             """)
         // A row that is replaced is deleted first, as recursive triggers see it.
         for table in ["generations", "refused"] {
@@ -27,7 +27,7 @@ extension CacheIndex {
 
     /// Bytes of all generations and of all that is kept aside.
     mutating func usage() throws(SQLiteError) -> Int64 {
-        try database.row("SELECT bytes FROM usage") { $0.integer(0) } ?? 0
+        try database.row("SELECT bytes FROM usage") { max(0, $0.integer(0)) } ?? 0
     }
 
     /// What goes first when room is needed, in that order: what the asker's commit removes anyway; what checks refused;
@@ -62,7 +62,7 @@ extension CacheIndex {
             """
         ) { row in
             found.add(
-                ExpendableContent(pipeline: row.text(0), number: nil, digest: row.blob(1), size: row.integer(2)),
+                ExpendableContent(pipeline: row.text(0), number: nil, digest: row.blob(1), size: row.size(2)),
                 unless: isSpared)
         }
         guard !found.isEnough, asker?.isRefusal != true else { return found.content }
@@ -76,7 +76,7 @@ extension CacheIndex {
         ) { row in
             found.add(
                 ExpendableContent(
-                    pipeline: row.text(0), number: row.integer(3), digest: row.blob(1), size: row.integer(2)),
+                    pipeline: row.text(0), number: row.number(3), digest: row.blob(1), size: row.size(2)),
                 unless: isSpared)
         }
         return found.content
@@ -117,7 +117,7 @@ extension CacheIndex {
                 return true
             }
             content.append(item)
-            bytes += item.size
+            bytes = bytes.addingClamped(item.size)
             return !isEnough
         }
     }

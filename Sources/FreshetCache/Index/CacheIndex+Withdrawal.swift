@@ -3,6 +3,6 @@ extension CacheIndex {
     /// - Parameter time: since when; nil: readers find the current generation.
     mutating func setWithdrawn(_ time: WallTime?, of pipeline: Int64) throws(SQLiteError) {
         try database.run(
-            "UPDATE pipelines SET withdrawn_at = ? WHERE id = ?", SQLiteValue(time?.nanoseconds), .integer(pipeline))
+            "UPDATE pipelines SET withdrawn_at = ? WHERE id = ?", .time(time), .integer(pipeline))
     }
 }

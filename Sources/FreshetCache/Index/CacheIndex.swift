@@ -23,6 +23,8 @@ struct CacheIndex: ~Copyable, Sendable {
     }
 
     let opened: Opened
+    /// What was out of range, and has been dropped or reset.
+    let repairs: [IndexRepair]
 
     /// Opens, checks and if need be migrates the index at `path`.
     ///
@@ -37,13 +39,8 @@ struct CacheIndex: ~Copyable, Sendable {
                     throw SQLiteError.damage(verdict ?? "", during: "quick_check")
                 }
             }
-            let application = try database.row("PRAGMA application_id") { $0.integer(0) } ?? 0
-            let version = try database.row("PRAGMA user_version") { $0.integer(0) } ?? 0
-            let tables = try database.row("SELECT count(*) FROM sqlite_schema") { $0.integer(0) } ?? 0
-            guard application == Self.applicationID || (application == 0 && tables == 0) else {
-                throw OpenFailure.foreign
-            }
-            guard version <= Self.knownVersion else { throw OpenFailure.newer(found: version) }
+            let header = try IndexHeader(of: &database)
+            let format = try Self.format(of: &database, header)
             // From here on it is ours to change.
             try database.execute(
                 """
@@ -54,18 +51,21 @@ struct CacheIndex: ~Copyable, Sendable {
                 PRAGMA cache_size = -512;
                 PRAGMA journal_size_limit = 4194304;
                 """)
-            if version < Self.knownVersion {
+            if format < Self.knownVersion || header.isDamaged(for: format) {
                 // If a step fails the connection is closed, which rolls all of them back.
                 try database.begin()
-                for step in Self.migrations[Int(max(0, version))...] { try database.execute(step) }
+                for step in Self.migrations[Int(format)...] { try database.execute(step) }
                 try database.execute(
                     "PRAGMA application_id = \(Self.applicationID); PRAGMA user_version = \(Self.knownVersion)")
                 try database.commit()
             }
+            var found = header.isDamaged(for: format) ? [IndexRepair("the number of the format", isDropped: false)] : []
+            if header.tables > 0 { found += try IndexAudit.perform(on: &database) }
             try Self.countContent(&database)
+            repairs = found
             opened =
-                if version == Self.knownVersion { .found } else if tables == 0 { .made } else {
-                    .migrated(from: version)
+                if header.tables == 0 { .made } else if format == Self.knownVersion { .found } else {
+                    .migrated(from: format)
                 }
             self.database = database
         } catch let error as SQLiteError {
@@ -76,6 +76,30 @@ struct CacheIndex: ~Copyable, Sendable {
             // safe: nothing above throws any other type.
             throw .sqlite(.damage("\(error)", during: "open"))
         }
+    }
+
+    /// Which format the tables have. They decide, and not the number in the header, except between formats with the same
+    /// tables. If the number is none of these, the oldest is taken: its steps are done once more, and lose nothing.
+    private static func format(
+        of database: inout SQLiteDatabase, _ header: IndexHeader
+    ) throws -> Int64 {
+        if header.tables == 0 {
+            guard header.version == 0, header.application == 0 || header.application == applicationID else {
+                throw SQLiteError.damage("it has no tables", during: "open")
+            }
+            return 0
+        }
+        let found = try IndexSchema(of: &database)
+        let stated = (1...knownVersion).contains(header.version) ? [header.version] : []
+        for format in stated + Array(1...knownVersion) where try IndexSchema(ofFormat: Int(format)) == found {
+            return format
+        }
+        guard header.application == applicationID else { throw OpenFailure.foreign }
+        // Another number comes from damage: so many steps at once no version has brought.
+        if (knownVersion + 1...knownVersion + 100).contains(header.version) {
+            throw OpenFailure.newer(found: header.version)
+        }
+        throw SQLiteError.damage("its tables are not those of format \(header.version)", during: "open")
     }
 
     /// Runs `body` as one transaction: all of it or, if it throws, nothing.
@@ -95,5 +119,23 @@ struct CacheIndex: ~Copyable, Sendable {
             database.rollBack()
             throw error
         }
+    }
+}
+
+/// What the first page says of the database.
+private struct IndexHeader {
+    let application: Int64
+    let version: Int64
+    let tables: Int64
+
+    init(of database: inout SQLiteDatabase) throws(SQLiteError) {
+        application = try database.row("PRAGMA application_id") { $0.integer(0) } ?? 0
+        version = try database.row("PRAGMA user_version") { $0.integer(0) } ?? 0
+        tables = try database.row("SELECT count(*) FROM sqlite_schema") { $0.integer(0) } ?? 0
+    }
+
+    /// The tables are ours, and the header does not know it.
+    func isDamaged(for format: Int64) -> Bool {
+        tables > 0 && (application != CacheIndex.applicationID || version != format)
     }
 }

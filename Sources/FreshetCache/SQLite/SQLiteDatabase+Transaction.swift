@@ -15,8 +15,13 @@ extension SQLiteDatabase {
 }
 
 extension SQLiteError {
-    /// The file is no database, or a damaged one: nothing that another try could mend.
-    var isDamage: Bool { primaryCode == SQLITE_CORRUPT || primaryCode == SQLITE_NOTADB }
+    /// The file is no database, or a damaged one, or the disk does not give it back: nothing that another try could repair.
+    var isDamage: Bool {
+        [SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_FORMAT].contains(primaryCode) || Self.unreadable.contains(code)
+    }
+
+    /// SQLITE_IOERR_READ, SQLITE_IOERR_SHORT_READ and SQLITE_IOERR_CORRUPTFS, which are macros of casts.
+    private static let unreadable = [1, 2, 33].map { SQLITE_IOERR | $0 << 8 }
 
     /// No room for the index.
     var isFull: Bool { primaryCode == SQLITE_FULL }

@@ -108,6 +108,9 @@ struct SQLiteDatabase: ~Copyable, @unchecked Sendable {
     /// The row that the last insertion made.
     var lastInsertedRow: Int64 { sqlite3_last_insert_rowid(connection) }
 
+    /// How many rows the last statement has inserted, changed or deleted.
+    var changedRows: Int64 { Int64(sqlite3_changes(connection)) }
+
     /// Whether a transaction is open.
     var isInTransaction: Bool { sqlite3_get_autocommit(connection) == 0 }
 

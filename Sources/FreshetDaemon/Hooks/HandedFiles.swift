@@ -31,19 +31,44 @@ struct HandedFiles: Sendable {
 
     func removeDirectory() { rmdir(directory) }
 
-    /// Makes the directory, and removes what a daemon that was killed has left in it. Blocks.
+    /// So many leftovers are removed by ``prepare()``; a directory with more is moved aside as it is.
+    static let leftoversAtStart = 64
+
+    private var former: String { directory + ".old" }
+
+    /// Makes the directory, without what a daemon that was killed has left in it. Blocks, but not for long: many leftovers
+    /// wait for ``removeLeftovers(atMost:)``.
     func prepare() throws {
         try Supervisor.makeDirectory(directory, mode: 0o700)
-        guard let stream = opendir(directory) else { return }
+        if leftovers(in: directory, atMost: Self.leftoversAtStart + 1).count > Self.leftoversAtStart,
+            rename(directory, former) == 0
+        {
+            return try Supervisor.makeDirectory(directory, mode: 0o700)
+        }
+        for name in leftovers(in: directory, atMost: .max) { unlink("\(directory)/\(name)") }
+    }
+
+    /// Removes some of what was moved aside. Blocks.
+    ///
+    /// - Returns: whether there may be more.
+    func removeLeftovers(atMost count: Int = 256) -> Bool {
+        let names = leftovers(in: former, atMost: count)
+        let isRemoved = names.map { unlink("\(former)/\($0)") == 0 }.contains(true)
+        if names.isEmpty { rmdir(former) }
+        return isRemoved
+    }
+
+    private func leftovers(in directory: String, atMost count: Int) -> [String] {
+        guard let stream = opendir(directory) else { return [] }
         defer { closedir(stream) }
         var names: [String] = []
-        while let entry = readdir(stream) {
+        while names.count < count, let entry = readdir(stream) {
             let name = withUnsafeBytes(of: entry.pointee.d_name) {
                 String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
             }
             if name.hasPrefix(prefix) { names.append(name) }
         }
-        for name in names { unlink("\(directory)/\(name)") }
+        return names
     }
 
     /// Writes a file that the daemon's user alone may read, and returns its path. Blocks.

@@ -274,17 +274,18 @@ struct RecoveryTests {
 
     @Test("a newer index is refused, with the remedy, and left as it is")
     func newerIndex() throws {
+        let newer = CacheIndex.knownVersion + 1
         let directory = try closed()
         let index = directory.state + "/index.sqlite"
         do {
             var database = try SQLiteDatabase(path: index, busyTimeout: 1000)
-            try database.execute("PRAGMA user_version = 999")
+            try database.execute("PRAGMA user_version = \(newer); CREATE TABLE later (x ANY) STRICT")
         }
         let error = #expect(throws: CacheError.self) { try CacheFixture(directory) }
-        #expect(error == .indexNewer(path: index, found: 999, known: CacheIndex.knownVersion))
+        #expect(error == .indexNewer(path: index, found: newer, known: CacheIndex.knownVersion))
         #expect(error?.description.contains("install the newer version again") == true)
         var database = try SQLiteDatabase(path: index, busyTimeout: 1000)
-        #expect(try database.row("PRAGMA user_version") { $0.integer(0) } == 999)
+        #expect(try database.row("PRAGMA user_version") { $0.integer(0) } == newer)
     }
 
     @Test("an index of each earlier format is brought to this one, and keeps what it knew")
@@ -307,8 +308,8 @@ struct RecoveryTests {
                 """
                 INSERT INTO pipelines (id, name) VALUES (1, 'jwks');
                 INSERT INTO validators (pipeline, url, digest, entity_tag, last_modified) VALUES
-                    (1, 'a', x'00', '"v1"', NULL), (1, 'b', x'00', '"v1"', 'Sat, 01 Jan 2022 00:00:00 GMT'),
-                    (1, 'c', x'00', NULL, 'Sat, 01 Jan 2022 00:00:00 GMT');
+                    (1, 'a', zeroblob(32), '"v1"', NULL), (1, 'b', zeroblob(32), '"v1"', 'Sat, 01 Jan 2022 00:00:00 GMT'),
+                    (1, 'c', zeroblob(32), NULL, 'Sat, 01 Jan 2022 00:00:00 GMT');
                 INSERT INTO parts (pipeline, name, binding, entity_tag, last_modified, value) VALUES
                     (1, 'a', '', '"v1"', NULL, x''), (1, 'b', '', '"v1"', 'Sat, 01 Jan 2022 00:00:00 GMT', x'');
                 """)

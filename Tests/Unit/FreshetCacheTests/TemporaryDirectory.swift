@@ -80,12 +80,14 @@ struct CacheFixture {
         _ directory: TemporaryDirectory? = nil, verifiesAll: Bool = false,
         fileSystem: any FileSystem = LinuxFileSystem(), reserve: FreeSpaceReserve = .none, limit: Int64? = nil,
         waitForRoom: @escaping @Sendable (Int) -> Bool = { _ in false },
-        removed: @escaping @Sendable (RemovedContent) -> Void = { _ in }
+        removed: @escaping @Sendable (RemovedContent) -> Void = { _ in },
+        rebuilt: @escaping @Sendable (RecoveryReport.Index, String) -> Void = { _, _ in }
     ) throws {
         self.directory = try directory ?? .forCache()
         (cache, report) = try LocalCache.open(
             cacheDirectory: self.directory.cache, stateDirectory: self.directory.state, reserve: reserve,
-            limit: limit, verifiesAll: verifiesAll, fileSystem: fileSystem, waitForRoom: waitForRoom, removed: removed)
+            limit: limit, verifiesAll: verifiesAll, fileSystem: fileSystem, waitForRoom: waitForRoom, removed: removed,
+            rebuilt: rebuilt)
     }
 
     @discardableResult

@@ -1,0 +1,174 @@
+import Glibc
+import TestSupport
+import Testing
+
+@testable import FreshetCache
+
+/// A cache with a row in each table of its index, to be damaged.
+struct DamagedIndex {
+    let directory: TemporaryDirectory
+    /// When the first commit was, in seconds since 1970: in 2023.
+    static let time: Int64 = 1_700_000_000
+
+    var path: String { directory.state + "/index.sqlite" }
+
+    /// Two pipelines, one of them of several files, that have all that the index remembers.
+    static func pristine() throws -> DamagedIndex {
+        let fixture = try CacheFixture()
+        let (cache, now) = (fixture.cache, WallTime(seconds: Self.time + 3))
+        try fixture.commit("older", validators: [.tag("older")], at: time)
+        try fixture.commit("current", validators: [.tag("current")], at: time + 1, contentExpires: time + 90)
+        try fixture.commitSet("set", at: time + 1)
+        try fixture.refuse("bad", at: time + 2)
+        try cache.record(
+            RunRecord(
+                number: 7, pipeline: "jwks", causes: "start", started: WallTime(seconds: time), finished: now,
+                outcome: .changed, error: "none", generation: 2))
+        try cache.setState("jwks", key: "binding", to: [1, 2])
+        try cache.recordRequests("jwks", [SpentRequests(first: now, last: now, count: 3)])
+        try cache.recordParameters("jwks") { ["region": "eu"] }
+        let pages = PartPages(items: Array("[]".utf8), count: 2, next: "3", token: "t")
+        try cache.keepParts(
+            of: "jwks", new: ["": SnapshotPart(binding: "b", entityTag: "e", value: [1], pages: pages)]
+        ) { _ in true }
+        _ = try cache.assignHooks([PipelineHooks(pipeline: "jwks", hooks: ["tell"], told: nil)])
+        let told = ToldContent(StoredContent(number: 1, digest: try ContentDigest(of: Array("older".utf8))))
+        try cache.record(
+            HookRecord(told: told, tried: told, attempts: 2, failingSince: now, error: "e"), of: "tell", of: "jwks")
+        try cache.transaction { (index) throws(SQLiteError) in
+            let id = try index.ensurePipeline("jwks").id
+            try index.accept(told.content.digest, of: id)
+        }
+        return DamagedIndex(directory: fixture.directory)
+    }
+
+    func copied() throws -> DamagedIndex { DamagedIndex(directory: try directory.copied()) }
+
+    /// Columns of all tables, with their types.
+    func columns() throws -> [(table: String, column: String, type: String)] {
+        var database = try SQLiteDatabase(path: path, busyTimeout: 1000)
+        return try database.rows(
+            """
+            SELECT m.name, c.name, c.type FROM sqlite_schema m JOIN pragma_table_info(m.name) c WHERE m.type = 'table'
+            ORDER BY m.name, c.cid
+            """
+        ) { (table: $0.text(0), column: $0.text(1), type: $0.text(2)) }
+    }
+
+    /// Gives a column of all rows a value, as an expression of SQL. Where rows would be the same then, one has it.
+    func set(_ column: String, of table: String, to expression: String) throws {
+        var database = try SQLiteDatabase(path: path, busyTimeout: 1000)
+        try database.run("UPDATE OR IGNORE \(table) SET \(column) = \(expression)")
+    }
+
+    /// The same, whatever type the table says that the column has.
+    func force(_ column: String, of table: String, to expression: String) throws {
+        let texts: [(row: Int64, text: String)]
+        do {
+            var database = try SQLiteDatabase(path: path, busyTimeout: 1000)
+            texts = try database.rows("SELECT rowid, sql FROM sqlite_schema WHERE sql IS NOT NULL") {
+                ($0.integer(0), $0.text(1))
+            }
+            try rewrite(texts.map { ($0.row, Self.loosened($0.text)) }, &database)
+        }
+        do {
+            var database = try SQLiteDatabase(path: path, busyTimeout: 1000)
+            // A row's own number is an integer on any disk.
+            try? database.run("UPDATE OR IGNORE \(table) SET \(column) = \(expression)")
+            try rewrite(texts, &database)
+        }
+    }
+
+    private func rewrite(_ texts: [(row: Int64, text: String)], _ database: inout SQLiteDatabase) throws {
+        try database.execute("PRAGMA writable_schema = ON")
+        for (row, text) in texts {
+            try database.run("UPDATE sqlite_schema SET sql = ? WHERE rowid = ?", .text(text), .integer(row))
+        }
+    }
+
+    private static func loosened(_ text: String) -> String {
+        var result = text
+        for (part, other) in [
+            ("STRICT, ", ""), (" STRICT", ""), ("NOT NULL", ""), ("INTEGER PRIMARY KEY", "ROWNUMBER"),
+            ("INTEGER", "ANY"), ("TEXT", "ANY"), ("BLOB", "ANY"), ("ROWNUMBER", "INTEGER PRIMARY KEY"),
+        ] {
+            result = result.split(separator: part, omittingEmptySubsequences: false).joined(separator: other)
+        }
+        return result
+    }
+
+    /// Starts on it, and looks at what a user must have: what was published, an answer to each question, the next content, one
+    /// report of what was wrong, and nothing to report at the next start.
+    ///
+    /// - Parameter isNamed: the names of pipelines are those that are configured.
+    /// - Returns: what the start reported.
+    @discardableResult
+    func check(_ situation: Comment, isThorough: Bool = true, isNamed: Bool = true) throws -> RecoveryReport {
+        let report: RecoveryReport
+        do {
+            let fixture = try CacheFixture(directory, limit: 1 << 20)
+            report = fixture.report
+            // As the daemon does.
+            try fixture.cache.assign([("jwks", "jwks.json"), ("shop", "catalogue.stamp")], sets: ["shop"])
+            #expect(try fixture.reader() == "current", situation)
+            #expect(try fixture.seen == .of("set"), situation)
+            for pipeline in isNamed ? ["jwks", "shop"] : [] {
+                #expect(try fixture.cache.current(pipeline) != nil, situation)
+            }
+            if case .rebuilt(let aside, let reason) = report.index {
+                #expect(!reason.isEmpty && report.indexRepairs.isEmpty, situation)
+                #expect(try LinuxFileSystem().status(aside) != nil, situation)
+            }
+            if isThorough { try use(fixture, situation, isNamed: isNamed) }
+        }
+        if isThorough {
+            let again = try CacheFixture(directory)
+            #expect(again.report.index == .opened && again.report.indexRepairs == [], situation)
+            #expect(try again.reader() == "next", situation)
+        }
+        return report
+    }
+
+    /// Asks everything, and adds to all that can be added to.
+    private func use(_ fixture: CacheFixture, _ situation: Comment, isNamed: Bool) throws {
+        let cache = fixture.cache
+        for (name, memory) in try cache.memories(key: "binding") {
+            #expect(CacheName.fault(in: name) == nil, situation)
+            #expect(memory.lastRun <= IndexBounds.numbers.upperBound, situation)
+            #expect(memory.requests.allSatisfy { IndexBounds.counts.contains($0.count) }, situation)
+            #expect(memory.pages.allSatisfy { IndexBounds.counts.contains($0.count) }, situation)
+            if let refused = memory.refused { #expect(refused.keptUntil >= refused.refusedAt, situation) }
+            _ = try cache.memory(name, key: "binding")
+        }
+        let usage = cache.usage.bytes
+        #expect((0...10_000).contains(usage), "\(situation): \(usage) bytes")
+        _ = try (cache.history("jwks"), cache.runs("jwks"), cache.part("", of: "jwks"), cache.holdings(besides: []))
+        let findings = try cache.examine("jwks").findings.filter { ![.refusedDamaged, .unfinished].contains($0.kind) }
+        #expect(findings == [] || !isNamed, situation)
+        let hooks = try cache.assignHooks([PipelineHooks(pipeline: "jwks", hooks: ["tell"], told: nil)])
+        var record = try #require(hooks["jwks"]?["tell"])
+        #expect(IndexBounds.counts.contains(record.attempts), situation)
+        record.attempts += 1
+        try cache.record(record, of: "tell", of: "jwks")
+        if try cache.current("jwks")?.pinnedAt != nil { _ = try cache.unpin("jwks") }
+        let made = try fixture.commit("next", at: Self.time + 1000)
+        #expect(made.generation.number > 0, situation)
+        #expect(try fixture.reader() == "next", situation)
+        let run = (try cache.memory("jwks", key: "binding")?.lastRun ?? 0) + 1
+        try cache.record(
+            RunRecord(
+                number: run, pipeline: "jwks", causes: "start", started: WallTime(seconds: 1),
+                finished: WallTime(seconds: 2),
+                outcome: .changed, generation: made.generation.number))
+    }
+}
+
+extension IndexBounds {
+    /// The extremes of an integer.
+    static let extremes = ["-9223372036854775808", "-1", "0", "1", "2147483647", "9223372036854775807"]
+    /// Values that are no such number, or no such text.
+    static let others = [
+        "NULL", "9e999", "-9e999", "1e300", "0.5", "'text'", "x'ff00'", "''", "x''", "hex(zeroblob(50000))",
+        "zeroblob(100000)", "'../../etc' || char(13, 10) || 'a: b' || char(769, 769, 769)",
+    ]
+}

@@ -1,0 +1,317 @@
+import Glibc
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import FreshetCache
+
+@Suite("With a damaged index, what was published stays, and the cache starts and works", .serialized)
+struct DamagedIndexTests {
+    @Test("each integer column at its extremes")
+    func extremes() throws {
+        let pristine = try DamagedIndex.pristine()
+        for (table, column, type) in try pristine.columns() where type == "INTEGER" {
+            for value in IndexBounds.extremes {
+                let damaged = try pristine.copied()
+                try damaged.set(column, of: table, to: value)
+                try damaged.check("\(table).\(column) = \(value)")
+            }
+        }
+    }
+
+    @Test("each column with a value of another type, too long, or of another kind")
+    func types() throws {
+        let pristine = try DamagedIndex.pristine()
+        for (offset, (table, column, _)) in try pristine.columns().enumerated() {
+            // A third of them each, others for the next column.
+            for (number, value) in IndexBounds.others.enumerated() where (offset + number) % 3 == 0 {
+                let damaged = try pristine.copied()
+                try damaged.force(column, of: table, to: value)
+                // Another name is as good as any: what belongs to it is not asked for.
+                let isNamed = column != "name" || value != "'text'"
+                try damaged.check("\(table).\(column) is \(value)", isNamed: isNamed)
+            }
+        }
+    }
+
+    @Test("each byte of the pages of the schema flipped")
+    func schema() throws {
+        let pristine = try DamagedIndex.pristine()
+        let bytes = try TemporaryDirectory.read(pristine.path)
+        let text = Array("CREATE TABLE".utf8)
+        let pages = stride(from: 0, to: bytes.count, by: 4096).filter { start in
+            start == 0 || bytes[start..<start + 4096].contains(text)
+        }
+        #expect(pages.count > 1)
+        for offset in pages.flatMap({ $0..<$0 + 4096 }) where offset < 128 || bytes[offset] != 0 {
+            // The header with all masks; of the rest each byte with one of them.
+            let masks: [UInt8] = [0x01, 0x80, 0xff]
+            for mask in offset < 128 ? masks : offset % 10 == 0 ? [masks[offset / 10 % 3]] : [] {
+                let damaged = try pristine.copied()
+                var flipped = bytes
+                flipped[offset] ^= mask
+                try TemporaryDirectory.write(flipped, to: damaged.path)
+                try damaged.check("byte \(offset) ^ \(mask)", isThorough: offset % 20 == 0)
+            }
+        }
+    }
+
+    @Test("truncated at any length")
+    func truncated() throws {
+        let pristine = try DamagedIndex.pristine()
+        let bytes = try TemporaryDirectory.read(pristine.path)
+        let boundaries = stride(from: 4096, through: bytes.count, by: 4096).flatMap { [$0 - 1, $0, $0 + 1] }
+        for length in Array(0..<128) + Array(stride(from: 128, to: bytes.count, by: 509)) + boundaries
+        where length < bytes.count {
+            let damaged = try pristine.copied()
+            try TemporaryDirectory.write(Array(bytes[..<length]), to: damaged.path)
+            let report = try damaged.check("\(length) bytes", isThorough: length % 16 == 0)
+            // The last byte may be one of a value.
+            if length > 0, length < bytes.count - 1 { #expect(report.isRebuilt, "\(length) bytes") }
+        }
+    }
+
+    @Test("any page with zeroes, or with noise")
+    func pages() throws {
+        let pristine = try DamagedIndex.pristine()
+        let bytes = try TemporaryDirectory.read(pristine.path)
+        for start in stride(from: 0, to: bytes.count, by: 4096) {
+            for filling in [0, 0xff, 0x5a] as [UInt8] {
+                let damaged = try pristine.copied()
+                var zeroed = bytes
+                for offset in start..<start + 4096 { zeroed[offset] = filling }
+                try TemporaryDirectory.write(zeroed, to: damaged.path)
+                try damaged.check("page \(start / 4096 + 1) of \(filling)")
+            }
+        }
+    }
+
+    @Test("a log and a shared memory that are none", arguments: ["-wal", "-shm"])
+    func log(suffix: String) throws {
+        let pristine = try DamagedIndex.pristine()
+        for length in [0, 1, 31, 32, 33, 4096, 70_000] {
+            let damaged = try pristine.copied()
+            try TemporaryDirectory.write(
+                (0..<length).map { UInt8(truncatingIfNeeded: $0 &* 31) }, to: damaged.path + suffix)
+            try damaged.check("\(length) bytes of \(suffix)")
+        }
+    }
+
+    @Test("a table that is gone, an additional one, and a trigger")
+    func otherSchema() throws {
+        let pristine = try DamagedIndex.pristine()
+        for statement in [
+            "DROP TABLE runs", "CREATE TABLE more (x)", "ALTER TABLE hooks RENAME COLUMN attempts TO attempt",
+            "CREATE TRIGGER t AFTER INSERT ON runs BEGIN DELETE FROM generations; END", "DROP INDEX generations_by_age",
+        ] {
+            let damaged = try pristine.copied()
+            do {
+                var database = try SQLiteDatabase(path: damaged.path, busyTimeout: 1000)
+                try database.execute(statement)
+            }
+            let report = try damaged.check("\(statement)")
+            #expect(report.isRebuilt, "\(statement)")
+        }
+        // What ANALYZE makes is nothing of the format.
+        let analyzed = try pristine.copied()
+        do {
+            var database = try SQLiteDatabase(path: analyzed.path, busyTimeout: 1000)
+            try database.execute("ANALYZE")
+        }
+        #expect(try analyzed.check("ANALYZE").index == .opened)
+    }
+
+    @Test("a wrong number of the format beside the right tables is put right, and nothing is lost")
+    func formatNumber() throws {
+        for number in [0, 1, CacheIndex.knownVersion - 1, CacheIndex.knownVersion + 1, 1 << 30, -5] {
+            let damaged = try DamagedIndex.pristine()
+            do {
+                var database = try SQLiteDatabase(path: damaged.path, busyTimeout: 1000)
+                try database.execute("PRAGMA user_version = \(number)")
+            }
+            let report = try damaged.check("format \(number)")
+            #expect(report.index == .opened)
+            #expect(report.indexRepairs.map(\.place) == ["the number of the format"])
+        }
+    }
+
+    @Test("an index of a format that has the tables of the next one is brought up to date")
+    func sameTables() throws {
+        // The step to format 15 changes rows alone.
+        for (stated, repairs) in [(14, []), (3, ["the number of the format"])] {
+            let damaged = try DamagedIndex.pristine()
+            do {
+                var database = try SQLiteDatabase(path: damaged.path, busyTimeout: 1000)
+                try database.execute(
+                    """
+                    ALTER TABLE generations DROP COLUMN content_expires;
+                    UPDATE validators SET last_modified = 'Mon, 01 Jan 2024 00:00:00 GMT';
+                    PRAGMA user_version = \(stated);
+                    """)
+            }
+            let index = try CacheIndex(path: damaged.path, checksPages: true)
+            #expect(index.opened == .migrated(from: 14))
+            #expect(index.repairs.map(\.place) == repairs)
+            var database = try SQLiteDatabase(path: damaged.path, busyTimeout: 1000)
+            #expect(try database.row("SELECT count(*) FROM validators", read: { $0.integer(0) }) == 0)
+        }
+    }
+
+    @Test("an expiry of content that is lost has the next answer be whole, which states it again")
+    func contentExpiry() throws {
+        let damaged = try DamagedIndex.pristine()
+        try damaged.set("content_expires", of: "generations", to: "-1")
+        let fixture = try CacheFixture(damaged.directory)
+        #expect(fixture.report.indexRepairs.map(\.place) == ["generations.content_expires"])
+        #expect(
+            try fixture.cache.index.withLock {
+                try $0.database.row("SELECT count(*) FROM validators") { $0.integer(0) }
+            } == 0)
+        #expect(try fixture.cache.current("jwks")?.contentExpires == nil)
+    }
+
+    @Test("each column of the schema has a rule")
+    func rules() throws {
+        let pristine = try DamagedIndex.pristine()
+        let columns = Set(try pristine.columns().map { "\($0.table).\($0.column)" })
+        let ruled = IndexAudit.tables.flatMap { table, rules in rules.map { "\(table).\($0.column)" } }
+        #expect(Set(ruled) == columns && ruled.count == columns.count)
+        #expect(columns.count > 80)
+        // And a row, or nothing of it was tried above.
+        var database = try SQLiteDatabase(path: pristine.path, busyTimeout: 1000)
+        for (table, _) in IndexAudit.tables {
+            #expect(try database.row("SELECT count(*) FROM \(table)", read: { $0.integer(0) }) ?? 0 > 0, "\(table)")
+        }
+    }
+
+    @Test("what an undamaged index has is in its range, and nothing is reported")
+    func undamaged() throws {
+        let report = try DamagedIndex.pristine().check("undamaged")
+        #expect(report == RecoveryReport(index: .opened))
+    }
+
+    @Test("a few damaged indexes are kept, the newest first")
+    func setAside() throws {
+        let damaged = try DamagedIndex.pristine()
+        for number in 0..<CacheLimits.damagedIndexes + 2 {
+            try TemporaryDirectory.write(Array("damaged \(number)".utf8), to: damaged.path)
+            let fixture = try CacheFixture(damaged.directory)
+            #expect(fixture.report.isRebuilt)
+        }
+        let names = try LinuxFileSystem().list(damaged.directory.state).map(\.name).filter { $0.contains("damaged") }
+        #expect(names.sorted() == ["index.sqlite.damaged", "index.sqlite.damaged.1", "index.sqlite.damaged.2"])
+        #expect(try TemporaryDirectory.read(damaged.path + ".damaged") == Array("damaged 4".utf8))
+        #expect(try TemporaryDirectory.read(damaged.path + ".damaged.2") == Array("damaged 2".utf8))
+    }
+
+    @Test("and damage that comes while it runs has a new index made, once, without a stop")
+    func whileItRuns() throws {
+        let damaged = try DamagedIndex.pristine()
+        let told = Told()
+        let fixture = try CacheFixture(damaged.directory, rebuilt: { told.note($0, $1) })
+        fixture.cache.flush()
+        var bytes = try TemporaryDirectory.read(damaged.path)
+        for offset in 4096..<bytes.count { bytes[offset] = 0x5a }
+        try TemporaryDirectory.write(bytes, to: damaged.path)
+        fixture.cache.index.withLock { index in
+            // Its pages are read again.
+            try? index.database.execute("PRAGMA shrink_memory")
+        }
+        #expect(throws: CacheError.self) { try fixture.cache.memories(key: "binding") }
+        #expect(told.reports.count == 1 && told.reports.first?.hasPrefix(damaged.path) == true)
+        #expect(try fixture.cache.current("jwks")?.number == 2)
+        #expect(try fixture.cache.current("shop") != nil)
+        #expect(try fixture.reader() == "current")
+        #expect(try fixture.seen == .of("set"))
+        #expect(try fixture.commit("next", at: DamagedIndex.time + 1000).generation.number == 3)
+        #expect(try fixture.commitSet("two", at: DamagedIndex.time + 1000).generation.number == 2)
+        #expect(told.reports.count == 1)
+        #expect(try LinuxFileSystem().status(damaged.path + ".damaged") != nil)
+        // What a check had rejected belongs to nobody now, and the next start removes it.
+        #expect(try fixture.cache.examine("jwks").findings.filter { $0.kind != .unfinished } == [])
+    }
+}
+
+@Suite("Leftovers of a process that was killed")
+struct ManyLeftoversTests {
+    @Test("are removed later if they are many, and what is there beside them works meanwhile")
+    func many() throws {
+        let directory = try TemporaryDirectory.forCache()
+        do {
+            let fixture = try CacheFixture(directory)
+            try fixture.commit("one")
+            try fixture.commitSet("set")
+        }
+        let count = 300
+        let places = ["current/", "generations/jwks/", "sets/shop/"]
+        for place in places {
+            for number in 1...count {
+                let path = directory.cache + "/" + place + ".new-\(number)"
+                if place.hasPrefix("sets") {
+                    #expect(mkdir(path, 0o755) == 0)
+                } else {
+                    try TemporaryDirectory.write([1], to: path)
+                }
+            }
+        }
+        let refused = try ContentDigest(of: Array("bad".utf8)).description
+        let digests = try (0..<count).map { try ContentDigest(of: [UInt8(truncatingIfNeeded: $0), UInt8($0 / 256)]) }
+        for digest in digests.map(\.description) + [refused] {
+            try TemporaryDirectory.write(Array("bad".utf8), to: directory.cache + "/generations/jwks/refused-\(digest)")
+        }
+        func left(_ fixture: CacheFixture) throws -> Int {
+            try places.reduce(0) {
+                try $0 + fixture.names($1).count { $0.hasPrefix(".new-") || $0.hasPrefix("refused-") }
+            }
+        }
+        let fixture = try CacheFixture(directory)
+        // The start has removed few of them.
+        #expect(try left(fixture) == 4 * count + 1 - Leftovers.atStart)
+        #expect(try fixture.cache.current("jwks")?.number == 1)
+        #expect(try fixture.commit("two").generation.number == 2)
+        #expect(try fixture.commitSet("other").generation.number == 2)
+        // What is kept aside by now stays, although a leftover has its name; and so does what is being written.
+        try fixture.refuse("bad")
+        let pending = try fixture.cache.begin(.jwks)
+        try pending.write([1, 2, 3])
+        var batches = 0
+        while fixture.cache.removeLeftovers(atMost: 100) { batches += 1 }
+        #expect(batches >= 10)
+        #expect(try left(fixture) == 2)
+        #expect(try fixture.names("generations/jwks").contains("refused-" + refused))
+        _ = try pending.commit(at: WallTime(seconds: 3000))
+        #expect(try fixture.reader() == "\u{1}\u{2}\u{3}")
+        #expect(try fixture.seen == .of("other"))
+    }
+
+    @Test("that have the name of a lost copy are counted right while they go")
+    func lost() throws {
+        let directory = try TemporaryDirectory.forCache()
+        do { try CacheFixture(directory).commit("one") }
+        let stored = try #require(
+            try LinuxFileSystem().list(directory.cache + "/generations/jwks").first { !$0.name.hasPrefix(".") })
+        for number in 1...100 {
+            let path = directory.cache + "/current/.new-\(number)"
+            #expect(link(directory.cache + "/generations/jwks/" + stored.name, path) == 0)
+        }
+        #expect(unlink(directory.cache + "/current/jwks.json") == 0)
+        let fixture = try CacheFixture(directory)
+        #expect(try fixture.reader() == "one")
+        while fixture.cache.removeLeftovers(atMost: 7) {}
+        #expect(try fixture.names("current") == ["jwks.json"])
+        #expect(try fixture.cache.current("jwks")?.number == 1)
+    }
+}
+
+extension RecoveryReport {
+    fileprivate var isRebuilt: Bool { if case .rebuilt = index { true } else { false } }
+}
+
+/// What was told of new indexes.
+private final class Told: Sendable {
+    private let stored = Mutex<[String]>([])
+
+    var reports: [String] { stored.withLock { $0 } }
+
+    func note(_ index: RecoveryReport.Index, _ path: String) { stored.withLock { $0.append("\(path) \(index)") } }
+}
