@@ -14,7 +14,7 @@ struct freshet_supervision {
     struct freshet_spawn spawn;  // in, and the failure out
     int parent;                  // in: the process id of the caller
     int program;                 // out: the process id of the program
-    int is_started;              // a futex: 1 as soon as the program is in place or has failed
+    int is_starting;             // a futex: 0 as soon as the program is in place or has failed
     int status;                  // out: as of wait4(2), when the supervisor has ended; -1: it was killed
 };
 
@@ -112,11 +112,16 @@ FRESHET_SUPERVISOR static inline int freshet_supervise_body(void *argument) {
     // Up to here the caller stands still, so that the C library may be used: clone(3), and what the program's child does.
     __attribute__((aligned(16))) char stack[16384];
     self->spawn.failed_call = "clone";
-    self->program = clone(freshet_spawn_child, stack + sizeof stack, CLONE_VM | CLONE_VFORK | 17 /* SIGCHLD */, &self->spawn);
-    if (self->program < 0) self->spawn.failure = *__errno_location();
+    // The kernel itself reports the start (CLONE_CHILD_CLEARTID): a program can stop its supervisor before clone(2) returns.
+    self->program = clone(
+        freshet_spawn_child, stack + sizeof stack, CLONE_VM | CLONE_VFORK | CLONE_CHILD_CLEARTID | 17 /* SIGCHLD */,
+        &self->spawn, (void *)0, (void *)0, &self->is_starting);
+    if (self->program < 0) {
+        self->spawn.failure = *__errno_location();
+        __atomic_store_n(&self->is_starting, 0, __ATOMIC_SEQ_CST);
+        freshet_call(SYS_futex, (long)&self->is_starting, 1 /* FUTEX_WAKE */, 1, 0, 0);
+    }
     const int has_failed = self->spawn.failure != 0;
-    __atomic_store_n(&self->is_started, 1, __ATOMIC_SEQ_CST);
-    freshet_call(SYS_futex, (long)&self->is_started, 1 | 128 /* FUTEX_WAKE_PRIVATE */, 1, 0, 0);
     // The daemon's sockets, locks and pipes are not the supervisor's.
     if (freshet_call(SYS_close_range, 0, ~0U, 0, 0, 0) != 0)
         for (int descriptor = 0; descriptor < 1 << 16; descriptor++) freshet_call(SYS_close, descriptor, 0, 0, 0, 0);
@@ -153,16 +158,28 @@ static inline int freshet_supervise(struct freshet_supervision *self, char *stac
     const uint64_t all = ~0ULL;
     uint64_t before;
     syscall(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &all, &before, 8);
-    self->is_started = 0;
+    self->is_starting = 1;
     self->status = -1;
     self->program = 0;
     self->spawn.failed_call = "clone";
     self->spawn.failure = 0;
     const int supervisor = clone(freshet_supervise_body, stack + FRESHET_SUPERVISOR_STACK, CLONE_VM | 17 /* SIGCHLD */, self);
     if (supervisor < 0) self->spawn.failure = *__errno_location();
-    // As with vfork(2), the calling thread stands still until the program is in place.
-    while (supervisor > 0 && !__atomic_load_n(&self->is_started, __ATOMIC_SEQ_CST))
-        syscall(SYS_futex, &self->is_started, 0 | 128 /* FUTEX_WAIT_PRIVATE */, 0, 0, 0, 0);
+    // As with vfork(2), the calling thread stands still until the program is in place, and makes bare calls alone: errno is
+    // the child's too. Other processes of the same user can stop or kill the supervisor meanwhile.
+    const int64_t moment[2] = {0, 20000000};
+    while (supervisor > 0 && __atomic_load_n(&self->is_starting, __ATOMIC_SEQ_CST) == 1) {
+        const long waited = freshet_call(SYS_futex, (long)&self->is_starting, 0 /* FUTEX_WAIT */, 1, (long)moment, 0);
+        if (waited != -110 /* ETIMEDOUT */) continue;
+        int32_t end[32] = {0};  // siginfo_t, which begins with the signal
+        freshet_call(SYS_waitid, 1 /* P_PID */, supervisor, (long)end, 0x01000005 /* WEXITED|WNOHANG|WNOWAIT */, 0);
+        if (end[0] == 0) {
+            freshet_call(SYS_kill, supervisor, 18 /* SIGCONT */, 0, 0, 0);
+        } else if (__atomic_load_n(&self->is_starting, __ATOMIC_SEQ_CST) == 1) {
+            self->spawn.failure = 4 /* EINTR */;
+            break;
+        }
+    }
     syscall(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &before, 0, 8);
     return supervisor;
 }

@@ -77,6 +77,7 @@ actor Supervisor {
     private var termination: SignalDescriptor?
     /// As process 1.
     private var reaper: OrphanReaper?
+    private var strays: StrayEnder?
     /// Nil where nobody watches.
     var heartbeat: Heartbeat?
     /// The control socket, if the service manager passed it.
@@ -314,7 +315,7 @@ actor Supervisor {
     /// A process signal may come at any time from the start on. It is blocked and so stays pending until its
     /// descriptor is read: that must not be before somebody listens.
     private func listenToProcessSignals() throws {
-        if OrphanReaper.isNeeded { reaper = try OrphanReaper(loop) }
+        if OrphanReaper.isNeeded { reaper = try OrphanReaper(loop) } else { strays = try StrayEnder(loop) }
         termination = try SignalDescriptor(loop, [SIGTERM, SIGINT]) { [weak self] _ in self?.end() }
         adopt { await self.listenToHangup() }
     }

@@ -53,6 +53,7 @@ public final class ChildProcess: Sendable {
     private let children: ChildLedger
     private let exit: ExitState
     private let watch: Mutex<DescriptorWatch?>
+    private let isEnding = Mutex(false)
 
     /// Starts a command.
     ///
@@ -84,7 +85,7 @@ public final class ChildProcess: Sendable {
             let reason = errno
             // Without a pidfd it could never be awaited: end it and reap it here. It cannot ignore SIGKILL.
             Self.end(identifier, supervision)
-            waitpid(identifier, nil, 0)
+            Self.awaitEnd(of: identifier)
             children.forget(identifier)
             throw SystemCallError("pidfd_open", errno: reason, subject: command.path)
         }
@@ -95,6 +96,7 @@ public final class ChildProcess: Sendable {
                 guard let end = Self.reap(descriptor.rawValue) else { return }
                 let result = supervision?.exit ?? end
                 children.forget(identifier)
+                if let supervision, supervision.exit == nil { children.supervisorIsLost() }
                 exit.end(with: result)
             }
             self?.watch.withLock { $0 }?.cancel()
@@ -111,7 +113,8 @@ public final class ChildProcess: Sendable {
     public var result: Exit? { exit.result }
 
     /// Sends a signal to the whole process group, so that processes that the command started get it, too. With supervision
-    /// SIGKILL ends all descendants.
+    /// SIGKILL ends all descendants; sent once more, also a supervisor that does not do so, such as one that the command
+    /// stops again and again.
     ///
     /// After the child's end, members of its group that are left still get it; none left is no error.
     public func signal(_ number: Int32) {
@@ -121,11 +124,29 @@ public final class ChildProcess: Sendable {
         }
         // The number may be another process's after the end.
         guard exit.result == nil else { return }
-        kill(identifier, number == SIGKILL ? FRESHET_END_ALL : number)
+        guard number == SIGKILL else {
+            kill(identifier, number)
+            return
+        }
+        let isFirst = isEnding.withLock { isEnding in
+            defer { isEnding = true }
+            return !isEnding
+        }
+        if isFirst { Self.end(identifier, supervision) } else { kill(identifier, SIGKILL) }
     }
 
     private static func end(_ identifier: Int32, _ supervision: ProcessSupervision?) {
-        if supervision == nil { kill(-identifier, SIGKILL) } else { kill(identifier, FRESHET_END_ALL) }
+        guard supervision != nil else {
+            kill(-identifier, SIGKILL)
+            return
+        }
+        kill(identifier, FRESHET_END_ALL)
+        // The command may have stopped it.
+        kill(identifier, SIGCONT)
+    }
+
+    private static func awaitEnd(of identifier: Int32) {
+        while waitpid(identifier, nil, 0) < 0, errno == EINTR {}
     }
 
     // Who starts a child awaits it. One that nobody can await any more is ended and reaped here, so that no zombie stays;
@@ -134,7 +155,7 @@ public final class ChildProcess: Sendable {
         watch.withLock { $0 }?.cancel()
         guard exit.result == nil else { return }
         Self.end(identifier, supervision)
-        waitpid(identifier, nil, 0)
+        Self.awaitEnd(of: identifier)
         children.forget(identifier)
     }
 
@@ -169,7 +190,7 @@ public final class ChildProcess: Sendable {
             }
         }
         guard child < 0 || spawn.failure != 0 else { return child }
-        if child > 0 { waitpid(child, nil, 0) }
+        if child > 0 { awaitEnd(of: child) }
         let call = String(cString: spawn.failed_call)
         throw SystemCallError(call, errno: spawn.failure, subject: call == "chdir" ? command.directory : command.path)
     }

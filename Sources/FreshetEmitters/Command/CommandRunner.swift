@@ -1,6 +1,7 @@
 package import FreshetEventLoop
 package import FreshetPipelines
 import Glibc
+import Synchronization
 
 /// Runs commands whose standard output is data.
 ///
@@ -320,26 +321,25 @@ private actor CommandRun {
     }
 }
 
-/// The end of a cancelled command: asked first, then made. It may begin on any thread.
+/// The end of a cancelled command: asked first, then made, until it has happened. It may begin on any thread.
 private final class Termination: Sendable {
     private let child: ChildProcess
-    private let timer: LoopTimer
+    private let timer = Mutex<LoopTimer?>(nil)
 
     init(_ loop: EventLoop, _ child: ChildProcess) {
         self.child = child
-        timer = LoopTimer(loop) {
-            guard child.result == nil else { return }
-            child.signal(SIGKILL)
-        }
+        timer.withLock { $0 = LoopTimer(loop) { [weak self] in self?.press(SIGKILL) } }
     }
 
-    func begin() {
+    func begin() { press(SIGTERM) }
+
+    func end() { timer.withLock { $0 }?.disarm() }
+
+    private func press(_ signal: Int32) {
         guard child.result == nil else { return }
-        child.signal(SIGTERM)
-        timer.arm(at: .now + CommandRunner.terminationGrace)
+        child.signal(signal)
+        timer.withLock { $0 }?.arm(at: .now + CommandRunner.terminationGrace)
     }
-
-    func end() { timer.disarm() }
 }
 
 /// The last bytes of a stream.

@@ -93,6 +93,33 @@ struct SupervisedProcessTests {
         }
     }
 
+    @Test("can be killed although it has stopped the supervisor")
+    func supervisorStopped() async throws {
+        try await withLoop { loop in
+            let started = try start("kill -STOP $PPID; echo $$; echo done; exec sleep 1000", on: loop)
+            let program = try #require(try await descendants(started.output).first)
+            started.child.signal(SIGKILL)
+            #expect(await started.child.wait() == .signalled(SIGKILL))
+            #expect(!isAlive(program))
+        }
+    }
+
+    @Test("can be killed although it stops the supervisor again and again")
+    func supervisorStoppedForEver() async throws {
+        try await withLoop { loop in
+            let started = try start(
+                "for n in 1 2 3 4; do (setsid sh -c 'while kill -STOP '$PPID'; do :; done' &); done; echo done; sleep 1000",
+                on: loop)
+            _ = try await descendants(started.output)
+            let child = started.child
+            #expect(
+                await eventually {
+                    child.signal(SIGKILL)
+                    return child.result == .signalled(SIGKILL)
+                })
+        }
+    }
+
     @Test("that cannot be executed is an error that names it, and leaves no process")
     func missing() async throws {
         try await withLoop { loop in
