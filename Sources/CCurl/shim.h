@@ -47,14 +47,6 @@ static inline int freshet_curl_has_pending(CURL *easy) {
     const struct ssl_st *session = freshet_curl_get_session(easy);
     return session && SSL_has_pending(session);
 }
-// Whether client and server agreed on HTTP/2 (RFC 9113, 3.2).
-static inline int freshet_curl_is_http2(CURL *easy) {
-    const struct ssl_st *session = freshet_curl_get_session(easy);
-    const unsigned char *name = NULL;
-    unsigned int length = 0;
-    if (session) SSL_get0_alpn_selected(session, &name, &length);
-    return length == 2 && memcmp(name, "h2", 2) == 0;
-}
 static inline CURLcode freshet_curl_get_long(CURL *easy, CURLINFO info, long *value) {
     return curl_easy_getinfo(easy, info, value);
 }

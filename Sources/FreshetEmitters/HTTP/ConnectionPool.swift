@@ -54,8 +54,7 @@ final class ConnectionPool {
         return code
     }
 
-    /// Takes a request away. If it was under way, its connection is closed when this returns (an HTTP/2 connection that
-    /// others use stays, its stream is reset).
+    /// Takes a request away. If it was under way, its connection is closed when this returns.
     func remove(_ exchange: HTTPExchange) {
         guard exchanges.removeValue(forKey: exchange.easy.raw) != nil else { return }
         curl_multi_remove_handle(multi.raw, exchange.easy.raw)

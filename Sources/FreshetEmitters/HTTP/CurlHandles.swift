@@ -98,10 +98,6 @@ final class EasyHandle {
         return value
     }
 
-    /// Whether requests and answers on the connection have numbers, so that no answer is taken for that of another
-    /// request.
-    var isHTTP2: Bool { freshet_curl_is_http2(raw) != 0 }
-
     /// Whether the TLS session of the connection has read something that libcurl has not.
     var hasPendingInput: Bool { freshet_curl_has_pending(raw) != 0 }
 

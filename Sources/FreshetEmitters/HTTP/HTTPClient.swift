@@ -4,7 +4,10 @@ package import FreshetPipelines
 import Glibc
 import Synchronization
 
-/// Asks origins over HTTP: libcurl, driven by the event loop.
+/// Asks origins over HTTP/1.1: libcurl, driven by the event loop.
+///
+/// Not over HTTP/2: libcurl handles frames without content for as long as they come, so that one connection with endless
+/// empty frames would keep the loop for itself; and a stream that its origin resets without an error passes as a whole body.
 ///
 /// It lives on its loop's thread; its methods may be called from anywhere. Connections are kept between requests of one
 /// network epoch (``beginEpoch(_:)``) and closed after ``Options/idleLifetime`` without any, so that an idle client
@@ -59,8 +62,6 @@ package actor HTTPClient {
     private var lastSerial: UInt64 = 0
     var exchanges: [UInt64: HTTPExchange] = [:]
     private var lastExchange: UInt64 = 0
-    /// Those that answered by HTTP/2 last: a burst of requests to one of them waits for one connection and shares it.
-    var sharing: Set<Origin> = []
     private var idleTimer: LoopTimer?
     /// Handles of requests that have ended, with their buffers, for those to come; they go with the last connections.
     private var spareHandles: [EasyHandle] = []
@@ -194,7 +195,6 @@ package actor HTTPClient {
 
     private func send(_ exchange: HTTPExchange, _ hop: TransferStateMachine.Hop, forRest: Bool = false) {
         exchange.prepare(hop, forRest: forRest)
-        exchange.waitsForConnection = sharing.contains(hop.location.origin)
         guard let (serial, pool) = presentPool() else { return refuse(exchange, Self.noMemory) }
         exchange.pool = serial
         if start(exchange, in: pool) { exchange.asked() }
@@ -228,12 +228,10 @@ package actor HTTPClient {
     /// Handles all requests of a pool that have ended.
     private func harvest(_ serial: UInt64, _ pool: ConnectionPool) {
         while true {
-            // All of them before anything comes of one: that may be that those who wait for a connection are asked anew, and
-            // who has ended waits for none.
+            // All of them before anything comes of one.
             var ended: [(HTTPExchange, CURLcode)] = []
             while let next = pool.takeEnded() { ended.append(next) }
             guard !ended.isEmpty else { break }
-            for (exchange, _) in ended { exchange.waitsForConnection = false }
             for (exchange, code) in ended { hopEnded(exchange, code) }
         }
         closeIfIdle(serial)
@@ -249,8 +247,6 @@ package actor HTTPClient {
 
     /// Goes on after a hop that has been taken out of its pool.
     func hopEnded(_ exchange: HTTPExchange, _ code: CURLcode) {
-        exchange.waitsForConnection = false
-        if let origin = exchange.origin { learn(of: origin, isShared: exchange.isShared) }
         switch exchange.machine.hopEnded(exchange.hopEnd(code)) {
         case .request(let hop): send(exchange, hop)
         case .requestRest(let hop): send(exchange, hop, forRest: true)

@@ -34,6 +34,10 @@ final class HTTPExchange {
         case status
     }
 
+    /// So many pieces of a body are handled before other work gets the loop: a millisecond at most. What is left of libcurl's
+    /// buffer then comes as one piece, however small its chunks are.
+    static let piecesPerTurn = 256
+
     /// What came without being followed.
     struct Answer: Hashable {
         var status: Int
@@ -82,12 +86,6 @@ final class HTTPExchange {
     var pool: UInt64 = 0
 
     private var hop: TransferStateMachine.Hop?
-    /// Of the hop; nil: none was prepared yet.
-    var origin: Origin? { hop?.location.origin }
-    /// A connection to the origin that is being made may turn out to take this request too, and is waited for.
-    var waitsForConnection = false {
-        didSet { easy.set(CURLOPT_PIPEWAIT, waitsForConnection ? 1 : 0) }
-    }
     /// What of the body is not written away.
     var spool: BodySpool
     /// Those of the pool on which it runs.
@@ -107,6 +105,8 @@ final class HTTPExchange {
     /// The body's length, if its origin says it.
     private(set) var expected: UInt64?
     private var ignored = 0
+    /// Pieces since the loop had other work, and bytes of the body as they came.
+    private var pieces = (count: 0, bytes: 0)
     private var hasBodyBegun = false
     private var takesBody = false
     private var stop: Stop?
@@ -155,7 +155,7 @@ final class HTTPExchange {
         easy.set(CURLOPT_USERAGENT, options.userAgent)
         easy.set(CURLOPT_ACCEPT_ENCODING, ContentDecoder.accepted)
         easy.set(CURLOPT_HTTP_CONTENT_DECODING, 0)
-        easy.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS))
+        easy.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
         easy.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         easy.set(CURLOPT_CONNECTTIMEOUT_MS, options.connectTimeout.wholeMilliseconds)
         easy.set(CURLOPT_LOW_SPEED_LIMIT, 1)
@@ -213,6 +213,7 @@ final class HTTPExchange {
         decoder = nil
         blockCount = 0
         taken = 0
+        pieces = (0, 0)
         hasYielded = false
         easy.clearError()
         easy.set(CURLOPT_URL, hop.location.url)
@@ -257,7 +258,7 @@ final class HTTPExchange {
     private func mayAsk(at address: String, from localPort: Int32) -> Bool {
         if easy.number(CURLINFO_NUM_CONNECTS) > 0 {
             sockets?.learn(localPort: localPort)
-        } else if !easy.isHTTP2, easy.hasPendingInput || sockets?.hasInput(localPort: localPort) ?? true {
+        } else if easy.hasPendingInput || sockets?.hasInput(localPort: localPort) ?? true {
             // An answer that comes before its request would be taken for the answer to it.
             stop = .connectionNotIdle
             return false
@@ -303,6 +304,7 @@ final class HTTPExchange {
             }
             return piece.count
         }
+        if let action = count(piece) { return action == .pause ? Int(CURL_WRITEFUNC_PAUSE) : 0 }
         let action = decoder.map { decode(piece, $0) } ?? keep(piece)
         progress(UInt64(spool.count))
         switch action {
@@ -317,6 +319,27 @@ final class HTTPExchange {
         case pause
         /// ``stop`` says why.
         case end
+    }
+
+    /// Bounds what pieces without content cost: chunks of a few bytes, or a compressed body that becomes nothing. Nil: the
+    /// piece is to be taken.
+    private func count(_ piece: UnsafeRawBufferPointer) -> PieceAction? {
+        guard pieces.count < Self.piecesPerTurn else {
+            pieces.count = 0
+            hasYielded = true
+            yieldTurn()
+            return .pause
+        }
+        pieces.count += 1
+        // The rest of one that comes again was counted.
+        guard taken == 0 && blockCount == 0 else { return nil }
+        pieces.bytes += piece.count
+        // Compression makes a body longer by a thousandth at most.
+        guard decoder == nil || UInt64(pieces.bytes) <= maxBytes + maxBytes / 64 + UInt64(Self.blockSize) else {
+            stop = .tooLarge(announced: nil)
+            return .end
+        }
+        return nil
     }
 
     /// Puts bytes of the decoded body into the spool.
@@ -473,12 +496,6 @@ final class HTTPExchange {
     /// Whether it is known that the whole body came, or somebody else finds that out.
     private var isEndCertain: Bool { !head.isUnframed || isProven || source.allowsUnframed }
 
-    /// Whether the hop's connection takes several requests at once; nil: nothing was answered on it.
-    var isShared: Bool? {
-        let version = easy.number(CURLINFO_HTTP_VERSION)
-        return version == 0 ? nil : version == Int(CURL_HTTP_VERSION_2_0)
-    }
-
     /// The hop has a connection, so that its request is on the way.
     var isConnected: Bool { (easy.offset(CURLINFO_PRETRANSFER_TIME_T) ?? 0) > 0 }
 
@@ -488,8 +505,7 @@ final class HTTPExchange {
     /// Whether the connection broke in a body whose rest can be asked for, or brought less than the rest.
     private func isRestWanted(_ code: CURLcode) -> Bool {
         switch code {
-        case CURLE_OK, CURLE_PARTIAL_FILE, CURLE_RECV_ERROR, CURLE_OPERATION_TIMEDOUT, CURLE_HTTP2, CURLE_HTTP2_STREAM:
-            break
+        case CURLE_OK, CURLE_PARTIAL_FILE, CURLE_RECV_ERROR, CURLE_OPERATION_TIMEDOUT: break
         default: return false
         }
         guard stop == nil, takesBody, hop?.sendsBody == false, spool.count >= PartialBody.minimum else { return false }
@@ -567,7 +583,7 @@ final class HTTPExchange {
             }
             return content(of: answer, now: now)
         case .notModified:
-            let validators = answer.validators(received: now)
+            let validators = validators(of: answer, now: now)
             return .success(.notModified(validators.isEmpty ? nil : validators, freshFor: freshness(now: now)))
         case .failure(let failure):
             return .failure(.failed(failure))
@@ -606,9 +622,14 @@ final class HTTPExchange {
             .content(
                 FetchedContent(
                     bytes: spool.takeRest(), mediaType: answer.mediaType,
-                    validators: answer.validators(received: now), freshFor: freshness(now: now),
+                    validators: validators(of: answer, now: now), freshFor: freshness(now: now),
                     links: head.values(of: "link", atMost: Self.linkLimit),
                     location: hop?.location.url)))
+    }
+
+    /// What the next request for the configured URL may ask with: none of another URL.
+    private func validators(of answer: HTTPAnswer, now: Int64) -> Validators {
+        hop?.isRedirected == true ? Validators() : answer.validators(received: now)
     }
 
     /// How much longer the answer is fresh by its own word.

@@ -42,7 +42,6 @@ struct ResponseHead {
 
     private let limits: Limits
     private var phase = Phase.beforeStatus
-    private var isFramedByText = true
     private var minorVersion: UInt8 = 1
     private var fields: [Field] = []
     private var lines = 0
@@ -83,19 +82,16 @@ struct ResponseHead {
         lines = 0
         bytes = line.count
         guard bytes <= limits.bytes else { throw Self.tooLong(limits) }
-        // HTTP/1 is framed by what its fields say; later versions have frames of their own.
-        isFramedByText = line.starts(with: "HTTP/1.".utf8)
         let words = try content(of: line).split(
             separator: UInt8(ascii: " "), maxSplits: 2, omittingEmptySubsequences: false)
         guard words.count >= 2, words[1].count == 3, let status = Int(String(decoding: words[1], as: UTF8.self)),
             (100...999).contains(status)
-        else { throw Violation("a status line that is none") }
-        if isFramedByText {
-            guard words[0].count == 8, let minor = words[0].last, (0x30...0x39).contains(minor) else {
-                throw Violation("a status line that is none")
-            }
-            minorVersion = minor - 0x30
-        }
+        else { throw Violation("a status line that is none of HTTP/1") }
+        // Later versions have frames, and no status line: this one would be taken for framed by something else.
+        guard words[0].starts(with: "HTTP/1.".utf8), words[0].count == 8, let minor = words[0].last,
+            (0x30...0x39).contains(minor)
+        else { throw Violation("a status line that is none of HTTP/1") }
+        minorVersion = minor - 0x30
         if (100..<200).contains(status) {
             interim += 1
             guard interim <= limits.interim else { throw Violation("more than \(limits.interim) interim responses") }
@@ -128,14 +124,14 @@ struct ResponseHead {
         fields.append(Field(name: name, value: Array(rest[start..<max(start, end)])))
     }
 
-    /// A line without its end, which in HTTP/1 is CR LF and nothing else.
+    /// A line without its end, which is CR LF and nothing else.
     private func content(of line: some Collection<UInt8>) throws(Violation) -> [UInt8] {
         var text = Array(line)
         if text.last == 0x0A {
             text.removeLast()
             if text.last == 0x0D {
                 text.removeLast()
-            } else if isFramedByText {
+            } else {
                 throw Violation("a header line that ends without a carriage return")
             }
         }
@@ -168,7 +164,6 @@ struct ResponseHead {
 
     /// Rejects a response whose end is not certain (RFC 9112, 6.1 and 6.3).
     private func checkFraming() throws(Violation) {
-        guard isFramedByText else { return }
         let lengths = fields.filter { $0.name == "content-length" }.map(\.value)
         let codings = fields.filter { $0.name == "transfer-encoding" }.map(\.value)
         if !codings.isEmpty {
@@ -189,7 +184,7 @@ struct ResponseHead {
     /// Whether only the end of the connection says where the body ends: HTTP/1 with neither length nor chunking. A body
     /// that was cut then looks like a whole one (RFC 9112, 8).
     var isUnframed: Bool {
-        isFramedByText && !fields.contains { $0.name == "content-length" || $0.name == "transfer-encoding" }
+        !fields.contains { $0.name == "content-length" || $0.name == "transfer-encoding" }
     }
 
     // MARK: Fields

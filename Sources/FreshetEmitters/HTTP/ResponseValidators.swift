@@ -17,12 +17,24 @@ struct ResponseValidators: Hashable, Sendable {
     /// Seconds by which `Date` has to be later than `Last-Modified`. One would do if both came from one clock; a minute
     /// also covers a file server whose clock is not the web server's (RFC 9110, 8.8.2.2).
     static let settlingTime: Int64 = 60
+    /// Bytes of an entity tag that is kept: servers make 20 to 100. Content with a longer one is fetched unconditionally.
+    static let longestTag = 1_024
+    /// Bytes of a date that is kept: HTTP's has 29.
+    static let longestDate = 64
 
     /// The validators that a later request may use.
     ///
     /// - Parameter received: when the response came: wall-clock seconds since 1970. It counts for a response without a
     ///   `Date` that can be read; nil: then nothing counts, and the date is no evidence.
     func usable(received: Int64?) -> Validators {
+        var short = self
+        // Many branches have one each, and the index keeps them.
+        if let tag = entityTag, tag.utf8.count > Self.longestTag { short.entityTag = nil }
+        if let date = lastModified, date.utf8.count > Self.longestDate { short.lastModified = nil }
+        return short.usableOfAnyLength(received: received)
+    }
+
+    private func usableOfAnyLength(received: Int64?) -> Validators {
         guard let modified = lastModified.flatMap(Self.seconds) else { return Validators(entityTag: entityTag) }
         if isSettled(modified, received) { return Validators(entityTag: entityTag, lastModified: lastModified) }
         return Validators(entityTag: entityTag.flatMap { Self.isMade(of: modified, $0) ? nil : $0 })

@@ -13,10 +13,21 @@ struct TransferStateMachine {
         var carriesCredentials: Bool
         /// It is a POST with the configured body; else a GET.
         var sendsBody = false
-        /// Whether it asks for content other than the copy at hand, if there is one.
-        var isConditional = true
+        /// A redirect has led there.
+        var isRedirected = false
+        /// Whether it asks for content other than the copy at hand, if there is one. Validators are of the URL that is
+        /// configured: its redirects may lead elsewhere the next time, where the same entity tag is other content's.
+        var isConditional: Bool
         /// No connection that is there already is used.
         var wantsNewConnection = false
+
+        init(location: Location, carriesCredentials: Bool, sendsBody: Bool = false, isRedirected: Bool = false) {
+            self.location = location
+            self.carriesCredentials = carriesCredentials
+            self.sendsBody = sendsBody
+            self.isRedirected = isRedirected
+            isConditional = !isRedirected
+        }
     }
 
     /// How a hop ended, if it was not cancelled.
@@ -205,7 +216,6 @@ struct TransferStateMachine {
                 "\(host) redirects a POST to \(next.origin.hostForPeople), and its body goes to its own origin only; "
                     + "not followed; check the source's URL")
         }
-        return Hop(
-            location: next, carriesCredentials: isOwn, sendsBody: sendsBody, isConditional: hop.isConditional)
+        return Hop(location: next, carriesCredentials: isOwn, sendsBody: sendsBody, isRedirected: true)
     }
 }

@@ -260,6 +260,25 @@ struct HTTPClientTests {
 
     // MARK: Redirects
 
+    @Test("validators are of the configured URL: what a redirect leads to gets none, and its own are not kept")
+    func redirectedValidators() async throws {
+        let origin = try ScriptedOrigin { request, connection in
+            switch request.target {
+            case "/moves": connection.answer("302 Found", headers: ["Location: /two"])
+            // Another resource with the same tag: asked with that of the first, it would hide its content.
+            case "/two" where request.headers["if-none-match"] != nil: connection.answer("304 Not Modified")
+            case "/two": connection.answer("200 OK", headers: ["ETag: \"1\""], body: "two")
+            default: connection.answer("200 OK", headers: ["ETag: \"1\""], body: "one")
+            }
+        }
+        let validators = Validators(entityTag: "\"1\"")
+        let content = try #require(try await fetch(origin.url("/moves"), validators: validators).content)
+        #expect(String(decoding: content.bytes, as: UTF8.self) == "two")
+        #expect(content.validators.isEmpty)
+        #expect(origin.requests.map { $0.headers["if-none-match"] } == ["\"1\"", nil])
+        #expect(try await fetch(origin.url("/stays")).content?.validators == validators)
+    }
+
     @Test("a redirect to another origin carries no header of the configuration and no user information")
     func redirectElsewhere() async throws {
         let other = try ScriptedOrigin { _, connection in
@@ -278,7 +297,7 @@ struct HTTPClientTests {
         ]
         let content = try #require(try await fetch(url, headers: headers).content)
         #expect(String(decoding: content.bytes, as: UTF8.self) == "there")
-        #expect(content.validators.entityTag == "\"other\"")
+        #expect(content.validators.isEmpty)
 
         #expect(origin.requests.map(\.target) == ["/start", "/next?a=b%20c"])
         for request in origin.requests {

@@ -53,6 +53,39 @@ struct HTTPHostileTests {
         #expect(origin.requests.map(\.connection) == [1, 2, 2])
     }
 
+    @Test("a body in tiny chunks is whole")
+    func tinyChunks() async throws {
+        let origin = try ScriptedOrigin { _, connection in
+            connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+            connection.send((0..<70_000).map { "2\r\n\($0 % 90 + 10)\r\n" }.joined() + "0\r\n\r\n")
+        }
+        let text = try await fetch(origin.url()).text
+        #expect(text == (0..<70_000).map { "\($0 % 90 + 10)" }.joined())
+    }
+
+    @Test("a compressed body that becomes nothing is not read for ever")
+    func endlessNothing() async throws {
+        let origin = try ScriptedOrigin { _, connection in
+            connection.send("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n")
+            connection.send(Array("a\r\n".utf8) + Self.packed.prefix(10) + Array("\r\n".utf8))
+            // Blocks without content (RFC 1951, 3.2.4).
+            let blocks = (0..<4_000).flatMap { _ in [0, 0, 0, 0xFF, 0xFF] as [UInt8] }
+            let chunk = Array("4e20\r\n".utf8) + blocks + Array("\r\n".utf8)
+            for _ in 0..<200 { connection.send(chunk) }
+        }
+        let failure = try await failure(origin.url())
+        #expect(failure.kind == .content && failure.message.contains("has more than"), "\(failure)")
+    }
+
+    @Test("a status line of another version is rejected, which would hide that the body's end is not known")
+    func otherVersion() async throws {
+        let origin = try ScriptedOrigin { _, connection in
+            connection.send("HTTP/2 200 OK\r\n\r\n[1]")
+            connection.close()
+        }
+        #expect(try await failure(origin.url()).message.contains("a status line that is none of HTTP/1"))
+    }
+
     @Test("a compressed body that is cut is no content, however its length is given", arguments: [1, 14, 20, 28])
     func cutCompression(length: Int) async throws {
         let part = Array(Self.packed.prefix(length))
@@ -225,6 +258,10 @@ struct AddressClassTests {
             ("10.0.0.1", .network), ("172.16.0.1", .network), ("172.31.0.1", .network), ("192.168.0.1", .network),
             ("100.64.0.1", .network), ("fd00::1", .network), ("::ffff:10.0.0.1", .network), ("172.32.0.1", .everybody),
             ("192.0.2.1", .everybody), ("2001:db8::1", .everybody), ("64:ff9b::c000:201", .everybody),
+            ("2002:7f00:1::1", .machine), ("2002:a01:203::1", .network), ("2002:c000:201::1", .everybody),
+            ("64:ff9b:1::a01:203", .network), ("2001:0:1:2::3", .network), ("2001:1::1", .everybody),
+            ("198.18.0.1", .network), ("198.20.0.1", .everybody), ("192.0.0.8", .network), ("240.1.1.1", .network),
+            ("ff02::1", .network),
         ] as [(String, AddressClass)])
     func classes(address: String, expected: AddressClass) {
         #expect(AddressClass(of: address) == expected)

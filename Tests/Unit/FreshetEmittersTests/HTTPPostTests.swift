@@ -75,7 +75,7 @@ struct HTTPPostTests {
         #expect(failure.kind == .content)
     }
 
-    @Test("307 repeats the POST within the origin, 303 asks by GET, conditionally, and no body leaves its origin")
+    @Test("307 repeats the POST within the origin, 303 asks by GET, and no body leaves its origin")
     func redirects() async throws {
         let other = try ScriptedOrigin { _, connection in connection.answer("200 OK", body: "elsewhere") }
         let elsewhere = other.url()
@@ -84,17 +84,14 @@ struct HTTPPostTests {
             case "/307": connection.answer("307 X", headers: ["Location: /303"], body: "moved")
             case "/303": connection.answer("303 X", headers: ["Location: /result"], body: "see")
             case "/leak": connection.answer("308 X", headers: ["Location: \(elsewhere)"])
-            default: connection.answer("304 Not Modified")
+            default: connection.answer("200 OK", body: "result")
             }
         }
         let result = try await post("{}", to: origin.url("/307"), validators: Validators(entityTag: "\"v1\""))
-        guard case .notModified = result else {
-            Issue.record("\(result)")
-            return
-        }
+        #expect(result.content?.bytes == Array("result".utf8))
         #expect(origin.requests.map(\.method) == ["POST", "POST", "GET"])
         #expect(origin.requests.map(\.body) == ["{}", "{}", ""])
-        #expect(origin.requests.map { $0.headers["if-none-match"] } == [nil, nil, "\"v1\""])
+        #expect(origin.requests.map { $0.headers["if-none-match"] } == [nil, nil, nil])
         #expect(origin.requests.last?.headers["content-type"] == nil)
 
         let failure = try await failureOf { () async throws(FetchError) in try await post("{}", to: origin.url("/leak"))

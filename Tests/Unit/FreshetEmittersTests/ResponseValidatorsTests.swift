@@ -71,9 +71,12 @@ struct ResponseValidatorsTests {
         #expect(usable(tag, date: Self.after60Seconds) == Validators(entityTag: tag, lastModified: Self.date))
     }
 
-    @Test("a long tag of numbers takes no longer than its length")
+    @Test("a tag that is longer than any server's is not kept")
     func long() {
-        let tag = "\"" + String(repeating: "61cf9981-", count: 7_000) + "\""
-        #expect(usable(tag, date: Self.date) == Validators(entityTag: tag))
+        let longest = "\"" + String(repeating: "x", count: ResponseValidators.longestTag - 2) + "\""
+        #expect(usable(longest, date: nil) == Validators(entityTag: longest))
+        #expect(usable("x" + longest, date: nil).isEmpty)
+        #expect(usable("x" + longest, date: Self.after60Seconds) == Validators(lastModified: Self.date))
+        #expect(usable(nil, date: String(repeating: " ", count: 100)).isEmpty)
     }
 }

@@ -10,7 +10,9 @@ struct TransferStateMachineTests {
     init() throws { start = try #require(Location("https://id.example.com/a/b?x=1")) }
 
     func hop(_ url: String, credentials: Bool) throws -> TransferStateMachine.Hop {
-        TransferStateMachine.Hop(location: try #require(Location(url)), carriesCredentials: credentials)
+        let location = try #require(Location(url))
+        return TransferStateMachine.Hop(
+            location: location, carriesCredentials: credentials, isRedirected: location != start)
     }
 
     @Test("begin, answer; what comes after finds the end")
@@ -139,7 +141,7 @@ struct TransferStateMachineTests {
         for status in [307, 308] {
             #expect(
                 next(status, own.url)
-                    == .request(.init(location: own, carriesCredentials: true, sendsBody: true)))
+                    == .request(.init(location: own, carriesCredentials: true, sendsBody: true, isRedirected: true)))
             guard case .fail(let failure) = next(status, other.url) else {
                 Issue.record("the body goes elsewhere after \(status)")
                 return
@@ -149,10 +151,10 @@ struct TransferStateMachineTests {
         for status in [301, 302, 303] {
             #expect(
                 next(status, own.url)
-                    == .request(.init(location: own, carriesCredentials: true, sendsBody: false)))
+                    == .request(.init(location: own, carriesCredentials: true, isRedirected: true)))
             #expect(
                 next(status, other.url)
-                    == .request(.init(location: other, carriesCredentials: false, sendsBody: false)))
+                    == .request(.init(location: other, carriesCredentials: false, isRedirected: true)))
         }
     }
 
