@@ -18,7 +18,8 @@ struct JQTransformerTests {
     init() throws {
         running = try RunningLoop()
         helper = try JQTransformer.realHelper()
-        transformer = JQTransformer(running.loop, workers: workers, helper: helper)
+        transformer = JQTransformer(
+            running.loop, workers: workers, helper: helper, warmth: JQTransformer.lastingWarmth)
     }
 
     func transform(_ input: String, by program: String) async throws(FetchError) -> String {
@@ -92,7 +93,9 @@ struct JQTransformerTests {
             ("1", "error(\"a\\u001b[2J\")", "\\u{1b}"),
         ])
     func failures(_ input: String, _ program: String, _ words: String) async throws {
-        let small = JQTransformer(running.loop, workers: workers, helper: helper, maxOutput: 100_000)
+        let small = JQTransformer(
+            running.loop, workers: workers, helper: helper, maxOutput: 100_000,
+            warmth: JQTransformer.lastingWarmth)
         let failure = try await failureOf { () async throws(FetchError) in
             try await small.transform(Array(input.utf8), by: program)
         }

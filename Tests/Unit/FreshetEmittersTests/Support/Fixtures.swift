@@ -37,8 +37,11 @@ extension JQTransformer {
     /// The daemon's own executable, which the tests' build puts beside them.
     static func realHelper() throws -> ChildProcess.Command { program("\(try productsDirectory())/freshetd") }
 
+    /// So long that none of its helpers cools while a busy machine does other things.
+    static let lastingWarmth = Duration.seconds(3_600)
+
     static func withRealHelper(_ running: RunningLoop) throws -> JQTransformer {
-        JQTransformer(running.loop, workers: WorkerPool(), helper: try realHelper())
+        JQTransformer(running.loop, workers: WorkerPool(), helper: try realHelper(), warmth: lastingWarmth)
     }
 }
 
