@@ -70,6 +70,12 @@ def answer(connection, path, query, request):
             COUNT["long-tag"] = COUNT.get("long-tag", 0) + 1
             if b"If-None-Match" in request: send(b"HTTP/1.1 431 No\r\nContent-Length: 0\r\n\r\n")
             else: send(framed(b"%d" % COUNT["long-tag"], b'ETag: "%s"' % (b"a" * 900)))
+        # A header, and two keys of branches, that are canonically equivalent and in another order.
+        case "marks": send(framed(b"good", b"Last-Modified: e" + MARKS))
+        case "many-marks": send(framed(b'["e%s","e%s"]' % (MARKS[:1000], MARKS[2:1002])))
+        case "few-marks": send(framed('["e\u0301","ä"]'.encode()))
+        case "branch": send(framed(b'"%s"' % query.encode()))
+        case "number": send(framed(query.encode()))
         case "odd-tag":
             asked = re.search(rb"If-None-Match: (.*?)\r\n", request)
             send(framed(asked[1] if asked else b"none", b'ETag: "\xe9"'))
@@ -81,6 +87,7 @@ ENDLESS = b"100000\r\n" + b"x" * (1 << 20) + b"\r\n"
 BOMB = gzip.compress(bytes(100 << 20))
 MEMBER = gzip.compress(bytes(1 << 20))
 COUNT = {}
+MARKS = "\u0301\u0323".encode() * 15_000
 
 
 

@@ -1,3 +1,5 @@
+import FreshetPipelines
+
 /// The head of a response as its lines come: the status line, the fields, and after the body the trailers.
 ///
 /// It counts and bounds what comes before anything is stored, parses each line once, and rejects what two readers may
@@ -121,6 +123,9 @@ struct ResponseHead {
         let rest = text[(colon + 1)...]
         let start = rest.firstIndex { !Self.isBlank($0) } ?? rest.endIndex
         let end = rest.lastIndex { !Self.isBlank($0) }.map { $0 + 1 } ?? start
+        guard CombiningMarks.areFew(in: rest) else {
+            throw Violation("a header line with more than \(CombiningMarks.limit) combining characters in a row")
+        }
         fields.append(Field(name: name, value: Array(rest[start..<max(start, end)])))
     }
 

@@ -18,7 +18,7 @@ struct ChecksumList: Hashable, Sendable {
         /// In lower-case hexadecimal digits.
         var digest: String
         /// Nil: the sum stands alone.
-        var name: String?
+        var name: [UInt8]?
     }
 
     private let entries: [Entry]
@@ -34,8 +34,10 @@ struct ChecksumList: Hashable, Sendable {
         let digests = Set(entries.map(\.digest))
         if digests.count == 1, entries.allSatisfy({ $0.name == nil }) { return first.digest }
         guard let name else { throw .noName }
-        let same = entries.filter { $0.name == name }
-        let found = same.isEmpty ? entries.filter { $0.name?.hasSuffix("/" + name) == true } : same
+        // By bytes: to compare strings that an origin has made may take quadratic time.
+        let (wanted, path) = (Array(name.utf8), Array("/\(name)".utf8))
+        let same = entries.filter { $0.name == wanted }
+        let found = same.isEmpty ? entries.filter { $0.name?.suffix(path.count).elementsEqual(path) == true } : same
         guard let digest = found.first?.digest else { throw .notThere(name: name) }
         guard found.allSatisfy({ $0.digest == digest }) else { throw .ambiguous(name: name) }
         return digest
@@ -90,7 +92,7 @@ struct ChecksumList: Hashable, Sendable {
     }
 
     /// Nil: it is that of no file, `-` for standard input.
-    private static func name(_ text: ArraySlice<UInt8>, isEscaped: Bool) -> String? {
+    private static func name(_ text: ArraySlice<UInt8>, isEscaped: Bool) -> [UInt8]? {
         var name: [UInt8] = []
         var rest = text
         while let byte = rest.popFirst() {
@@ -105,6 +107,6 @@ struct ChecksumList: Hashable, Sendable {
             }
         }
         if name.starts(with: "./".utf8) { name.removeFirst(2) }
-        return name == [UInt8(ascii: "-")] ? nil : String(decoding: name, as: UTF8.self)
+        return name == [UInt8(ascii: "-")] ? nil : name
     }
 }

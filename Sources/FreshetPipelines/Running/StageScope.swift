@@ -79,6 +79,13 @@ extension EachDefinition {
                         "an item has a key of \(values[start + 1].count) bytes, more than 'each' takes "
                             + "(\(Self.maximumKeyBytes)); see each.key (\(key))"))
             }
+            guard CombiningMarks.areFew(in: values[start + 1]) else {
+                throw .failed(
+                    RunFailure(
+                        .content,
+                        "an item has a key with more than \(CombiningMarks.limit) combining characters in a row; see "
+                            + "each.key (\(key))"))
+            }
             var item = BranchItem(
                 key: String(decoding: values[start + 1], as: UTF8.self), json: values[start], places: [:])
             for (place, value) in zip(places, values[(start + 2)...]) where value.first == Self.present {

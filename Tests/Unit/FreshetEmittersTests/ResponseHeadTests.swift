@@ -64,6 +64,10 @@ struct ResponseHeadTests {
             (": 5", "a header line without a valid name"),
             ("no colon", "a header line without a valid name"),
             ("Ä: 5", "a header line without a valid name"),
+            (
+                "X: e" + String(repeating: "\u{0301}", count: 31),
+                "a header line with more than 30 combining characters in a row"
+            ),
         ])
     func ambiguous(fields: String, violation: String) throws {
         #expect(throws: ResponseHead.Violation(violation)) { try head("HTTP/1.1 200 OK\r\n\(fields)\r\n\r\n") }

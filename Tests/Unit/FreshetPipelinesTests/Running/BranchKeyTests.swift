@@ -1,0 +1,31 @@
+import Testing
+
+@testable import FreshetPipelines
+
+@Suite("Keys of branches")
+struct BranchKeyTests {
+    private func items(_ keys: [String]) async throws(FetchError) -> [BranchItem] {
+        let each = EachDefinition(
+            as: "item", StageDefinition(.http(HTTPSource(url: "https://example.com/{item}", host: "example.com"))))
+        let list = "[" + keys.map { "\"\($0)\"" }.joined(separator: ",") + "]"
+        return try await each.items(of: Array(list.utf8), by: Words(), with: [])
+    }
+
+    @Test("have as many accents as any language has")
+    func accents() async throws {
+        let keys = ["e\u{0301}\u{0323}", "ä", "e" + String(repeating: "\u{0301}", count: 30)]
+        #expect(try await items(keys).map(\.key) == keys)
+    }
+
+    @Test(
+        "with more than 30 combining characters in a row are rejected before they are compared: that takes quadratic time"
+    )
+    func manyMarks() async {
+        await #expect {
+            try await items(["e" + String(repeating: "\u{0301}\u{0323}", count: 16)])
+        } throws: { error in
+            guard case .failed(let failure) = error as? FetchError else { return false }
+            return failure.kind == .content && failure.message.contains("more than 30 combining characters in a row")
+        }
+    }
+}
