@@ -300,6 +300,13 @@ package enum ControlInterface {
           first: Diagnostic
         )
 
+        # Jobs of one name that used the daemon's event loop for 20 ms of processor time or more: how many, and the longest.
+        type SlowJob (
+          job: string,
+          count: int,
+          longestUSec: int
+        )
+
         # The daemon. Network says in words how it sees the way to elsewhere. ConfigurationSince is when the configuration in force was
         # read; refusedReload is the last reload, if it was refused.
         type Daemon (
@@ -313,7 +320,8 @@ package enum ControlInterface {
           cacheBytes: ?int,
           cacheLimit: ?int,
           configurationSince: ?int,
-          refusedReload: ?RefusedReload
+          refusedReload: ?RefusedReload,
+          slowJobs: ?[]SlowJob
         )
 
         # A source of signals: the fact behind it at present, how often it fired since the daemon follows it, and the last time.

@@ -88,6 +88,8 @@ enum JournalMessage: String, CaseIterable {
     case proven = "79025b8d29fb478b9a8904bd8b725b47"
     // Helpers.
     case sandboxIncomplete = "e9b953088d0044d39cfb12a66af1d571"
+    // The event loop.
+    case slowJob = "3c9d0e5b7a164c2f8be1d94f60a7c258"
     // The journal itself.
     case more = "6127226a92d14ebc81ca7790c56542a8"
     case logLevel = "1f91b9eae7fb413f8baa6bd131a7b4fe"
@@ -108,7 +110,7 @@ enum JournalMessage: String, CaseIterable {
             .info
         case .raised, .cacheMended, .logLevel, .socketMended, .logindMissing, .busUnheard, .unproven, .rolledBack,
             .accepted, .pinned, .unpinned, .held, .released, .heldBack, .removedForRoom, .pruned,
-            .sandboxIncomplete:
+            .sandboxIncomplete, .slowJob:
             .notice
         case .failed, .truncated, .branchesFailed, .loadMoreFailed, .expired, .contentExpired, .withdrawn, .notRun,
             .parametersDropped, .indexRebuilt, .indexRepaired, .networkUnknown, .fileUnwatched, .more, .lost,
@@ -196,6 +198,7 @@ enum JournalMessage: String, CaseIterable {
         case .unproven: "pipelines wait: {error}"
         case .proven: "the network reaches {probe}"
         case .sandboxIncomplete: "jq helpers run without a part of their sandbox: {error}"
+        case .slowJob: "{job} used the event loop for {milliseconds} ms of processor time"
         case .more: "{count} more messages like the last ones, told one by one only at the level debug"
         case .logLevel: "the log level is {level} from now on"
         case .lost: "{count} messages were lost: the journal took none for a while"
@@ -222,6 +225,7 @@ enum JournalField: String, CaseIterable {
     case replaced
     case hook, output, check, comment
     case bytes, content
+    case job, milliseconds
 }
 
 extension Logger {

@@ -10,7 +10,7 @@ struct LoopEngineClock: EngineClock {
     var wallNow: Int64 { WallClock.now }
 
     func makeTimer(_ handler: @escaping @Sendable () -> Void) -> any EngineTimer {
-        LoopTimer(loop, handler)
+        LoopTimer(loop, named: "pipeline timer", handler)
     }
 }
 

@@ -121,19 +121,33 @@ extension WallClock {
 }
 
 extension Supervisor {
+    /// So many pipelines are looked at before other work has the loop.
+    static let pipelinesPerLook = 256
+
+    /// Looks at all pipelines, while other work goes on.
+    ///
+    /// - Parameter job: what a log calls the work.
+    func lookAtPipelines(_ job: String, _ look: (String, PipelineGlance) -> Void) async {
+        for (index, (name, hosted)) in pipelines.enumerated() {
+            if index.isMultiple(of: Self.pipelinesPerLook) {
+                if index > 0 { await Task.yield() }
+                loop.nameJob(job)
+            }
+            look(name, hosted.runner.glance)
+        }
+    }
+
     /// Work on files that takes longer than this is shown in the status line.
     static let slowDisk: Duration = .seconds(5)
 
     /// What is to be said of the daemon now.
-    func statusLine() -> String {
-        let now = WallClock.now
-        let glances = pipelines.map { (name: $0.key, glance: $0.value.runner.glance) }
+    func statusLine() async -> String {
         var line = StatusLine()
-        line.counts = PipelineCounts(
-            glances.map { PipelineState($0.glance.activity) } + Array(repeating: .failed, count: faulty.count))
+        var states: [PipelineState] = []
         for (name, fault) in faulty { line.add(name) { (fault.message, fault.since) } }
         var next: (pipeline: String, at: ContinuousClock.Instant)?
-        for (name, glance) in glances {
+        await lookAtPipelines("status line") { name, glance in
+            states.append(PipelineState(glance.activity))
             if case .failed(let reason, let since, _) = glance.activity {
                 line.add(name) {
                     (readers.isPublic(name) ? reason.message : reason.publicMessage, WallClock.microseconds(at: since))
@@ -142,6 +156,8 @@ extension Supervisor {
             if glance.isWithdrawn { line.withdrawn.append(name) } else if glance.isExpired { line.expired.append(name) }
             if let planned = glance.next, next.map({ planned < $0.at }) ?? true { next = (name, planned) }
         }
+        let now = WallClock.now
+        line.counts = PipelineCounts(states + Array(repeating: .failed, count: faulty.count))
         line.next = next.map { ($0.pipeline, WallClock.microseconds(at: $0.at)) }
         line.failingHooks = parts?.hooks.failing ?? 0
         line.refusedReload = refusedReload

@@ -15,12 +15,14 @@ extension Supervisor: ControlService {
     func daemon() async -> DaemonStatus {
         let fact = parts?.elsewhere.fact
         let usage = parts?.cache.usage
+        let slow = slowJobs.status
         return DaemonStatus(
             version: Version.current, pid: Int64(getpid()), since: started,
-            network: fact?.description ?? "not known", networkReachable: fact?.isReachable ?? true, pipelines: counts(),
+            network: fact?.description ?? "not known", networkReachable: fact?.isReachable ?? true,
+            pipelines: await counts(),
             failingHooks: parts.flatMap { $0.hooks.failing > 0 ? Int64($0.hooks.failing) : nil },
             cacheBytes: usage?.bytes, cacheLimit: usage?.limit, configurationSince: configurationSince,
-            refusedReload: refusedReload)
+            refusedReload: refusedReload, slowJobs: slow.isEmpty ? nil : slow)
     }
 
     func pipelineNames() async -> [String] {
@@ -37,6 +39,7 @@ extension Supervisor: ControlService {
     }
 
     func pipeline(_ name: String) async -> FreshetControl.PipelineStatus? {
+        loop.nameJob("status of a pipeline")
         if let hosted = pipelines[name] {
             let status = hosted.runner.status
             let path = hosted.definition.needsNetwork ? targets[hosted.target]?.watch.fact.description : nil
@@ -173,10 +176,10 @@ extension Supervisor: ControlService {
     }
 
     /// How many pipelines there are, by state.
-    func counts() -> PipelineCounts {
-        PipelineCounts(
-            pipelines.values.map { PipelineState($0.runner.glance.activity) }
-                + Array(repeating: .failed, count: faulty.count))
+    func counts() async -> PipelineCounts {
+        var states: [PipelineState] = []
+        await lookAtPipelines("counts of pipelines") { states.append(PipelineState($1.activity)) }
+        return PipelineCounts(states + Array(repeating: .failed, count: faulty.count))
     }
 
     // MARK: The server

@@ -102,7 +102,7 @@ extension Supervisor {
         if faults.isEmpty, let conflict = await assignFiles(of: new, in: parts) { faults = [conflict] }
         guard faults.isEmpty else {
             refusedReload = RefusedReload(faults, at: WallClock.now, redactor)
-            notifier.ready(status: statusLine())
+            notifier.ready(status: await statusLine())
             for fault in faults { say(fault) }
             news.finish(.configurationFault)
             log.say(.reloadRefused, [.asker: .string(detail), .faults: .stringConvertible(faults.count)])
@@ -118,7 +118,7 @@ extension Supervisor {
         let summary = await apply(new, configurationOnly: configurationOnly)
         refusedReload = nil
         configurationSince = read
-        notifier.ready(status: statusLine())
+        notifier.ready(status: await statusLine())
         log.say(
             .reloaded,
             [

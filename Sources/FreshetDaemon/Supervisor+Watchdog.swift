@@ -18,9 +18,9 @@ extension Supervisor {
         if isEnding { notifier.watchdog() } else { adopt { [weak self] in await self?.sayAlive() } }
     }
 
-    private func sayAlive() {
+    private func sayAlive() async {
         notifier.watchdog()
-        tellStatus()
+        await tellStatus()
     }
 }
 

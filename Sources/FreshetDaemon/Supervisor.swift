@@ -39,6 +39,7 @@ actor Supervisor {
     nonisolated let readers = ContentReaders()
     let book: SignalBook
     let news: NewsDesk
+    let slowJobs: SlowJobLog
     let standard = StandardSignals()
     let operation = Trigger(SignalName.operation)
     /// The sources that are there for as long as the daemon is.
@@ -130,6 +131,7 @@ actor Supervisor {
         notifier = Notifier(environment: options.environment)
         clock = LoopEngineClock(loop: loop)
         news = NewsDesk(log: log, clock: clock)
+        slowJobs = SlowJobLog(log)
         book = SignalBook(events: events, log: log, desk: news, clock: clock)
         fileNews = FileNews(log: log, book: book)
         directories = try Self.directories(options)
@@ -159,6 +161,7 @@ actor Supervisor {
 
     /// Runs the daemon until it is told to end, and says how it ended.
     func run() async -> DaemonExit {
+        slowJobs.observe(loop)
         do {
             inherited = try Self.inheritedListener(ListenDescriptors(environment: options.environment).items)
         } catch {
@@ -237,10 +240,10 @@ actor Supervisor {
         followSessions()
         await hostAll()
         redactor.know(hidden.union(secretParameters))
-        statusTimer = LoopTimer(loop) { [weak self] in
+        statusTimer = LoopTimer(loop, named: "status line") { [weak self] in
             self?.adopt { [weak self] in await self?.tellStatus() }
         }
-        notifier.ready(status: statusLine())
+        notifier.ready(status: await statusLine())
         beginWatchdog()
         if !notifier.isConnected { log.say(.noManager) }
         log.say(.ready, [.pipelines: .stringConvertible(pipelines.count), .version: .string(Version.current)])
@@ -421,9 +424,9 @@ actor Supervisor {
         statusTimer?.arm(at: .now + Self.statusDelay)
     }
 
-    func tellStatus() {
+    func tellStatus() async {
         isStatusDue = false
-        let line = statusLine()
+        let line = await statusLine()
         guard line != lastStatus, !isEnding else { return }
         lastStatus = line
         notifier.status(line)

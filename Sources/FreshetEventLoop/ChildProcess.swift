@@ -90,7 +90,7 @@ public final class ChildProcess: Sendable {
             throw SystemCallError("pidfd_open", errno: reason, subject: command.path)
         }
         let descriptor = OwnedDescriptor(pidfd)
-        let watch = try loop.watch(pidfd, for: .read) { [weak self] _ in
+        let watch = try loop.watch(pidfd, for: .read, named: "child process") { [weak self] _ in
             // Once only: on another thread than the loop's this may run before the watch is in its place, and so again.
             if exit.result == nil {
                 guard let end = Self.reap(descriptor.rawValue) else { return }

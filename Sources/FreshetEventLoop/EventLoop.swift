@@ -57,7 +57,14 @@ public final class EventLoop: Sendable {
         /// the batch at hand.
         var generation: UInt32
         var interest: Interest
+        var name: String
         var handler: @Sendable (Readiness) -> Void
+    }
+
+    /// What runs on the loop's thread, and what a log calls it.
+    private struct NamedHandler {
+        var name: String
+        var handle: @Sendable () -> Void
     }
 
     private struct State {
@@ -65,13 +72,13 @@ public final class EventLoop: Sendable {
         var watches: [Int32: Watch] = [:]
         var nextGeneration: UInt32 = 0
         var timers = TimerQueue()
-        var timerHandlers: [TimerQueue.Identifier: @Sendable () -> Void] = [:]
+        var timerHandlers: [TimerQueue.Identifier: NamedHandler] = [:]
         var nextTimer: TimerQueue.Identifier = 0
         /// What runs at each wake-up, in the order in which it was registered.
         var wakeUpObservers: [(identifier: UInt64, observe: @Sendable () -> Bool)] = []
         var nextObserver: UInt64 = 0
         /// What other threads want run on the loop's.
-        var calls: [@Sendable () -> Void] = []
+        var calls: [NamedHandler] = []
         /// What the timer descriptor was last set to.
         var armed: ContinuousClock.Instant?
         /// The loop sleeps or is about to: who adds work from another thread has to wake it, once.
@@ -87,6 +94,7 @@ public final class EventLoop: Sendable {
 
     /// Those that ``ChildProcess`` awaits.
     let children = ChildLedger()
+    let jobWatch: JobWatch
     private let epoll: OwnedDescriptor
     private let wakeUp: OwnedDescriptor
     private let timer: OwnedDescriptor
@@ -95,7 +103,13 @@ public final class EventLoop: Sendable {
     private let thread = Atomic<UInt>(0)
 
     /// Makes a loop that does not run yet.
-    public init() throws(SystemCallError) {
+    public convenience init() throws(SystemCallError) {
+        try self.init(jobClocks: .system)
+    }
+
+    /// - Parameter jobClocks: what jobs are measured by; tests have their own.
+    init(jobClocks: JobTimer.Clocks) throws(SystemCallError) {
+        jobWatch = JobWatch(jobClocks)
         epoll = try OwnedDescriptor(epoll_create1(Int32(EPOLL_CLOEXEC)), of: "epoll_create1")
         wakeUp = try OwnedDescriptor(
             eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK)), of: "eventfd")
@@ -131,6 +145,7 @@ public final class EventLoop: Sendable {
                 state.needsWake = false
                 return state.wakeUpObservers
             }
+            jobWatch.turnBegins()
             // Taken before the observers look: should the machine sleep after their look, what became overdue in that
             // sleep is not expired before they have looked again.
             let now = ContinuousClock.Instant.now
@@ -168,8 +183,14 @@ public final class EventLoop: Sendable {
                 state.calls = []
                 return (jobs, calls, state.stopped)
             }
-            for call in calls { call() }
-            for job in jobs { job.runSynchronously(on: asUnownedTaskExecutor()) }
+            for call in calls {
+                call.handle()
+                jobWatch.jobEnded(call.name)
+            }
+            for job in jobs {
+                job.runSynchronously(on: asUnownedTaskExecutor())
+                jobWatch.jobEnded("task")
+            }
             if stopped { return false }
             if jobs.isEmpty && calls.isEmpty { break }
             let now = ContinuousClock.Instant.now
@@ -210,12 +231,14 @@ public final class EventLoop: Sendable {
 
     private func expireTimers(until now: ContinuousClock.Instant) {
         while true {
-            let (handler, expired) = state.withLock { state -> ((@Sendable () -> Void)?, Bool) in
+            let (handler, expired) = state.withLock { state -> (NamedHandler?, Bool) in
                 guard let identifier = state.timers.popExpired(at: now) else { return (nil, false) }
                 return (state.timerHandlers[identifier], true)
             }
             guard expired else { return }
-            handler?()
+            guard let handler else { continue }
+            handler.handle()
+            jobWatch.jobEnded(handler.name)
         }
     }
 
@@ -228,11 +251,13 @@ public final class EventLoop: Sendable {
             if descriptor == timer.rawValue { state.withLock { $0.armed = nil } }
             return
         }
-        let handler = state.withLock { state -> (@Sendable (Readiness) -> Void)? in
+        let watch = state.withLock { state -> Watch? in
             guard let watch = state.watches[descriptor], watch.generation == UInt32(data >> 32) else { return nil }
-            return watch.handler
+            return watch
         }
-        handler?(Readiness(epoll: event.events))
+        guard let watch else { return }
+        watch.handler(Readiness(epoll: event.events))
+        jobWatch.jobEnded(watch.name)
     }
 
     // MARK: Descriptors
@@ -242,9 +267,11 @@ public final class EventLoop: Sendable {
     /// The descriptor stays the caller's; cancel the watch before closing it. One watch for each descriptor: a second
     /// one fails with EEXIST.
     ///
+    /// - Parameter name: what a log calls the handler if it is slow.
     /// - Returns: the watch, which ends when it is cancelled or released.
     public func watch(
-        _ descriptor: Int32, for interest: Interest, _ handler: @escaping @Sendable (Readiness) -> Void
+        _ descriptor: Int32, for interest: Interest, named name: String = "descriptor",
+        _ handler: @escaping @Sendable (Readiness) -> Void
     ) throws(SystemCallError) -> DescriptorWatch {
         let generation = state.withLock { state in
             state.nextGeneration &+= 1
@@ -252,7 +279,8 @@ public final class EventLoop: Sendable {
         }
         try control(EPOLL_CTL_ADD, descriptor, interest: interest, generation: generation)
         state.withLock {
-            $0.watches[descriptor] = Watch(generation: generation, interest: interest, handler: handler)
+            $0.watches[descriptor] = Watch(
+                generation: generation, interest: interest, name: name, handler: handler)
         }
         return DescriptorWatch(loop: self, descriptor: descriptor, generation: generation)
     }
@@ -293,10 +321,10 @@ public final class EventLoop: Sendable {
     /// How many timers there are and how many of them are armed, for tests.
     var timerCounts: (made: Int, armed: Int) { state.withLock { ($0.timerHandlers.count, $0.timers.count) } }
 
-    func makeTimer(_ handler: @escaping @Sendable () -> Void) -> TimerQueue.Identifier {
+    func makeTimer(_ name: String, _ handler: @escaping @Sendable () -> Void) -> TimerQueue.Identifier {
         state.withLock { state in
             state.nextTimer += 1
-            state.timerHandlers[state.nextTimer] = handler
+            state.timerHandlers[state.nextTimer] = NamedHandler(name: name, handle: handler)
             return state.nextTimer
         }
     }
@@ -344,6 +372,7 @@ public final class EventLoop: Sendable {
     private func tell(_ observers: [(identifier: UInt64, observe: @Sendable () -> Bool)]) -> Bool {
         var wantsJobs = false
         for observer in observers where observer.observe() { wantsJobs = true }
+        jobWatch.jobEnded("wake-up observer")
         return wantsJobs
     }
 
@@ -353,10 +382,12 @@ public final class EventLoop: Sendable {
     ///
     /// It is for what belongs to that thread alone, such as a C object that may be used from one thread only. A loop
     /// that was stopped runs it no more.
-    public func perform(_ body: @escaping @Sendable () -> Void) {
+    ///
+    /// - Parameter name: what a log calls the body if it is slow.
+    public func perform(named name: String = "call", _ body: @escaping @Sendable () -> Void) {
         let wake = state.withLock { state in
             if state.stopped { return false }
-            state.calls.append(body)
+            state.calls.append(NamedHandler(name: name, handle: body))
             return state.takeWake()
         }
         if wake { wakeFromOutside() }

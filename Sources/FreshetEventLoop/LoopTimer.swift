@@ -6,9 +6,11 @@ public final class LoopTimer: Sendable {
     private let identifier: TimerQueue.Identifier
 
     /// Makes a timer that is not armed.
-    public init(_ loop: EventLoop, _ handler: @escaping @Sendable () -> Void) {
+    ///
+    /// - Parameter name: what a log calls the handler if it is slow.
+    public init(_ loop: EventLoop, named name: String = "timer", _ handler: @escaping @Sendable () -> Void) {
         self.loop = loop
-        identifier = loop.makeTimer(handler)
+        identifier = loop.makeTimer(name, handler)
     }
 
     /// Sets the one instant at which the handler is to run; one that has passed is due at once, on the loop's next turn.

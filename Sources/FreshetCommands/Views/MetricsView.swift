@@ -55,6 +55,16 @@ struct MetricsView {
         text.family("freshet_cache_limit_bytes", .gauge, unit: "bytes", "How large it may be (cache.max-total).") {
             $0.sample("", [], daemon.cacheLimit)
         }
+        text.family(
+            "freshet_slow_jobs", .counter, "Jobs that used the event loop for 20 ms of processor time or more."
+        ) { family in
+            for slow in daemon.slowJobs ?? [] { family.sample("_total", [("job", slow.job)], slow.count) }
+        }
+        text.family(
+            "freshet_slow_job_longest_seconds", .gauge, unit: "seconds", "The most processor time that such a job used."
+        ) { family in
+            for slow in daemon.slowJobs ?? [] { family.sample(seconds: slow.longestUSec, [("job", slow.job)]) }
+        }
     }
 
     private func write(signals text: inout MetricText) {

@@ -45,12 +45,16 @@ package struct DaemonStatus: Codable, Hashable, Sendable {
     package var configurationSince: Int64?
     /// The last reload, if it was refused; nil: there was none since the daemon started, or it succeeded.
     package var refusedReload: RefusedReload?
+    /// The jobs of the event loop that used much processor time, by name; nil: none.
+    package var slowJobs: [SlowJobStatus]?
 
     package init(
         version: String, pid: Int64, since: Int64, network: String, networkReachable: Bool, pipelines: PipelineCounts,
         failingHooks: Int64? = nil, cacheBytes: Int64? = nil, cacheLimit: Int64? = nil,
-        configurationSince: Int64? = nil, refusedReload: RefusedReload? = nil
+        configurationSince: Int64? = nil, refusedReload: RefusedReload? = nil,
+        slowJobs: [SlowJobStatus]? = nil
     ) {
+        self.slowJobs = slowJobs
         self.configurationSince = configurationSince
         self.refusedReload = refusedReload
         self.cacheBytes = cacheBytes
@@ -62,6 +66,19 @@ package struct DaemonStatus: Codable, Hashable, Sendable {
         self.network = network
         self.networkReachable = networkReachable
         self.pipelines = pipelines
+    }
+}
+
+/// Jobs of one name that used the event loop for 20 ms of processor time or more.
+package struct SlowJobStatus: Codable, Hashable, Sendable {
+    package var job: String
+    package var count: Int64
+    package var longestUSec: Int64
+
+    package init(job: String, count: Int64, longestUSec: Int64) {
+        self.job = job
+        self.count = count
+        self.longestUSec = longestUSec
     }
 }
 

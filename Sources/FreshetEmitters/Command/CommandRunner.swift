@@ -217,10 +217,10 @@ private actor CommandRun {
         self.errorPipe = errorPipe
         do {
             watches = [
-                try loop.watch(outputPipe.rawValue, for: .read) { [weak self] _ in
+                try loop.watch(outputPipe.rawValue, for: .read, named: "command output") { [weak self] _ in
                     self?.assumeIsolated { $0.readOutput() }
                 },
-                try loop.watch(errorPipe.rawValue, for: .read) { [weak self] _ in
+                try loop.watch(errorPipe.rawValue, for: .read, named: "command output") { [weak self] _ in
                     self?.assumeIsolated { $0.readErrors() }
                 },
             ]

@@ -26,7 +26,7 @@ final class ConnectionPool {
         self.loop = loop
         self.multi = multi
         self.onReady = onReady
-        timer = LoopTimer(loop, onTimer)
+        timer = LoopTimer(loop, named: "HTTP", onTimer)
         // The multi handle is this object's own and forgets the two functions before it goes.
         let me = Unmanaged.passUnretained(self).toOpaque()
         freshet_curl_multi_set_pointer(multi.raw, CURLMOPT_SOCKETDATA, me)
@@ -116,7 +116,7 @@ final class ConnectionPool {
         }
         do {
             let onReady = onReady
-            watches[descriptor] = try loop.watch(descriptor, for: interest) { onReady(descriptor, $0) }
+            watches[descriptor] = try loop.watch(descriptor, for: interest, named: "HTTP") { onReady(descriptor, $0) }
             return 0
         } catch {
             return -1  // libcurl fails what it has under way (CURLM_ABORTED_BY_CALLBACK)

@@ -145,7 +145,7 @@ package actor HTTPClient {
         let identifier = lastExchange
         exchanges[identifier] = exchange
         exchange.yieldTurn = { [weak self, loop] in
-            loop.perform { [weak self] in self?.assumeIsolated { $0.goOn(identifier) } }
+            loop.perform(named: "HTTP") { [weak self] in self?.assumeIsolated { $0.goOn(identifier) } }
         }
         let cancellations = cancellations
         let result = await withTaskCancellationHandler {
@@ -291,7 +291,7 @@ package actor HTTPClient {
         if let idleTimer {
             timer = idleTimer
         } else {
-            timer = LoopTimer(loop) { [weak self] in
+            timer = LoopTimer(loop, named: "HTTP") { [weak self] in
                 self?.assumeIsolated { $0.closePresentPoolIfIdle() }
             }
             idleTimer = timer
@@ -319,7 +319,7 @@ private final class CancellationBox: Sendable {
     private let state = Mutex(State())
 
     func connect(_ loop: EventLoop, _ handler: @escaping @Sendable ([UInt64]) -> Void) {
-        let timer = LoopTimer(loop) { [weak self] in
+        let timer = LoopTimer(loop, named: "HTTP") { [weak self] in
             guard let self else { return }
             handler(take())
         }

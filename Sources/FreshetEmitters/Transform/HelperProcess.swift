@@ -51,7 +51,7 @@ actor HelperProcess {
 
     private func listen() throws(SystemCallError) {
         guard let socket else { return }
-        watch = try loop.watch(socket.rawValue, for: .read) { [weak self] readiness in
+        watch = try loop.watch(socket.rawValue, for: .read, named: "jq helper") { [weak self] readiness in
             self?.assumeIsolated { $0.ready(readiness) }
         }
     }

@@ -44,7 +44,7 @@ final class TurnWatch: @unchecked Sendable {
             timer = nil
             return ends()
         }
-        let timer = timer ?? LoopTimer(loop) { [weak self] in self?.look() }
+        let timer = timer ?? LoopTimer(loop, named: "jq turns") { [weak self] in self?.look() }
         self.timer = timer
         timer.arm(at: .now + max(rest, Self.resolution))
     }

@@ -67,11 +67,11 @@ public final class BusConnection: Sendable {
         self.current = current
         link = BusLink(loop, address: found) { current.value = $0 }
         // Weakly: a loop that never runs must not keep what belongs to it.
-        loop.perform { [weak link] in link?.start() }
+        loop.perform(named: "D-Bus") { [weak link] in link?.start() }
     }
 
     deinit {
-        loop.perform { [link] in link.end() }
+        loop.perform(named: "D-Bus") { [link] in link.end() }
     }
 
     /// Whether the bus can be used at present.
@@ -149,7 +149,7 @@ public final class BusConnection: Sendable {
         if loop.isCurrent {
             body(link)
         } else {
-            loop.perform { [link] in body(link) }
+            loop.perform(named: "D-Bus") { [link] in body(link) }
         }
     }
 }

@@ -125,8 +125,8 @@ final class BusLink: @unchecked Sendable {
     func start() {
         checkThread()
         guard let loop, !isEnded else { return }
-        turnTimer = LoopTimer(loop) { [weak self] in self?.turn() }
-        retryTimer = LoopTimer(loop) { [weak self] in self?.open() }
+        turnTimer = LoopTimer(loop, named: "D-Bus") { [weak self] in self?.turn() }
+        retryTimer = LoopTimer(loop, named: "D-Bus") { [weak self] in self?.open() }
         open()
     }
 
@@ -248,7 +248,7 @@ final class BusLink: @unchecked Sendable {
         if !isReady || watched?.descriptor != descriptor {
             watch?.cancel()
             do {
-                watch = try loop.watch(descriptor, for: interest) { [weak self] _ in self?.turn() }
+                watch = try loop.watch(descriptor, for: interest, named: "D-Bus") { [weak self] _ in self?.turn() }
             } catch {
                 return lost(-error.errno)
             }

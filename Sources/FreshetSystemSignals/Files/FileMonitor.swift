@@ -202,7 +202,9 @@ public final class FileMonitor: Sendable {
         guard state.inotify == nil else { return }
         do throws(SystemCallError) {
             let inotify = try calls.open()
-            state.descriptorWatch = try loop.watch(inotify.rawValue, for: .read) { [weak self] _ in self?.turn() }
+            state.descriptorWatch = try loop.watch(inotify.rawValue, for: .read, named: "files") { [weak self] _ in
+                self?.turn()
+            }
             state.inotify = inotify
             state.failure = nil
         } catch {
@@ -281,7 +283,7 @@ public final class FileMonitor: Sendable {
             let look = self.look(order)
             // Who waits for it is on any thread, maybe the loop's.
             guard !self.tookFirst(look, of: order) else { return }
-            self.loop.perform { [weak self] in self?.ended(order, look) }
+            self.loop.perform(named: "files") { [weak self] in self?.ended(order, look) }
         }
     }
 

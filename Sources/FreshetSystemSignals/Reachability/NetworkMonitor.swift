@@ -134,7 +134,7 @@ public final class NetworkMonitor: Sendable {
             _ = state.withLock { Self.goBlind(&$0, reason: Self.explain(error), at: .now) }
         }
         guard let descriptor else { return }
-        settleTimer.withLock { $0 = LoopTimer(loop) { [weak self] in self?.turn(settled: true) } }
+        settleTimer.withLock { $0 = LoopTimer(loop, named: "network") { [weak self] in self?.turn(settled: true) } }
         // Subscribed before the first listing: what changes in between is heard.
         let isListed = state.withLock { state in
             Self.list(&state)
@@ -143,7 +143,9 @@ public final class NetworkMonitor: Sendable {
         if !isListed { settleTimer.withLock { $0 }?.arm(at: .now + Self.settleTime) }
         directNetworks.value = state.withLock { Self.direct(&$0) }
         do {
-            let watch = try loop.watch(descriptor, for: .read) { [weak self] _ in self?.turn(settled: false) }
+            let watch = try loop.watch(descriptor, for: .read, named: "network") { [weak self] _ in
+                self?.turn(settled: false)
+            }
             descriptorWatch.withLock { $0 = watch }
         } catch {
             _ = state.withLock { Self.goBlind(&$0, reason: Self.explain(error), at: .now) }

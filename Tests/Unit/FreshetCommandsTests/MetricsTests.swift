@@ -64,6 +64,21 @@ import Testing
         #expect(samples() == ["freshet_config_last_reload_successful 0", time])
     }
 
+    @Test("slow jobs of the event loop are counted by name, and a daemon that does not count them has no such sample")
+    func slowJobs() {
+        var view = view
+        func samples() -> [String] {
+            view.text(.openMetrics).split(separator: "\n").map(String.init).filter { $0.hasPrefix("freshet_slow_") }
+        }
+        #expect(samples().isEmpty)
+        view.daemon.slowJobs = [SlowJobStatus(job: "status line", count: 3, longestUSec: 41_500)]
+        #expect(
+            samples() == [
+                #"freshet_slow_jobs_total{job="status line"} 3"#,
+                #"freshet_slow_job_longest_seconds{job="status line"} 0.041500"#,
+            ])
+    }
+
     @Test("a file is replaced as a whole; a link, and what is no file, are left alone")
     func replacement() throws {
         let temporary = try TemporaryDirectory()
