@@ -25,7 +25,9 @@ class Daemon:
         begun = time.monotonic()
         self.process = subprocess.Popen(
             [*self.prefix, BINARIES / "freshetd", "--config-dir", self.folder / "etc", "--state-dir",
-             self.folder / "state", "--cache-dir", self.folder / "cache", "--runtime-dir", self.folder / "runtime"],
+             self.folder / "state", "--cache-dir", self.folder / "cache", "--runtime-dir", self.folder / "runtime",
+             # Root's daemon would become the user of the service, whom not every machine has.
+             *(["--user", "root"] if os.geteuid() == 0 else [])],
             env={**os.environ, "NOTIFY_SOCKET": address}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=open(self.folder / "log", "a"))
         while b"READY=1" not in listener.recv(4096):

@@ -18,15 +18,20 @@ extension ControlDispatcher {
     }
 
     /// The names of pipelines that are meant, each once and sorted.
-    func fitting(_ names: [String]?) async throws(ControlError) -> [String] {
+    func fitting(_ names: [String]?, _ call: VarlinkCall) async throws(ControlError) -> [String] {
         let selection = try await selection(names)
         // Without a pattern only the named pipelines are looked at, however many others there are.
         if let names, !names.contains(where: GlobPattern.isPattern) { return Set(names).sorted() }
-        return await service.pipelineNames().filter(selection.contains)
+        var fitting: [String] = []
+        for (index, name) in await service.pipelineNames().enumerated() {
+            if index.isMultiple(of: Self.pipelinesPerReply) { await call.yield() }
+            if selection.contains(name) { fitting.append(name) }
+        }
+        return fitting
     }
 
     func describe(_ call: VarlinkCall) async throws -> ControlMessage.Descriptions {
-        let rest = try await stream(call, { await service.description(of: $0) }, ControlMessage.Descriptions.init)
+        let rest = try await stream(call, { await service.descriptions(of: $0) }, ControlMessage.Descriptions.init)
         return ControlMessage.Descriptions(pipelines: rest)
     }
 
@@ -37,17 +42,22 @@ extension ControlDispatcher {
 
     /// Sends what there is to be said of the pipelines that are meant, but for the last part, which is returned.
     private func stream<Item: Sendable, Reply: Encodable>(
-        _ call: VarlinkCall, _ item: (String) async -> Item?, _ reply: ([Item]) -> Reply
+        _ call: VarlinkCall, _ some: (ArraySlice<String>) async -> [Item], _ reply: ([Item]) -> Reply
     ) async throws -> [Item] {
         guard call.wantsMore else { throw VarlinkErrorReply.expectedMore }
-        let names = try await fitting(try call.parameters.decode(as: ControlMessage.Names.self).names)
+        let names = try await fitting(try call.parameters.decode(as: ControlMessage.Names.self).names, call)
         var items: [Item] = []
-        for name in names {
-            if items.count == Self.pipelinesPerReply {
-                try await call.send(VarlinkParameters(encoding: reply(items)))
-                items.removeAll(keepingCapacity: true)
+        var rest = names[...]
+        while !rest.isEmpty {
+            await call.yield()
+            for item in await some(rest.prefix(Self.pipelinesPerLook)) {
+                if items.count == Self.pipelinesPerReply {
+                    try await call.send(VarlinkParameters(encoding: reply(items)))
+                    items.removeAll(keepingCapacity: true)
+                }
+                items.append(item)
             }
-            if let item = await item(name) { items.append(item) }
+            rest = rest.dropFirst(Self.pipelinesPerLook)
         }
         return items
     }
@@ -63,7 +73,9 @@ extension ControlDispatcher {
         let since = request.since ?? .min
         var isReadable: [String: Bool] = [:]
         var shown: [ControlEvent] = []
-        for event in recent.events where event.at >= since && selection.contains(event.pipeline) {
+        for (index, event) in recent.events.enumerated() {
+            if index.isMultiple(of: Self.eventsPerReply) { await call.yield() }
+            guard event.at >= since, selection.contains(event.pipeline) else { continue }
             guard let name = event.pipeline else {
                 shown.append(event)
                 continue
@@ -79,6 +91,7 @@ extension ControlDispatcher {
         }
         var wanted = shown[...]
         while wanted.count > Self.eventsPerReply {
+            await call.yield()
             let reply = ControlMessage.RecentEvents(
                 events: Array(wanted.prefix(Self.eventsPerReply)), completeSince: complete)
             try await call.send(VarlinkParameters(encoding: reply))

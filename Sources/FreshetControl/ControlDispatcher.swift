@@ -6,6 +6,8 @@ package struct ControlDispatcher: Sendable {
     /// Pipelines in one reply of a `List` or `Summarize` with `more`: some tens of kilobytes, so that thousands of pipelines neither
     /// hold up the loop nor fill the memory.
     package static let pipelinesPerReply = 64
+    /// Pipelines of which the service is asked at once: that takes some tenths of a millisecond.
+    static let pipelinesPerLook = 8
 
     let service: any ControlService
     private let rights: ControlRights
@@ -81,35 +83,39 @@ package struct ControlDispatcher: Sendable {
     private func list(_ call: VarlinkCall) async throws -> ControlMessage.Pipelines {
         try await choose(
             call, state: \.state, reply: ControlMessage.Pipelines.init,
-            one: { name in await pipeline(name, for: call.peer) })
+            some: { await service.pipelines($0, for: call.peer) })
     }
 
     private func summarize(_ call: VarlinkCall) async throws -> ControlMessage.Summaries {
         guard call.wantsMore else { throw VarlinkErrorReply.expectedMore }
         return try await choose(
-            call, state: \.state, reply: ControlMessage.Summaries.init, one: { name in await service.summary(of: name) }
-        )
+            call, state: \.state, reply: ControlMessage.Summaries.init, some: { await service.summaries(of: $0) })
     }
 
     /// What `List` and `Summarize` are asked for, a part of it in each reply; returns the last one.
     private func choose<Item, Reply: Encodable>(
-        _ call: VarlinkCall, state: (Item) -> PipelineState, reply: ([Item]) -> Reply, one: (String) async -> Item?
+        _ call: VarlinkCall, state: (Item) -> PipelineState, reply: ([Item]) -> Reply,
+        some: (ArraySlice<String>) async -> [Item]
     ) async throws -> Reply {
         let request = try call.parameters.decode(as: ControlMessage.List.self)
         if let limit = request.limit, limit < 1 { throw ControlError.invalidParameter("limit") }
-        let names = try await fitting(request.names)
+        let names = try await fitting(request.names, call)
         var items: [Item] = []
         var left = request.limit ?? .max
-        for name in names where request.after.map({ $0 < name }) ?? true {
-            guard left > 0 else { break }
+        var rest = request.after.map { after in names.filter { after < $0 } }?[...] ?? names[...]
+        while left > 0, !rest.isEmpty {
+            await call.yield()
             // One that a reload has taken away since is left out.
-            guard let item = await one(name), request.states?.contains(state(item)) ?? true else { continue }
-            left -= 1
-            if call.wantsMore && items.count == Self.pipelinesPerReply {
-                try await call.send(VarlinkParameters(encoding: reply(items)))
-                items.removeAll(keepingCapacity: true)
+            let found = await some(rest.prefix(Self.pipelinesPerLook))
+            rest = rest.dropFirst(Self.pipelinesPerLook)
+            for item in found where left > 0 && request.states?.contains(state(item)) ?? true {
+                left -= 1
+                if call.wantsMore && items.count == Self.pipelinesPerReply {
+                    try await call.send(VarlinkParameters(encoding: reply(items)))
+                    items.removeAll(keepingCapacity: true)
+                }
+                items.append(item)
             }
-            items.append(item)
         }
         return reply(items)
     }

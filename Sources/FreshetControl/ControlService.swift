@@ -19,6 +19,15 @@ package protocol ControlService: Sendable {
     func mayRead(_ name: String, _ peer: VarlinkPeer) async -> Bool
     /// The same in short.
     func summary(of name: String) async -> PipelineSummary?
+    /// The statuses of several pipelines, each as this peer may see it; without those that have gone away. An actor answers for
+    /// all of them in one job.
+    func pipelines(_ names: ArraySlice<String>, for peer: VarlinkPeer) async -> [PipelineStatus]
+    /// The same in short.
+    func summaries(of names: ArraySlice<String>) async -> [PipelineSummary]
+    /// How several pipelines are wired.
+    func descriptions(of names: ArraySlice<String>) async -> [PipelineDescription]
+    /// What several pipelines have done.
+    func counters(of names: ArraySlice<String>) async -> [PipelineCounters]
     /// Requests a run. With `wait`, returns when the first run that started after the request has ended, or the one
     /// that superseded it; cancelled, it returns early and the run goes on.
     ///

@@ -50,7 +50,13 @@ ATTACKS = {
     "patterns": (31, call("Monitor", names=["*a*b*c*d*e*f*g*"] * 2_800)[:-2] + b',"more":true}\0', 1),
     "marks": (8, call("Get", name="e" + "\u0301\u0323" * 2_500), 1),
     "raw-marks": (8, ('{"method":"io.freshet.Control.Get","parameters":{"name":"e%s"}}\0' % ("\u0301\u0323" * 15_000)).encode(), 1),
-    "oneway": (31, call("Describe")[:-2] + b',"oneway":true,"more":true}\0', 300),
+    "oneway": (31, call("Describe")[:-2] + b',"oneway":true}\0', 300),
+    "contradiction": (31, call("Monitor")[:-2] + b',"oneway":true,"more":true}\0', 300),
+    # Questions that are much work.
+    "list": (31, call("List")[:-2] + b',"more":true}\0', 10),
+    "matching": (31, call("List", names=["*a*b*c*d*e*f*g*"] * 60)[:-2] + b',"more":true}\0', 10),
+    "recent": (31, call("RecentEvents")[:-2] + b',"more":true}\0', 10),
+    "followers": (31, call("Monitor")[:-2] + b',"more":true}\0', 1),
     "members": (24, b"{" + b",".join(b'"m%d":0' % number for number in range(5_000)) + b"}\0", 1),
 }
 connections, message, more = ATTACKS[attack]

@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 """Asks the daemon all the time, as root, and writes how long each answer took.
 
-    attack_watch.py SOCKET FILE      until it is ended
-    attack_watch.py --judge FILE     prints the percentiles; status 1 if an answer took longer than 2 s
+    attack_watch.py SOCKET FILE [ping|list]    until it is ended; a ping unless named
+    attack_watch.py --judge FILE [TITLE]       prints the percentiles; status 1 if an answer took longer than 2 s
 
 The time in which the daemon's loop or this program was ready to run and got no processor (the second number of
 /proc/PID/schedstat) is left out, so that other work on the machine does not count as the daemon's.
 """
-import socket, struct, sys, time
+import os, signal, socket, struct, sys, time
 
 
 def starved(process):
@@ -21,35 +21,60 @@ if sys.argv[1] == "--judge":
     times = sorted(float(line) for line in open(sys.argv[2]))
     if not times:
         sys.exit("FAILED: the daemon was never asked")
-    p50, p99 = times[len(times) // 2], times[len(times) * 99 // 100]
-    print(f"# {len(times)} answers during the attacks: median {p50 * 1000:.1f} ms, 99th percentile {p99 * 1000:.0f} ms, "
-          f"longest {times[-1] * 1000:.0f} ms")
+    title = sys.argv[3] if len(sys.argv) > 3 else "answers during the attacks"
+    shares = ", ".join(f"{share}th percentile {times[len(times) * share // 100] * 1000:.1f} ms" for share in (50, 90, 99))
+    print(f"# {len(times)} {title}: {shares}, longest {times[-1] * 1000:.0f} ms")
     sys.exit(f"FAILED: an answer took {times[-1]:.1f} s" if times[-1] > 2 else 0)
 
-CALL = b'{"method":"org.varlink.service.GetInfo"}\0'
+CALL = {
+    "ping": b'{"method":"org.varlink.service.GetInfo"}\0',
+    "list": b'{"method":"io.freshet.Control.List","parameters":{},"more":true}\0',
+}[sys.argv[3] if len(sys.argv) > 3 else "ping"]
+
+
+def ends(answer):
+    """Whether the last message is there, and is the last one of several."""
+    return answer.endswith(b"\0") and b'"continues":true' not in answer[answer[:-1].rfind(b"\0") + 1:]
+
+
+client, daemon, before, own, began = None, None, 0.0, 0.0, time.monotonic()
+
+
+def took():
+    waited = starved("self") - own + (starved(daemon) - before if daemon else 0)
+    return max(0.0, time.monotonic() - began - waited)
+
+
+signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+is_waiting = False
 with open(sys.argv[2], "w", buffering=1) as file:
-    while True:
-        client = socket.socket(socket.AF_UNIX)
-        daemon, before = None, 0.0
-        own = starved("self")
-        began = time.monotonic()
-        try:
-            client.connect(sys.argv[1])
-            daemon = struct.unpack("iII", client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
-            before = starved(daemon)
-            client.sendall(CALL)
-            answer = b""
-            while not answer.endswith(b"\0"):
-                data = client.recv(65536)
-                if not data:
-                    raise OSError("no answer")
-                answer += data
-        except OSError:
-            # A daemon that turns root away has not answered either.
-            print(99, file=file)
-        took = time.monotonic() - began
-        if daemon:
-            took -= starved(daemon) - before
-        print(max(0.0, took - (starved("self") - own)), file=file)
-        client.close()
-        time.sleep(0.02)
+    try:
+        while True:
+            client = socket.socket(socket.AF_UNIX)
+            daemon, before = None, 0.0
+            own = starved("self")
+            began = time.monotonic()
+            is_waiting = True
+            try:
+                client.connect(sys.argv[1])
+                daemon = struct.unpack("iII", client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+                before = starved(daemon)
+                client.sendall(CALL)
+                answer = b""
+                while not ends(answer):
+                    data = client.recv(1 << 20)
+                    if not data:
+                        raise OSError("no answer")
+                    answer += data
+            except OSError:
+                # A daemon that turns root away has not answered either.
+                print(99, file=file)
+            time_taken = took()
+            is_waiting = False
+            print(time_taken, file=file)
+            client.close()
+            time.sleep(0.02)
+    finally:
+        # An answer that is not there at the end counts with the time until then.
+        if is_waiting:
+            print(took(), file=file)

@@ -112,7 +112,7 @@ struct ConnectionStateMachine {
             } catch .field(let name) {
                 return .refuse(.invalidParameter(name))
             } catch {
-                // Not JSON: whoever sends this does not speak Varlink.
+                // Neither JSON nor Varlink; to a `oneway` call no error may be sent.
                 return close()
             }
         }

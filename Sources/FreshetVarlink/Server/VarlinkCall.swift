@@ -12,7 +12,12 @@ public struct VarlinkCall: Sendable {
     /// Who calls.
     public let peer: VarlinkPeer
 
+    let pause: @Sendable () async -> Void
     let write: @Sendable (VarlinkParameters) async throws(CancellationError) -> Void
+
+    /// Lets other clients have the loop, if this one has used it for long enough. A handler whose work grows with the
+    /// question, or with what the service has, calls it now and then.
+    public func yield() async { await pause() }
 
     /// Sends a reply that others follow, and suspends until the kernel has taken it: a client that reads slowly slows
     /// its handler down, and no queue grows.

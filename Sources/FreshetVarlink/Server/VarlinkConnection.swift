@@ -23,6 +23,8 @@ final class VarlinkConnection: Sendable {
         var isOver = false
         var mayHaveMore = false
         var isWriting = false
+        /// Nil: the connection waits, and its next work is a new turn.
+        var turn: Turn?
         var silenceTimer: LoopTimer?
         var isSilenceTimerArmed = false
 
@@ -43,13 +45,15 @@ final class VarlinkConnection: Sendable {
     private let socket: OwnedDescriptor
     private let loop: EventLoop
     private let router: VarlinkRouter
+    private let turns: TurnQueue
     private let silence: Duration
     private let state: Mutex<State>
 
     init(
         _ socket: OwnedDescriptor, peer: VarlinkPeer, loop: EventLoop, router: VarlinkRouter,
-        limits: VarlinkServer.Limits
+        turns: TurnQueue, limits: VarlinkServer.Limits
     ) {
+        self.turns = turns
         self.socket = socket
         self.peer = peer
         self.loop = loop
@@ -81,9 +85,11 @@ final class VarlinkConnection: Sendable {
     }
 
     private func begin() -> Bool {
-        let timer = LoopTimer(loop) { [weak self] in self?.silenceTimerExpired() }
+        let timer = LoopTimer(loop, named: "control connection") { [weak self] in self?.silenceTimerExpired() }
         do {
-            let watch = try loop.watch(socket.rawValue, for: .read) { [weak self] in self?.ready($0) }
+            let watch = try loop.watch(socket.rawValue, for: .read, named: "control connection") { [weak self] in
+                self?.ready($0)
+            }
             state.withLock { state in
                 state.watch = watch
                 state.interest = .read
@@ -132,8 +138,8 @@ final class VarlinkConnection: Sendable {
 
     private func serve() async {
         await withTaskCancellationHandler {
-            var turn = Turn()
             while true {
+                await takeTurn()
                 switch state.withLock({ $0.machine.next() }) {
                 case .serve(let message):
                     await perform(message)
@@ -141,14 +147,9 @@ final class VarlinkConnection: Sendable {
                 case .refuse(let error):
                     try? await write(VarlinkReplyMessage(parameters: error.parameters, error: error.name))
                 case .read:
-                    // While it waited, others had the loop.
-                    if await read() { turn = Turn() }
+                    await read()
                 case .close:
                     return
-                }
-                if turn.isOver {
-                    await Task.yield()
-                    turn = Turn()
                 }
             }
         } onCancel: {
@@ -163,15 +164,22 @@ final class VarlinkConnection: Sendable {
         var isOver: Bool { ProcessorTime.used - began > VarlinkConnection.turn }
     }
 
+    /// Waits for a turn, unless the present one goes on.
+    private func takeTurn() async {
+        if let turn = state.withLock({ $0.turn }), !turn.isOver { return }
+        await turns.begin(peer.user)
+        state.withLock { $0.turn = Turn() }
+    }
+
     private func perform(_ message: VarlinkCallMessage) async {
         let call = VarlinkCall(
             method: message.method, parameters: message.parameters, wantsMore: message.more,
-            isOneway: message.oneway, peer: peer
+            isOneway: message.oneway, peer: peer, pause: { [weak self] in await self?.takeTurn() }
         ) { [weak self] parameters throws(CancellationError) in
             guard let self else { throw CancellationError() }
             try await self.write(VarlinkReplyMessage(parameters: parameters, continues: true))
         }
-        let reply = await router.answer(call)
+        let reply = await router.answer(call, on: loop)
         // A client that went away hears nothing.
         guard !message.oneway, let reply else { return }
         state.withLock { $0.machine.answers() }
@@ -189,14 +197,14 @@ final class VarlinkConnection: Sendable {
         timer?.arm(at: now + silence)
     }
 
-    /// Reads once, after waiting until there is something to read. Returns whether it waited.
-    private func read() async -> Bool {
-        var hasWaited = false
+    /// Reads once, after waiting until there is something to read.
+    private func read() async {
         while true {
             // After a read that did not fill its buffer there was nothing more: the kernel need not be asked.
             if !state.withLock({ $0.mayHaveMore }) {
-                hasWaited = true
-                if await waitUntilReadable() { return true }
+                // While it waits, others have the loop.
+                state.withLock { $0.turn = nil }
+                if await waitUntilReadable() { return }
             }
             switch receive() {
             case EAGAIN:
@@ -205,16 +213,16 @@ final class VarlinkConnection: Sendable {
                     if state.watch == nil { state.machine.receivedEnd() }
                     return state.watch == nil
                 }
-                if isGone { return hasWaited }
+                if isGone { return }
             case EINTR: continue
-            case 0: return hasWaited
+            case 0: return
             default:
                 // A reset is an end like another: there is nobody to tell.
                 state.withLock { state in
                     state.machine.receivedEnd()
                     state.set(state.interest.subtracting(.read))
                 }
-                return hasWaited
+                return
             }
         }
     }
@@ -249,6 +257,7 @@ final class VarlinkConnection: Sendable {
 
     /// Writes a message, as fast as the client reads.
     private func write(_ message: VarlinkReplyMessage) async throws(CancellationError) {
+        loop.nameJob("control reply")
         let bytes = message.encoded
         state.withLock { state in
             precondition(!state.isWriting, "two replies at once")  // safe: a handler's programming error
@@ -270,6 +279,7 @@ final class VarlinkConnection: Sendable {
                 hasStalled = false
             } else if errno == EAGAIN {
                 hasStalled = true
+                state.withLock { $0.turn = nil }
                 lookAfterReader()
                 await waitUntilWritable()
             } else if errno != EINTR {

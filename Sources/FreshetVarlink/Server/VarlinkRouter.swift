@@ -1,3 +1,4 @@
+import FreshetEventLoop
 import Glibc
 
 /// Finds the handler of a call and turns what it did into the reply.
@@ -10,9 +11,9 @@ struct VarlinkRouter: Sendable {
     }
 
     /// The last reply to a call; nil: the call was cancelled, there is none.
-    func answer(_ call: VarlinkCall) async -> VarlinkReplyMessage? {
+    func answer(_ call: VarlinkCall, on loop: EventLoop) async -> VarlinkReplyMessage? {
         do {
-            return VarlinkReplyMessage(parameters: try await handler(for: call)(call))
+            return try await perform(call, on: loop)
         } catch let error as VarlinkErrorReply {
             return VarlinkReplyMessage(parameters: error.parameters, error: error.name)
         } catch is CancellationError {
@@ -22,6 +23,13 @@ struct VarlinkRouter: Sendable {
             return VarlinkReplyMessage(
                 parameters: VarlinkParameters(json: Array(parameters.utf8)), error: VarlinkErrorReply.Name.system)
         }
+    }
+
+    private func perform(_ call: VarlinkCall, on loop: EventLoop) async throws -> VarlinkReplyMessage {
+        let handler = try handler(for: call)
+        // One of those that the interfaces have: others have no handler.
+        loop.nameJob(call.method)
+        return VarlinkReplyMessage(parameters: try await handler(call))
     }
 
     private func handler(for call: VarlinkCall) throws(VarlinkErrorReply) -> VarlinkInterface.Handler {

@@ -69,6 +69,7 @@ public final class VarlinkServer: Sendable {
 
     private let loop: EventLoop
     private let router: VarlinkRouter
+    private let turns: TurnQueue
     private let limits: Limits
     private let state: Mutex<State>
 
@@ -81,6 +82,7 @@ public final class VarlinkServer: Sendable {
     ) throws(VarlinkInterface.Fault) {
         self.loop = loop
         self.limits = limits
+        turns = TurnQueue(loop)
         router = VarlinkRouter(interfaces + [try ServiceInterface.make(identity, interfaces: interfaces)])
         state = Mutex(State(census: ClientCensus(limits), listener: listener, spare: Self.makeSpare()))
     }
@@ -127,7 +129,8 @@ public final class VarlinkServer: Sendable {
 
     private func listen(on listener: VarlinkListener) throws(SystemCallError) {
         let resumption = LoopTimer(loop) { [weak self] in self?.state.withLock { $0.watch }?.change(to: .read) }
-        let watch = try loop.watch(listener.descriptor.rawValue, for: .read) { [weak self, weak listener] _ in
+        let watch = try loop.watch(listener.descriptor.rawValue, for: .read, named: "control socket") {
+            [weak self, weak listener] _ in
             guard let self, let listener else { return }
             if self.accept(from: listener) { return }
             // What waits in the queue would be reported again and again.
@@ -168,7 +171,8 @@ public final class VarlinkServer: Sendable {
             // accept4(2) would do it in one step; a child of FreshetEventLoop inherits nothing in any case.
             _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
             guard let peer = VarlinkPeer(of: descriptor) else { continue }
-            let connection = VarlinkConnection(socket, peer: peer, loop: loop, router: router, limits: limits)
+            let connection = VarlinkConnection(
+                socket, peer: peer, loop: loop, router: router, turns: turns, limits: limits)
             if admit(connection) { state.withLock { $0.accepted }?.yield(connection) }
         }
         return true

@@ -37,6 +37,8 @@ public struct VarlinkCallMessage: Hashable, Sendable {
             }
         }
         if method.isEmpty { throw .field("method") }
+        // No reply, several replies and another protocol after the reply exclude each other.
+        if oneway && (more || upgrade) { throw .syntax }
     }
 
     /// The bytes for the socket, NUL included. Flags that are not set are left out.
@@ -101,7 +103,7 @@ public struct VarlinkReplyMessage: Hashable, Sendable {
 
 /// Why a message is not one of Varlink.
 enum VarlinkMessageError: Error, Hashable {
-    /// It is not a JSON object.
+    /// It is not a JSON object, or its flags contradict each other.
     case syntax
     /// A member of the envelope is missing, unknown, or of the wrong type.
     case field(String)

@@ -109,6 +109,13 @@ import Testing
         #expect(try call(#"{"method":"a.B","parameters":null}"#).parameters == .none)
     }
 
+    @Test("a call that wants no reply and several replies, or no reply and another protocol, is no call")
+    func contradiction() {
+        for flag in ["more", "upgrade"] {
+            #expect(throws: VarlinkMessageError.syntax) { try call(#"{"method":"a.B","\#(flag)":true,"oneway":true}"#) }
+        }
+    }
+
     @Test("what does not belong into a call is named")
     func wrongCall() {
         #expect(throws: VarlinkMessageError.field("parametres")) {
@@ -136,8 +143,10 @@ import Testing
     func roundTrip() throws {
         let message = VarlinkCallMessage(
             method: "a.\"\\\u{1}", parameters: VarlinkParameters(json: Array(#"{"ä":"ö"}"#.utf8)), more: true,
-            oneway: true, upgrade: true)
+            upgrade: true)
         #expect(try VarlinkCallMessage(parsing: message.encoded.dropLast()) == message)
+        let oneway = VarlinkCallMessage(method: "a.B", oneway: true)
+        #expect(try VarlinkCallMessage(parsing: oneway.encoded.dropLast()) == oneway)
         let reply = VarlinkReplyMessage(continues: true, error: "a.E")
         #expect(try VarlinkReplyMessage(parsing: reply.encoded.dropLast()) == reply)
     }

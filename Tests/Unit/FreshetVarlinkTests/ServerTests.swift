@@ -88,6 +88,17 @@ import Testing
         }
     }
 
+    @Test("a call that wants no reply and several replies is not served, and ends the connection")
+    func contradiction() async throws {
+        try await withServer { harness in
+            let client = try harness.connect()
+            let flags = #""oneway":true,"more":true"#
+            client.send(#"{"method":"org.example.test.Note","parameters":{"text":"heard"},\#(flags)}"# + "\0")
+            #expect(try client.receive() == nil)
+            #expect(harness.record["heard"] == 0)
+        }
+    }
+
     @Test("oneway is never answered, not even with an error")
     func oneway() async throws {
         try await withServer { harness in
