@@ -121,18 +121,12 @@ extension WallClock {
 }
 
 extension Supervisor {
-    /// So many pipelines are looked at before other work has the loop.
-    static let pipelinesPerLook = 256
-
     /// Looks at all pipelines, while other work goes on.
     ///
     /// - Parameter job: what a log calls the work.
     func lookAtPipelines(_ job: String, _ look: (String, PipelineGlance) -> Void) async {
         for (index, (name, hosted)) in pipelines.enumerated() {
-            if index.isMultiple(of: Self.pipelinesPerLook) {
-                if index > 0 { await Task.yield() }
-                loop.nameJob(job)
-            }
+            await giveWay(before: index, job)
             look(name, hosted.runner.glance)
         }
     }

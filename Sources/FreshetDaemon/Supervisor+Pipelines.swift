@@ -27,10 +27,15 @@ extension Supervisor {
     // MARK: Hosting
 
     /// Starts all pipelines; what is remembered of them is asked for at once.
+    ///
+    /// Other work goes on meanwhile, and reloads wait.
     func hostAll() async {
+        await takeReloadTurn()
+        defer { endReloadTurn() }
         guard let parts else { return }
         var remembered = await parts.store.remembered()
-        for definition in configuration.pipelines {
+        for (index, definition) in configuration.pipelines.enumerated() {
+            await giveWay(before: index, "start of pipelines")
             // Somebody may have closed the copy in the configuration while the daemon was away.
             if let state = remembered[definition.name], state.generation != nil,
                 state.binding
@@ -41,7 +46,8 @@ extension Supervisor {
             }
         }
         await settleWithdrawals(&remembered)
-        for definition in configuration.pipelines {
+        for (index, definition) in configuration.pipelines.enumerated() {
+            await giveWay(before: index, "start of pipelines")
             guard let state = remembered[definition.name] else {
                 await host(definition)
                 continue
@@ -58,6 +64,20 @@ extension Supervisor {
         }
         await assignHooks(of: configuration.pipelines)
         areHooksForgotten = false
+    }
+
+    /// So many pipelines are handled before other work has the loop: that takes some milliseconds.
+    static let pipelinesPerPause = 64
+
+    /// Lets other work have the loop now and then, in work for all pipelines.
+    ///
+    /// - Parameters:
+    ///   - index: how many pipelines were handled before.
+    ///   - job: what a log calls the work.
+    func giveWay(before index: Int, _ job: String) async {
+        guard index.isMultiple(of: Self.pipelinesPerPause) else { return }
+        if index > 0 { await Task.yield() }
+        loop.nameJob(job)
     }
 
     /// Starts a pipeline. What fires from now on is heard.

@@ -95,20 +95,26 @@ extension Supervisor {
         defer { endReloadTurn() }
         guard !isEnding, let parts else { throw .busy("the daemon is starting or stopping") }
         notifier.reloading(status: "reading the configuration")
+        loop.nameJob("reload")
         let read = WallClock.now
         let files = await refusingProgramFaults(of: wanted(await load()))
         let (new, surroundings, lacking) = await keepingRunning(files)
+        loop.nameJob("reload: errors")
         var faults = files.diagnostics.filter { $0.severity == .error }
         if faults.isEmpty, let conflict = await assignFiles(of: new, in: parts) { faults = [conflict] }
         guard faults.isEmpty else {
             refusedReload = RefusedReload(faults, at: WallClock.now, redactor)
             notifier.ready(status: await statusLine())
-            for fault in faults { say(fault) }
+            for (index, fault) in faults.enumerated() {
+                await giveWay(before: index, "errors of a reload")
+                say(fault)
+            }
             news.finish(.configurationFault)
             log.say(.reloadRefused, [.asker: .string(detail), .faults: .stringConvertible(faults.count)])
             throw .configurationRefused(
                 (files.isSound ? faults : new.diagnostics).map(ConfigurationDiagnostic.init))
         }
+        loop.nameJob("reload: secrets")
         readers.know(surroundings.groups)
         hidden = surroundings.hidden(with: new)
         redactor.know(hidden.union(secretParameters))
@@ -169,18 +175,22 @@ extension Supervisor {
     ///
     /// - Parameter configurationOnly: the signal `reload` does not follow.
     private func apply(_ new: Configuration, configurationOnly: Bool) async -> ReloadSummary {
-        let difference = new.difference(from: configuration)
+        let before = configuration
+        let difference = await workers.run("configuration") { new.difference(from: before) }
+        loop.nameJob("reload")
         let isTargetChanged = new.daemon.networkTarget != configuration.daemon.networkTarget
         configuration = new
         faulty = [:]
         await prepareFaulty()
         parts?.slots.change(new.daemon.requestLimits)
         for definition in difference.changed + difference.added { await parts?.store.setAccess(definition) }
-        for name in difference.removed {
+        for (index, name) in difference.removed.enumerated() {
+            await giveWay(before: index, "reload")
             await forgetHooks(of: name)
             await dismiss(name)
         }
-        for definition in difference.changed {
+        for (index, definition) in difference.changed.enumerated() {
+            await giveWay(before: index, "reload")
             let before = pipelines[definition.name]?.definition
             // What was kept of the other kind is forgotten, and what a check refused of it.
             if before?.cache.files.isEmpty != definition.cache.files.isEmpty {
@@ -191,7 +201,8 @@ extension Supervisor {
             await parts?.store.setAccess(definition)
             await assignHooks(of: definition, before: before)
         }
-        for definition in difference.added {
+        for (index, definition) in difference.added.enumerated() {
+            await giveWay(before: index, "reload")
             await host(definition)
             tellHeld(definition.name)
             await assignHooks(of: definition, before: nil)
@@ -202,7 +213,8 @@ extension Supervisor {
         news.finish(.held)
         if difference.isDaemonChanged { await applyRoom(new.daemon) }
         if isTargetChanged || difference.isDaemonChanged {
-            for name in difference.unchanged {
+            for (index, name) in difference.unchanged.enumerated() {
+                await giveWay(before: index, "reload")
                 if let definition = pipelines[name]?.definition { await change(definition) }
             }
         }
@@ -215,6 +227,7 @@ extension Supervisor {
     /// The programs that are not in force already are compiled, in a helper of their own: one that pipelines use may be
     /// busy. At start they are not: that would be milliseconds for each before READY; a run says what is wrong then.
     private func refusingProgramFaults(of new: Configuration) async -> Configuration {
+        loop.nameJob("reload: programs")
         let inForce = Set(configuration.pipelines.flatMap(\.programs))
         let transformer = JQTransformer(loop, workers: workers)
         var verdicts: [ProgramText: String?] = [:]
