@@ -92,6 +92,14 @@ extension EachDefinition {
                 item.places[place] = String(decoding: value.dropFirst(), as: UTF8.self)
             }
             if let first = known[item.key] {
+                // Strings are equal if they are canonically equivalent (UAX #15), and each would have the other's branch.
+                guard items[first].key.utf8.elementsEqual(item.key.utf8) else {
+                    throw .failed(
+                        RunFailure(
+                            .content,
+                            "two items have keys that are the same text in different Unicode encodings: "
+                                + "'\(item.key)'; see each.key (\(key))"))
+                }
                 items[first] = item
             } else {
                 known[item.key] = items.count

@@ -17,6 +17,18 @@ struct BranchKeyTests {
         #expect(try await items(keys).map(\.key) == keys)
     }
 
+    @Test("that are the same text in different encodings are an error: one would have the other's branch")
+    func equivalent() async throws {
+        await #expect {
+            try await items(["e\u{301}", "x", "\u{e9}"])
+        } throws: { error in
+            guard case .failed(let failure) = error as? FetchError else { return false }
+            return failure.kind == .content && failure.message.contains("the same text in different Unicode encodings")
+        }
+        // The very same key: the last counts.
+        #expect(try await items(["\u{e9}", "\u{e9}"]).count == 1)
+    }
+
     @Test(
         "with more than 30 combining characters in a row are rejected before they are compared: that takes quadratic time"
     )
