@@ -197,7 +197,15 @@ struct YAMLReader {
                 location, "tags ('!') are not supported", remedy: "leave it out; text that begins with '!' needs quotes"
             )
         }
-        return event.isAnchored || event.isTagged
+        // Before anything compares it.
+        var isUnsafe = false
+        if case .scalar(let scalar) = event.kind { isUnsafe = !CombiningMarks.areFew(in: scalar.text.utf8) }
+        if isUnsafe {
+            report(
+                location, "there are more than \(CombiningMarks.limit) combining characters in a row",
+                remedy: "remove them; no language needs so many")
+        }
+        return event.isAnchored || event.isTagged || isUnsafe
     }
 
     private mutating func next(from parser: inout YAMLParser) throws(Stop) -> YAMLParser.Event {

@@ -50,12 +50,10 @@ package struct TextTemplate: Hashable, Sendable {
         var isEscaped = false
         var rest = Substring(text).utf8
         while let byte = rest.first {
-            if byte == UInt8(ascii: "{"), let end = rest.firstIndex(of: UInt8(ascii: "}")),
-                let place = URLTemplate.Place(named: Substring(rest[..<end].dropFirst()))
-            {
+            if byte == UInt8(ascii: "{"), let (place, end) = Self.place(atStartOf: rest) {
                 endLiteral()
                 parts.append(.place(place, inString: inString))
-                rest = rest[end...].dropFirst()
+                rest = rest[end...]
                 continue
             }
             if isEscaped {
@@ -70,6 +68,19 @@ package struct TextTemplate: Hashable, Sendable {
         }
         endLiteral()
         self.parts = parts
+    }
+
+    /// The place that begins with a brace, and where what follows it begins; nil: it looks like none. It reads no further than
+    /// its name, so that many braces cost no more than as much other text.
+    private static func place(
+        atStartOf text: Substring.UTF8View
+    ) -> (place: URLTemplate.Place, end: Substring.UTF8View.Index)? {
+        let inner = text.dropFirst()
+        let name = inner.prefix(while: URLTemplate.mayBeInPlace)
+        guard name.endIndex < text.endIndex, text[name.endIndex] == UInt8(ascii: "}"),
+            let place = URLTemplate.Place(named: Substring(name))
+        else { return nil }
+        return (place, text.index(after: name.endIndex))
     }
 
     /// What looks like a place, in its order; one that stands twice is there twice.
@@ -138,7 +149,8 @@ package struct TextTemplate: Hashable, Sendable {
 
     /// A number (RFC 8259, 6), `true`, `false` or `null`.
     static func isJSONValue(_ text: String) -> Bool {
-        if ["true", "false", "null"].contains(text) { return true }
+        // By bytes: the value is an origin's, and a comparison of text may cost the square of its length.
+        if ["true", "false", "null"].contains(where: { text.utf8.elementsEqual($0.utf8) }) { return true }
         var rest = Substring(text).utf8
         func takeDigits() -> Int {
             let digits = rest.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }

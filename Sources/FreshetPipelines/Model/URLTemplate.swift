@@ -16,7 +16,8 @@ package struct URLTemplate: Hashable, Sendable {
 
         /// What stands between braces; nil: that is not names with dots.
         package init?(named text: Substring) {
-            let names = text.split(separator: ".", omittingEmptySubsequences: false)
+            let names = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+                .map { Substring($0) }
             guard let first = names.first, names.allSatisfy(URLTemplate.isName) else { return nil }
             name = String(first)
             path = names.dropFirst().map(String.init)
@@ -53,18 +54,22 @@ package struct URLTemplate: Hashable, Sendable {
     package init(_ text: String) throws(Fault) {
         var parts: [Part] = []
         var inQuery = false
-        var rest = text[...]
-        while let brace = rest.firstIndex(where: { $0 == "{" || $0 == "}" }) {
-            guard rest[brace] == "{", let end = rest[brace...].firstIndex(of: "}") else { throw .unbalanced }
+        let endOfHost = Self.endOfHost(text)
+        // By bytes, as whoever takes the URL apart does.
+        var rest = Substring(text).utf8
+        while let brace = rest.firstIndex(where: { $0 == UInt8(ascii: "{") || $0 == UInt8(ascii: "}") }) {
+            guard rest[brace] == UInt8(ascii: "{"), let end = rest[brace...].firstIndex(of: UInt8(ascii: "}")) else {
+                throw .unbalanced
+            }
             let before = rest[..<brace]
-            if !before.isEmpty { parts.append(.text(String(before))) }
-            inQuery = inQuery || before.contains("?")
-            let place = try Self.place(rest[rest.index(after: brace)..<end])
-            guard Self.isBeyondHost(text[..<brace]) else { throw .beforePath(place) }
+            if !before.isEmpty { parts.append(.text(String(Substring(before)))) }
+            inQuery = inQuery || before.contains(UInt8(ascii: "?"))
+            let place = try Self.place(Substring(rest[rest.index(after: brace)..<end]))
+            guard let endOfHost, endOfHost < brace else { throw .beforePath(place) }
             parts.append(.place(place, inQuery: inQuery))
             rest = rest[rest.index(after: end)...]
         }
-        if !rest.isEmpty { parts.append(.text(String(rest))) }
+        if !rest.isEmpty { parts.append(.text(String(Substring(rest)))) }
         self.parts = parts
     }
 
@@ -79,19 +84,20 @@ package struct URLTemplate: Hashable, Sendable {
         return text.utf8.allSatisfy { isLetterOrDigit($0) || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_") }
     }
 
-    /// Whether what comes next is in the path or the query.
-    private static func isBeyondHost(_ text: Substring) -> Bool {
-        let bytes = Array(text.utf8)
+    /// Where the path or the query begins; nil: there is none.
+    private static func endOfHost(_ text: String) -> String.Index? {
+        let bytes = text.utf8
         guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), bytes[colon...].starts(with: "://".utf8) else {
-            return false
+            return nil
         }
-        return bytes[(colon + 3)...].contains { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") }
+        return bytes[colon...].dropFirst(3).firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") }
     }
 
     /// The place that stands for a whole URL, as `{item.url}` does, which is no template; nil: this is something else.
     package static func whole(_ text: String) -> Place? {
-        guard text.hasPrefix("{"), text.hasSuffix("}") else { return nil }
-        return Place(named: text.dropFirst().dropLast())
+        let bytes = Substring(text).utf8
+        guard bytes.count > 1, bytes.first == UInt8(ascii: "{"), bytes.last == UInt8(ascii: "}") else { return nil }
+        return Place(named: Substring(bytes.dropFirst().dropLast()))
     }
 
     /// The places in their order; one that stands twice is there twice.
@@ -122,10 +128,14 @@ package struct URLTemplate: Hashable, Sendable {
 
     /// Whether the segment of the path at an offset would be taken for none (RFC 3986, 5.2.4).
     private static func isNoSegment(_ url: [UInt8], around offset: Int) -> Bool {
-        let before = url[..<offset].reversed().prefix { $0 != UInt8(ascii: "/") }
-        let after = url[offset...].prefix { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") }
+        // No more than is looked at: a segment may have many values.
+        let before = url[..<offset].suffix(3).reversed().prefix { $0 != UInt8(ascii: "/") }
+        let after = url[offset...].prefix(3).prefix { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") }
         return before.count + after.count <= 2 && (before + after).allSatisfy { $0 == UInt8(ascii: ".") }
     }
+
+    /// Whether a byte may stand between the braces of a place.
+    static func mayBeInPlace(_ byte: UInt8) -> Bool { isLetterOrDigit(byte) || "-_.".utf8.contains(byte) }
 
     private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
         switch byte {

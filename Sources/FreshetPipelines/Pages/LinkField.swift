@@ -8,10 +8,14 @@ package enum LinkField {
     ///   - relation: such as `next`; case does not matter.
     ///   - values: the field's values, one for each time that it stands in the answer.
     package static func target(of relation: String, in values: [String]) -> String? {
+        // Compared by bytes: a comparison of text costs more than its length (``CombiningMarks``).
+        let relation = Array(relation.lowercased().utf8)
         for value in values {
             var reader = Reader(rest: Array(value.utf8)[...])
             while let link = reader.link() {
-                if link.relations.contains(relation.lowercased()), !link.hasAnchor { return link.target }
+                if link.relations.contains(where: { $0.utf8.elementsEqual(relation) }), !link.hasAnchor {
+                    return link.target
+                }
             }
         }
         return nil

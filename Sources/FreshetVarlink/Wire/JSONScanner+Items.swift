@@ -40,7 +40,8 @@ extension JSONScanner {
         scanner.position = outer.lowerBound
         var found: Range<Int>?
         try scanner.object(depth: 1) { name, value, scanner throws(SyntaxError) in
-            if try scanner.text(of: name) == first { found = value }
+            // By bytes (RFC 8259, 8.3): a comparison of text may cost the square of its length.
+            if try scanner.text(of: name).utf8.elementsEqual(first.utf8) { found = value }
         }
         return try found.flatMap { inner throws(SyntaxError) in
             try value(at: path.dropFirst(), in: inner, of: bytes)

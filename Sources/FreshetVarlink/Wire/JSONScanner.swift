@@ -37,7 +37,9 @@ package struct JSONScanner {
         scanner.skipSpace()
         try scanner.object(depth: 1) { name, value, scanner throws(SyntaxError) in
             let text = try scanner.text(of: name)
-            guard names.insert(text).inserted else { throw SyntaxError(offset: name.lowerBound) }
+            guard StreamSafeText.isSafe(text), names.insert(text).inserted else {
+                throw SyntaxError(offset: name.lowerBound)
+            }
             members.append(Member(name: text, value: value))
         }
         scanner.skipSpace()

@@ -45,4 +45,14 @@ enum StreamSafeText {
         }
         return true
     }
+
+    /// Whether a text is safe.
+    static func isSafe(_ text: String) -> Bool {
+        var marks = 0
+        for scalar in text.unicodeScalars {
+            marks = scalar.properties.canonicalCombiningClass == .notReordered ? 0 : marks + 1
+            if marks > limit { return false }
+        }
+        return true
+    }
 }

@@ -80,6 +80,16 @@ struct YAMLTests {
         #expect(fault.column == 9)
     }
 
+    @Test("More combining characters in a row than any language has are refused, as they are or escaped")
+    func combiningCharacters() {
+        let remedy = "more than 30 combining characters in a row; remove them; no language needs so many"
+        let marks = String(repeating: "\u{301}", count: 30)
+        let escaped = String(repeating: #"\u0301"#, count: 31)
+        #expect(messages(pipeline("description: e\(marks)")) == [])
+        #expect(messages(pipeline("description: e\(marks)\u{301}")) == ["jwks.yaml:3:14: error: there are \(remedy)"])
+        #expect(messages(pipeline("\"description\(escaped)\": a")) == ["jwks.yaml:3:1: error: there are \(remedy)"])
+    }
+
     @Test("A byte order mark, a document's start and Windows line breaks do no harm")
     func harmless() {
         let text = "\u{FEFF}---\r\nsource: {file: /x}\r\ncache: {file: x}\r\nevry: 1\r\n"

@@ -16,6 +16,15 @@ struct StreamSafeTextTests {
         #expect(!isSafe(String(repeating: #"\u0301\u0323"#, count: 16)))
     }
 
+    @Test("is asked of the names of members, also in replies")
+    func names() {
+        let marks = String(repeating: "\u{301}", count: 31)
+        #expect(throws: VarlinkMessageError.syntax) {
+            try VarlinkReplyMessage(parsing: Array("{\"a\(marks)\":1}".utf8))
+        }
+        #expect(throws: Never.self) { try VarlinkReplyMessage(parsing: Array("{\"a\":\"\(marks)\"}".utf8)) }
+    }
+
     @Test(
         "of any language is safe, and so are escapes and whatever is no text",
         arguments: [
