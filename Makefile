@@ -13,6 +13,7 @@
 #   make bench-signals  the same, of the signals beside other libraries
 #   make docs      the libraries' documentation, in .build/docs
 #   make sanitize  unit tests and simulation under the thread and the address sanitizer
+#   make fuzz      SECONDS=60 TARGETS=: the fuzzer on each reader of bytes from outside, so long each (CONTRIBUTING.md)
 #   make deb       install what is missing, and build a Debian package, in .build/deb (docs/packaging.md)
 #   make install   DESTDIR= PREFIX=/usr; leaves configuration that is there alone
 #   make uninstall leaves configuration and data
@@ -67,7 +68,7 @@ install-completion = if $(BIN)/freshetctl completions $(1) >/dev/null; then \
 	else echo "make install: no completions for $(1)" >&2; fi
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-deb setup-test static-library build run test test-quick soak lint format bench bench-network bench-signals docs sanitize deb install uninstall clean
+.PHONY: help setup setup-deb setup-test static-library build run test test-quick soak lint format bench bench-network bench-signals docs sanitize fuzz deb install uninstall clean
 # What builds uses all processors by itself, and what installs comes before it.
 .NOTPARALLEL:
 
@@ -134,6 +135,10 @@ docs:
 
 sanitize: setup-test
 	@Scripts/sanitize
+
+# SECONDS is a variable of bash, and no default of ours.
+fuzz: setup
+	@Scripts/fuzz $(if $(filter command line,$(origin SECONDS)),$(SECONDS),60) $(TARGETS)
 
 # Given the programs (BIN=DIRECTORY on the command line), it takes them, and installs and builds nothing.
 ifneq ($(origin BIN),command line)

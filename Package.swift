@@ -5,6 +5,11 @@ import PackageDescription
 
 let argumentParser: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
+/// Whose readers of bytes from outside are fuzzed.
+let fuzzed: [Target.Dependency] = [
+    "FreshetCache", "FreshetConfiguration", "FreshetEmitters", "FreshetJQ", "FreshetPipelines",
+    "FreshetSystemSignals", "FreshetVarlink",
+]
 
 let package = Package(
     name: "freshet",
@@ -165,6 +170,10 @@ let package = Package(
                 "FreshetSystemSignals", "FreshetEventLoop", "WorldTestSupport",
             ],
             path: "Tests/Simulation"),
+        // The targets of the fuzzer, on their seeds and on mutations of them (CONTRIBUTING.md, Fuzzing).
+        .testTarget(
+            name: "FuzzTests", dependencies: fuzzed, path: "Tests/Fuzz", exclude: ["Corpus", "Program"],
+            sources: ["Targets", "Smoke"]),
         .testTarget(
             name: "FreshetDaemonTests",
             dependencies: [
@@ -190,6 +199,15 @@ if Context.environment["FRESHET_STRICT"] != nil {
 for target in package.targets where target.type == .test { target.dependencies.append("TestSupport") }
 for target in package.targets where target.type != .system {
     target.swiftSettings = (target.swiftSettings ?? []) + languageSettings
+}
+
+// `make fuzz` sets it: the targets of Tests/Fuzz are then part of a program, and not of the tests.
+if Context.environment["FRESHET_FUZZER"] != nil {
+    package.targets.removeAll { $0.name == "FuzzTests" }
+    package.targets.append(
+        .executableTarget(
+            name: "freshet-fuzz", dependencies: fuzzed, path: "Tests/Fuzz", exclude: ["Corpus", "Smoke"],
+            sources: ["Targets", "Program"], swiftSettings: languageSettings))
 }
 
 // `make docs` sets it: nobody else needs the plug-in.

@@ -1,0 +1,44 @@
+import Glibc
+
+/// libFuzzer on one target: `freshet-fuzz TARGET [ARGUMENT…]`, with the arguments of libFuzzer
+/// (https://llvm.org/docs/LibFuzzer.html).
+@main struct FuzzProgram {
+    static func main() {
+        guard target != nil else {
+            print(
+                "usage: freshet-fuzz TARGET [ARGUMENT…]; targets: \(FuzzTargets.all.map(\.name).joined(separator: " "))"
+            )
+            exit(64)
+        }
+        // libFuzzer takes all arguments for its own.
+        var arguments = CommandLine.unsafeArgv + 1
+        arguments[0] = CommandLine.unsafeArgv[0]
+        var count = CommandLine.argc - 1
+        exit(runDriver(&count, &arguments, testOneInput))
+    }
+}
+
+private let target = CommandLine.arguments.dropFirst().first.flatMap { FuzzTargets.named($0) }
+
+/// Of libFuzzer's library: goes on until its arguments let it end, or an input ends the process.
+@_silgen_name("LLVMFuzzerRunDriver")
+private func runDriver(
+    _ count: UnsafeMutablePointer<CInt>,
+    _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>>,
+    _ callback: @convention(c) (UnsafePointer<UInt8>?, Int) -> CInt
+) -> CInt
+
+/// Under this name libFuzzer's own `main` looks for it, which is linked beside the one above.
+@_cdecl("LLVMFuzzerTestOneInput")
+func testOneInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    // -1: not to be kept as a seed.
+    guard let target, count <= target.limit else { return -1 }
+    do throws(FuzzViolation) {
+        try target.check(Array(UnsafeBufferPointer(start: bytes, count: count)))
+    } catch {
+        let words = "\(target.name): this does not hold: \(error)\n"
+        write(STDERR_FILENO, words, words.utf8.count)
+        abort()
+    }
+    return 0
+}

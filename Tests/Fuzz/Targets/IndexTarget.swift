@@ -1,0 +1,143 @@
+import Glibc
+
+@testable import FreshetCache
+
+extension FuzzTarget {
+    /// Rows of the index, as damage or another program may leave them. Each line sets a column in all rows of its table:
+    /// `pipelines last_attempt 9223372036854775807`, with a value as SQL writes it.
+    static let indexRows = FuzzTarget(
+        "index-rows", limit: 4_096, shapes: [],
+        read: { input in keep(try? outcome(of: input)) },
+        check: { input throws(FuzzViolation) in
+            guard let outcome = try? outcome(of: input) else { return }
+            try hold("a cache that was opened can be opened again: \(outcome.words)", outcome.opensAgain)
+            for memory in outcome.memories where memory.current != nil {
+                try hold("the current generation has the number of one that is kept", memory.isKept)
+            }
+        })
+
+    private struct Outcome {
+        struct Memory {
+            var current: Int64?
+            var isKept = true
+        }
+        var memories: [Memory] = []
+        var opensAgain = true
+        var words = ""
+    }
+
+    /// Makes a cache, changes its index, and opens the cache.
+    private static func outcome(of input: [UInt8]) throws -> Outcome {
+        let directory = try FuzzDirectory()
+        let (cache, state) = ("\(directory.path)/cache", "\(directory.path)/state")
+        do {
+            let (local, _) = try LocalCache.open(cacheDirectory: cache, stateDirectory: state)
+            for text in ["one", "two"] {
+                let pending = try local.begin(CacheDestination(pipeline: "a", file: "a.json"))
+                try pending.write(Array(text.utf8))
+                _ = try pending.commit(
+                    validators: [Validators(url: "u", entityTag: "\"t\"", lastModified: "m")], run: 1,
+                    at: WallTime(nanoseconds: 1_000_000_000), expires: WallTime(nanoseconds: 2_000_000_000))
+            }
+            try local.record(
+                RunRecord(
+                    number: 1, pipeline: "a", causes: "start", started: WallTime(nanoseconds: 1),
+                    finished: WallTime(nanoseconds: 2), outcome: .changed, error: nil, generation: 2))
+            try local.recordRequests(
+                "a",
+                [SpentRequests(first: WallTime(nanoseconds: 1), last: WallTime(nanoseconds: 2), count: 3)])
+            try local.recordParameters("a") { ["p": "v"] }
+            try local.setState("a", key: "k", to: [1, 2, 3])
+        }
+        do {
+            var index = try SQLiteDatabase(path: "\(state)/index.sqlite", busyTimeout: 1_000)
+            for line in input.split(separator: UInt8(ascii: "\n")).prefix(16) {
+                guard let statement = statement(line) else { continue }
+                try? index.execute(statement)
+            }
+        }
+        var outcome = Outcome()
+        do {
+            _ = try LocalCache.open(cacheDirectory: cache, stateDirectory: state)
+        } catch {
+            return outcome
+        }
+        let local: LocalCache
+        do {
+            (local, _) = try LocalCache.open(cacheDirectory: cache, stateDirectory: state)
+        } catch {
+            outcome.opensAgain = false
+            outcome.words = "\(error)"
+            return outcome
+        }
+        for (name, _) in try local.memories(key: "k") {
+            let memory = try local.memory(name, key: "k")
+            keep(try local.refreshState(name))
+            let history = try local.history(name)
+            keep(try local.runs(name, limit: 10))
+            keep(try local.state(name, key: "k"))
+            keep(try local.validators(name, url: "u"))
+            keep(try local.refused(name, at: WallTime(nanoseconds: 3_000_000_000)))
+            let current = memory?.current?.number
+            outcome.memories.append(
+                .init(
+                    current: current, isKept: current.map { number in history.contains { $0.number == number } } ?? true
+                ))
+        }
+        keep(try local.holdings(besides: []))
+        keep(try local.examineIndex())
+        return outcome
+    }
+
+    /// The SQL of a line; nil: it is none of ours.
+    private static func statement(_ line: ArraySlice<UInt8>) -> String? {
+        let words = line.split(separator: UInt8(ascii: " "), maxSplits: 2)
+        guard words.count == 3, !line.contains(0) else { return nil }
+        let isName = { (word: ArraySlice<UInt8>) in
+            word.allSatisfy { $0 == UInt8(ascii: "_") || (0x61...0x7A).contains($0) }
+        }
+        guard isName(words[0]), isName(words[1]), tables.contains(String(decoding: words[0], as: UTF8.self)) else {
+            return nil
+        }
+        let value = String(decoding: words[2], as: UTF8.self)
+        // One value, and no other statement.
+        guard !value.contains(";"), value.utf8.count < 1_024 else { return nil }
+        return
+            "UPDATE \(String(decoding: words[0], as: UTF8.self)) SET \(String(decoding: words[1], as: UTF8.self)) = (\(value))"
+    }
+
+    private static let tables: Set<String> = [
+        "pipelines", "generations", "validators", "runs", "state", "requests", "parameters", "history", "parts",
+        "pages", "refused", "accepted", "hooks",
+    ]
+}
+
+/// A directory of one input, in memory if that is possible, removed when the value goes.
+private struct FuzzDirectory: ~Copyable {
+    let path: String
+
+    struct Unmade: Error {}
+
+    init() throws {
+        let parent = access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : "/tmp"
+        var template = Array("\(parent)/freshet-fuzz-XXXXXX".utf8CString)
+        guard mkdtemp(&template) != nil else { throw Unmade() }
+        path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    deinit {
+        Self.remove(path)
+    }
+    private static func remove(_ path: String) {
+        guard let directory = opendir(path) else { return }
+        while let entry = readdir(directory) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            guard name != ".", name != ".." else { continue }
+            if unlink("\(path)/\(name)") != 0 { remove("\(path)/\(name)") }
+        }
+        closedir(directory)
+        rmdir(path)
+    }
+}

@@ -1,0 +1,62 @@
+@testable import FreshetJQ
+
+extension FuzzTarget {
+    /// What a jq helper answers, in pieces, and what it is asked. The first byte says how long the pieces are.
+    static let jqReply = FuzzTarget(
+        "jq-reply",
+        shapes: [
+            CostShape("pieces of one byte", before: "\0FJR\u{2}\0\0\0\0\0\0\u{1}\0\0\0\0\0", unit: "a"),
+            CostShape("one piece", before: "\u{7F}FJR\u{2}\0\0\0\0\0\0\u{1}\0\0\0\0\0", unit: "a"),
+            CostShape("values", before: "\0", unit: "\u{1}\0\0\0a"),
+        ],
+        read: { input in
+            keep(reply(input))
+            keep(JQReply(.done, bytes: Array(input.dropFirst())).values)
+        },
+        check: { input throws(FuzzViolation) in
+            let body = Array(input.dropFirst())
+            let pieces = reply(input)
+            var decoder = JQReply.Decoder(maxOutput: maxOutput)
+            let whole = try? decoder.take(body)
+            if let whole {
+                try hold("a reply in pieces is the same as in one", pieces == whole)
+                try hold("a reply has its longest length", whole.bytes.count <= maxOutput)
+                var again = JQReply.Decoder(maxOutput: maxOutput)
+                try hold(
+                    "a reply that is written again is the same", (try? again.take(whole.head + whole.bytes)) == whole)
+            }
+            let values = JQReply(.done, bytes: body).values
+            if let values {
+                var written: [UInt8] = []
+                for value in values {
+                    written.appendNumber(UInt32(value.count))
+                    written += value
+                }
+                try hold("values that are written again are the same", written == body)
+            }
+            if let header = JQRequest.Header(Array(body.prefix(JQRequest.Header.size))) {
+                try hold("a request has its longest program", header.program <= JQRequest.maxProgram)
+                try hold("a request has its longest input", header.input <= JQRequest.maxInput)
+                try hold("a request has its longest variables", header.variables <= JQRequest.maxVariables)
+            }
+        })
+
+    private static let maxOutput: UInt64 = 1 << 20
+
+    /// Nil: it is none, or not whole.
+    private static func reply(_ input: [UInt8]) -> JQReply? {
+        var decoder = JQReply.Decoder(maxOutput: maxOutput)
+        let step = Int(input.first ?? 0) % 128 + 1
+        var rest = input.dropFirst()
+        var reply: JQReply?
+        while !rest.isEmpty {
+            do throws(JQReply.Decoder.NoReply) {
+                reply = try decoder.take(rest.prefix(step))
+            } catch {
+                return nil
+            }
+            rest = rest.dropFirst(step)
+        }
+        return reply
+    }
+}
