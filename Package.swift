@@ -172,7 +172,7 @@ let package = Package(
             path: "Tests/Simulation"),
         // The targets of the fuzzer, on their seeds and on mutations of them (CONTRIBUTING.md, Fuzzing).
         .testTarget(
-            name: "FuzzTests", dependencies: fuzzed, path: "Tests/Fuzz", exclude: ["Corpus", "Program"],
+            name: "FuzzTests", dependencies: fuzzed, path: "Tests/Fuzz", exclude: ["Corpus", "Program", "README.md"],
             sources: ["Targets", "Smoke"]),
         .testTarget(
             name: "FreshetDaemonTests",
@@ -206,7 +206,7 @@ if Context.environment["FRESHET_FUZZER"] != nil {
     package.targets.removeAll { $0.name == "FuzzTests" }
     package.targets.append(
         .executableTarget(
-            name: "freshet-fuzz", dependencies: fuzzed, path: "Tests/Fuzz", exclude: ["Corpus", "Smoke"],
+            name: "freshet-fuzz", dependencies: fuzzed, path: "Tests/Fuzz", exclude: ["Corpus", "Smoke", "README.md"],
             sources: ["Targets", "Program"], swiftSettings: languageSettings))
 }
 
