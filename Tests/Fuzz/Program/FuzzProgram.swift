@@ -4,21 +4,26 @@ import Glibc
 /// (https://llvm.org/docs/LibFuzzer.html).
 @main struct FuzzProgram {
     static func main() {
-        guard target != nil else {
+        guard let target else {
             print(
                 "usage: freshet-fuzz TARGET [ARGUMENT…]; targets: \(FuzzTargets.all.map(\.name).joined(separator: " "))"
             )
             exit(64)
         }
-        // libFuzzer takes all arguments for its own.
-        var arguments = CommandLine.unsafeArgv + 1
+        // libFuzzer takes all arguments for its own, also for the processes that it starts (-fork, -merge, -minimize_crash).
+        setenv(variable, target.name, 1)
+        let isNamed = inherited == nil
+        var arguments = CommandLine.unsafeArgv + (isNamed ? 1 : 0)
         arguments[0] = CommandLine.unsafeArgv[0]
-        var count = CommandLine.argc - 1
+        var count = CommandLine.argc - (isNamed ? 1 : 0)
         exit(runDriver(&count, &arguments, testOneInput))
     }
 }
 
-private let target = CommandLine.arguments.dropFirst().first.flatMap { FuzzTargets.named($0) }
+/// In which a process that libFuzzer starts finds the target.
+private let variable = "FRESHET_FUZZ_TARGET"
+private let inherited = getenv(variable).map { String(cString: $0) }
+private let target = (inherited ?? CommandLine.arguments.dropFirst().first).flatMap { FuzzTargets.named($0) }
 
 /// Of libFuzzer's library: goes on until its arguments let it end, or an input ends the process.
 @_silgen_name("LLVMFuzzerRunDriver")
