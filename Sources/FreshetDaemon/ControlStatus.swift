@@ -77,6 +77,7 @@ extension WaitingReason {
             case .budget: .budget
             case .slot: .slot
             case .sleep: .sleep
+            case .fileSystem: .filesystem
             }
     }
 }

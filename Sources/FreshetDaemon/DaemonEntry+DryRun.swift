@@ -89,8 +89,8 @@ private struct DryRunSession: Sendable {
                     + "with --cache-dir")
         }
         let fetcher = SourceFetcher(
-            http: http, commands: CommandRunner(loop, workers: workers), files: FileReader(workers: workers),
-            copies: current)
+            http: http, commands: CommandRunner(loop, workers: workers),
+            files: FileReader(paths: PathPool(clock: LoopEngineClock(loop: loop))), copies: current)
         let transformer = JQTransformer(loop, workers: workers)
         var files: HandedFiles?
         defer { files?.removeDirectory() }

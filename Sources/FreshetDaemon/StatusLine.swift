@@ -156,7 +156,9 @@ extension Supervisor {
         line.failingHooks = parts?.hooks.failing ?? 0
         line.refusedReload = refusedReload
         line.network = parts?.elsewhere.fact.description ?? "not known"
-        let work = [workers, parts?.store.committers].compactMap { $0?.oldestRunning }.min { $0.since < $1.since }
+        let work = [pools.oldestRunning, parts?.store.committers.oldestRunning].compactMap(\.self).min {
+            $0.since < $1.since
+        }
         if let work {
             let time = ContinuousClock.now - work.since
             if time >= Self.slowDisk { line.slowDisk = (work.name, time.components.seconds) }

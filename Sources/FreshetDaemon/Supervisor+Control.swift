@@ -35,7 +35,7 @@ extension Supervisor: ControlService {
 
     func fileNotInForce(_ name: String) async -> String? {
         let loader = loader
-        return await workers.run { loader.file(ofPipeline: name) }
+        return await pools.configuration.run("configuration") { loader.file(ofPipeline: name) }
     }
 
     func pipeline(_ name: String) async -> FreshetControl.PipelineStatus? {

@@ -18,8 +18,8 @@ extension Supervisor {
         case .opened, .migrated: break
         }
         let files = hookFiles
-        try await workers.run { try files.prepare() }
-        let transformer = JQTransformer(loop, workers: workers)
+        try await pools.programs.run { try files.prepare() }
+        let transformer = JQTransformer(loop, workers: pools.helpers)
         let world = HookDesk.World(
             store: store,
             difference: { [loop] old, new, key in
@@ -27,7 +27,7 @@ extension Supervisor {
             },
             programs: programs,
             units: UnitReloader(loop, systemBus, isPersonal: !Self.isSystemService(options), clock: clock),
-            workers: workers, files: files,
+            workers: pools.programs, files: files,
             clock: clock, log: log,
             news: news, redactor: redactor, readers: readers, adopt: { [weak self] job in self?.adopt(job) },
             statusChanged: { [weak self] in self?.statusMayHaveChanged() })
@@ -45,15 +45,15 @@ extension Supervisor {
     /// Runs hooks and checks.
     var programs: TrustedPrograms {
         TrustedPrograms(
-            commands: CommandRunner(loop, workers: workers), workers: workers, trust: Self.trust(options))
+            commands: CommandRunner(loop, workers: pools.programs), workers: pools.programs, trust: Self.trust(options))
     }
 
     /// Those who help with checks.
     func makeCheckHelpers() async throws -> CheckHelpers {
         let files = checkFiles
-        try await workers.run { try files.prepare() }
+        try await pools.programs.run { try files.prepare() }
         return CheckHelpers(
-            prover: ContentProver(workers: workers),
+            prover: ContentProver(workers: pools.proofs),
             inspector: CandidateInspector(programs, files) { [news, log, readers] saying, pipeline, command in
                 // A check may quote the content that it is given.
                 guard readers.isPublic(pipeline) else { return }

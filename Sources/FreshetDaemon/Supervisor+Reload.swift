@@ -15,7 +15,7 @@ extension Supervisor {
     /// Reads the files, on a worker.
     func load() async -> Configuration {
         let loader = loader
-        return await workers.run("configuration") { loader.load() }
+        return await pools.configuration.run("configuration") { loader.load() }
     }
 
     /// Reads where ``searchPath(_:user:exists:)`` says.
@@ -176,7 +176,7 @@ extension Supervisor {
     /// - Parameter configurationOnly: the signal `reload` does not follow.
     private func apply(_ new: Configuration, configurationOnly: Bool) async -> ReloadSummary {
         let before = configuration
-        let difference = await workers.run("configuration") { new.difference(from: before) }
+        let difference = await pools.configuration.run("configuration") { new.difference(from: before) }
         loop.nameJob("reload")
         let isTargetChanged = new.daemon.networkTarget != configuration.daemon.networkTarget
         configuration = new
@@ -229,7 +229,7 @@ extension Supervisor {
     private func refusingProgramFaults(of new: Configuration) async -> Configuration {
         loop.nameJob("reload: programs")
         let inForce = Set(configuration.pipelines.flatMap(\.programs))
-        let transformer = JQTransformer(loop, workers: workers)
+        let transformer = JQTransformer(loop, workers: pools.helpers)
         var verdicts: [ProgramText: String?] = [:]
         var faults: [ProgramFault] = []
         for definition in new.pipelines {
@@ -252,7 +252,7 @@ extension Supervisor {
         }
         guard !faults.isEmpty else { return new }
         let loader = loader
-        return await workers.run { [faults] in loader.refusing(faults, in: new) }
+        return await pools.configuration.run("configuration") { [faults] in loader.refusing(faults, in: new) }
     }
 
     /// Reads the credentials that pipelines name and looks for their groups, on a worker. Who lacks one is faulty.
@@ -260,7 +260,7 @@ extension Supervisor {
         let credentials = Credentials(environment: options.environment)
         let loader = loader
         let trust = Self.trust(options)
-        let (checked, surroundings) = await workers.run {
+        let (checked, surroundings) = await pools.configuration.run("configuration") {
             let surroundings = Surroundings(of: configuration, credentials, trust)
             var checked = configuration
             if !surroundings.warnings.isEmpty {
@@ -273,7 +273,7 @@ extension Supervisor {
     }
 
     private func assignFiles(of new: Configuration, in parts: Parts) async -> Diagnostic? {
-        return await workers.run {
+        return await pools.cache.run {
             do throws(CacheError) {
                 try parts.cache.assign(new.pipelines)
                 return nil

@@ -10,9 +10,9 @@ extension Supervisor {
     func removeLeftovers() async {
         guard let cache = parts?.cache else { return }
         let files = [hookFiles, checkFiles]
-        while !isEnding, await workers.run("leftovers", { cache.removeLeftovers() }) {}
+        while !isEnding, await pools.cache.run("leftovers", { cache.removeLeftovers() }) {}
         for files in files {
-            while !isEnding, await workers.run("leftovers", { files.removeLeftovers() }) {}
+            while !isEnding, await pools.cache.run("leftovers", { files.removeLeftovers() }) {}
         }
     }
 
@@ -21,7 +21,7 @@ extension Supervisor {
         guard let cache = parts?.cache else { return }
         let room = CacheRoom(daemon)
         do throws(CacheError) {
-            try await workers.run("index") { () throws(CacheError) in try cache.setRoom(room) }
+            try await pools.cache.run("index") { () throws(CacheError) in try cache.setRoom(room) }
         } catch {
             log.say(.cacheTrouble, [.pipeline: .string("none"), .error: .string(error.description)])
         }

@@ -30,7 +30,7 @@ actor Supervisor {
     let notifier: Notifier
     /// Knows the secrets of the configuration in force.
     let redactor: Redactor
-    let workers = WorkerPool()
+    let pools: ThreadPools
     let clock: LoopEngineClock
     let directories: ServiceDirectories
     let started = WallClock.now
@@ -130,6 +130,7 @@ actor Supervisor {
         self.redactor = redactor
         notifier = Notifier(environment: options.environment)
         clock = LoopEngineClock(loop: loop)
+        pools = ThreadPools(clock: clock)
         news = NewsDesk(log: log, clock: clock)
         slowJobs = SlowJobLog(log)
         book = SignalBook(events: events, log: log, desk: news, clock: clock)
@@ -203,7 +204,7 @@ actor Supervisor {
             group.cancelAll()
         }
         // Here, where the loop still turns and a slow disk is no hang.
-        if let cache = parts?.cache { await workers.run("index") { cache.flush() } }
+        if let cache = parts?.cache { await pools.cache.run("index") { cache.flush() } }
         book.finish()
         news.finish()
         log.say(.stopping)
@@ -258,14 +259,14 @@ actor Supervisor {
         try Self.makeDirectory(directories.cache, mode: 0o755)
         try Self.makeDirectory(directories.runtime, mode: 0o755)
         let (room, removed, log) = (CacheRoom(configuration.daemon), removedForRoom, log)
-        let (cache, report) = try await workers.run { () throws(CacheError) in
+        let (cache, report) = try await pools.cache.run { () throws(CacheError) in
             try LocalCache.open(
                 cacheDirectory: directories.cache, stateDirectory: directories.state, reserve: room.reserve,
                 limit: room.limit, removed: removed, rebuilt: { IndexLog(log).say($0, at: $1) })
         }
         say(report, at: cache.indexPath)
         let definitions = configuration.pipelines
-        try await workers.run { () throws(CacheError) in try cache.assign(definitions) }
+        try await pools.cache.run { () throws(CacheError) in try cache.assign(definitions) }
         let http = HTTPClient(loop, options: HTTPClient.Options(userAgent: "freshet/\(Version.current)"))
         let network = NetworkMonitor(loop) { epoch in
             // On the loop's thread, which is the client's: connections from before are dropped before anybody hears.
@@ -274,7 +275,7 @@ actor Supervisor {
         if case .unavailable(let reason) = network.availability {
             log.say(.networkUnknown, [.error: .string(reason)])
         }
-        let store = CacheStore(cache: cache, workers: workers) { [news] pipeline, error in
+        let store = CacheStore(cache: cache, workers: pools.cache) { [news] pipeline, error in
             news.say(.cacheTrouble, [.pipeline: .string(pipeline), .error: .string(error.description)])
         } heldBack: { [news] pipeline, copy in
             news.say(.heldBack, [.pipeline: .string(pipeline), .generation: .stringConvertible(copy.number)])
@@ -282,9 +283,10 @@ actor Supervisor {
         let slots = RequestSlots(configuration.daemon.requestLimits)
         let world = PipelineWorld(
             fetcher: SourceFetcher(
-                http: http, commands: CommandRunner(loop, workers: workers), files: FileReader(workers: workers),
+                http: http, commands: CommandRunner(loop, workers: pools.commands),
+                files: FileReader(paths: pools.paths), copyFiles: FileReader(paths: pools.copies),
                 copies: directories.cache + "/current"),
-            transformer: JQTransformer(loop, workers: workers) { [log] gaps in
+            transformer: JQTransformer(loop, workers: pools.helpers) { [log] gaps in
                 log.say(.sandboxIncomplete, [.error: .string("no \(gaps)")])
             }, store: store, clock: clock,
             slots: slots, prober: http, helpers: try await makeCheckHelpers(),

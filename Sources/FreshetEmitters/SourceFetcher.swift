@@ -1,16 +1,21 @@
 import FreshetEventLoop
 package import FreshetPipelines
-import Glibc
 
 /// The engine's ``Fetching`` made real: HTTP, commands, files.
 package struct SourceFetcher: Fetching {
     private let http: HTTPClient
     private let commands: CommandRunner
     private let files: FileReader
+    /// Reads copies of other pipelines, which lie in the cache and not at a path that somebody names.
+    private let copyFiles: FileReader
     /// The directory in which pipelines keep their copies.
     private let copies: String
 
-    package init(http: HTTPClient, commands: CommandRunner, files: FileReader, copies: String) {
+    /// - Parameter copyFiles: with threads of its own; nil: that of the other files.
+    package init(
+        http: HTTPClient, commands: CommandRunner, files: FileReader, copyFiles: FileReader? = nil, copies: String
+    ) {
+        self.copyFiles = copyFiles ?? files
         self.copies = copies
         self.http = http
         self.commands = commands
@@ -18,6 +23,7 @@ package struct SourceFetcher: Fetching {
     }
 
     package func fetch(_ request: FetchRequest) async throws(FetchError) -> FetchResult {
+        let caller = PathPool.Caller(pipeline: request.pipeline, waits: request.waitsForFile)
         switch request.source {
         case .http(let source):
             return try await http.fetch(source, for: request)
@@ -30,17 +36,16 @@ package struct SourceFetcher: Fetching {
             request.asked()
             return try await files.read(
                 path, validators: request.validators, maxBytes: request.maxBytes, keeper: request.keeper,
-                progress: request.progress)
+                caller: caller, progress: request.progress)
         case .copy(let pipeline, let file):
             let path = "\(copies)/\(file)"
-            let isThere = await files.workers.run { !file.isEmpty && access(path, F_OK) == 0 }
-            guard isThere else {
+            guard !file.isEmpty, try await copyFiles.isThere(path, for: caller) else {
                 throw .failed(RunFailure(.absent, "pipeline '\(pipeline)', of which this is made, has no copy yet"))
             }
             request.asked()
-            return try await files.read(
+            return try await copyFiles.read(
                 path, saysSize: true, validators: request.validators, maxBytes: request.maxBytes,
-                keeper: request.keeper, progress: request.progress)
+                keeper: request.keeper, caller: caller, progress: request.progress)
         case .joined:
             // The engine takes them apart, and asks for each by itself.
             throw .failed(RunFailure(.local, "several sources were asked as if they were one"))

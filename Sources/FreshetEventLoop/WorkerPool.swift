@@ -38,7 +38,7 @@ public final class WorkerPool: Sendable {
     ) async throws(Failure) -> Success {
         let result = await withCheckedContinuation {
             (continuation: CheckedContinuation<Result<Success, Failure>, Never>) in
-            queue.add(name) {
+            queue.add(name) { _ in
                 let result: Result<Success, Failure>
                 do throws(Failure) {
                     result = .success(try work())
@@ -58,8 +58,22 @@ public final class WorkerPool: Sendable {
     ///   - work: what may block. Without a thread to be had the caller may do it, or other work, itself: call this
     ///     without locks that work takes.
     package func perform(_ name: StaticString, _ work: @escaping @Sendable () -> Void) {
-        queue.add(name, work)
+        queue.add(name) { _ in work() }
     }
+
+    /// One piece of work that a thread has begun.
+    package struct Ticket: Hashable, Sendable {
+        fileprivate let number: UInt64
+    }
+
+    /// Runs blocking work on a worker, and does not wait for it. The work receives the ticket for ``replace(_:)``.
+    package func perform(_ name: StaticString, withTicket work: @escaping @Sendable (Ticket) -> Void) {
+        queue.add(name) { work(Ticket(number: $0)) }
+    }
+
+    /// Lets the pool run one more thread for as long as this work goes on, since the work hangs. When the work ends, the
+    /// pool has its old limit again. Does nothing if the work has ended. The caller bounds how many it replaces.
+    package func replace(_ ticket: Ticket) { queue.replace(ticket.number) }
 
     /// Threads that exist now.
     public var threadCount: Int { queue.threadCount }
@@ -78,7 +92,7 @@ private final class WorkQueue: @unchecked Sendable {
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
     private struct Item {
         var name: StaticString
-        var body: @Sendable () -> Void
+        var body: @Sendable (_ ticket: UInt64) -> Void
     }
 
     private struct Running {
@@ -93,6 +107,8 @@ private final class WorkQueue: @unchecked Sendable {
     /// What the threads do now: as many as there are threads at most, and the oldest first.
     private var running: [Running] = []
     private var lastTicket: UInt64 = 0
+    /// Work under way that hangs: each has its thread beside the limit.
+    private var replaced: Set<UInt64> = []
     private var threads = 0
     private var idle = 0
 
@@ -125,14 +141,31 @@ private final class WorkQueue: @unchecked Sendable {
         return running.first.map { WorkerPool.RunningWork(name: $0.name.description, since: $0.since) }
     }
 
-    func add(_ name: StaticString, _ body: @escaping @Sendable () -> Void) {
+    func add(_ name: StaticString, _ body: @escaping @Sendable (_ ticket: UInt64) -> Void) {
         pthread_mutex_lock(mutex)
         work.append(Item(name: name, body: body))
-        let starts = idle < work.count - head && threads < limit
-        if starts { threads += 1 }
+        let starts = takesThread()
         pthread_cond_signal(condition)
         pthread_mutex_unlock(mutex)
-        guard starts else { return }
+        if starts { startThread() }
+    }
+
+    func replace(_ ticket: UInt64) {
+        pthread_mutex_lock(mutex)
+        if running.contains(where: { $0.ticket == ticket }) { replaced.insert(ticket) }
+        let starts = takesThread()
+        pthread_mutex_unlock(mutex)
+        if starts { startThread() }
+    }
+
+    /// Counts one more thread if the work that waits needs one and the limit allows it. Call with the mutex held.
+    private func takesThread() -> Bool {
+        guard idle < work.count - head, threads < limit + replaced.count else { return false }
+        threads += 1
+        return true
+    }
+
+    private func startThread() {
         do {
             try Thread.start(named: "freshet-worker") { self.serve() }
         } catch {
@@ -148,6 +181,8 @@ private final class WorkQueue: @unchecked Sendable {
     private func serve() {
         pthread_mutex_lock(mutex)
         while true {
+            // A replaced thread that comes back takes its place again if the limit has room for it.
+            if threads > limit + replaced.count { break }
             if runNext() { continue }
             var deadline = timespec()
             clock_gettime(CLOCK_MONOTONIC, &deadline)
@@ -169,9 +204,10 @@ private final class WorkQueue: @unchecked Sendable {
         let ticket = lastTicket
         running.append(Running(ticket: ticket, name: item.name, since: .now))
         pthread_mutex_unlock(mutex)
-        item.body()
+        item.body(ticket)
         pthread_mutex_lock(mutex)
         running.removeAll { $0.ticket == ticket }
+        replaced.remove(ticket)
         return true
     }
 

@@ -131,6 +131,7 @@ struct PipelineView {
         case .budget: "its budget"
         case .slot: "its turn"
         case .sleep: "the machine to wake up"
+        case .filesystem: "the file system"
         case .unknown: "something unknown"
         }
     }

@@ -26,6 +26,8 @@ package enum WaitingReason: String, OpenEnumeration, CaseIterable, Hashable, Sen
     case slot
     /// That the machine, which is about to sleep, is awake again.
     case sleep
+    /// That the file system answers.
+    case filesystem
     /// Of a newer daemon.
     case unknown
 }

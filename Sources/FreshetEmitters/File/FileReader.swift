@@ -1,9 +1,9 @@
-package import FreshetEventLoop
+import FreshetEventLoop
 import FreshetPipelines
 import Glibc
 import Synchronization
 
-/// Reads local files whose content is data, on a worker, since a disk may take its time.
+/// Reads local files whose content is data, on threads of a ``PathPool``, since a file system may take its time or hang.
 ///
 /// Only regular files: a FIFO, a device or a directory is refused without being waited for.
 package struct FileReader: Sendable {
@@ -12,10 +12,17 @@ package struct FileReader: Sendable {
     /// How often a file is read again because it changed meanwhile.
     static let attempts = 3
 
-    let workers: WorkerPool
+    private let paths: PathPool
+    /// Closes files that are left half read: a close may hang, too.
+    private let closers = WorkerPool(threads: 1)
 
-    package init(workers: WorkerPool) {
-        self.workers = workers
+    package init(paths: PathPool) {
+        self.paths = paths
+    }
+
+    /// Whether there is such a file.
+    func isThere(_ path: String, for caller: PathPool.Caller = PathPool.Caller()) async throws(FetchError) -> Bool {
+        try await paths.run(path, for: caller) { () throws(FetchError) in access(path, F_OK) == 0 }
     }
 
     /// Reads a file whole, or finds that it has not changed. What is longer than a ``chunk`` goes to the keeper, if there is
@@ -30,11 +37,12 @@ package struct FileReader: Sendable {
     ///   - progress: called with the bytes so far, not on the caller's thread.
     func read(
         _ path: String, saysSize: Bool = false, validators: Validators?, maxBytes: UInt64,
-        keeper: (any BodyKeeping)? = nil, progress: @escaping @Sendable (UInt64) -> Void
+        keeper: (any BodyKeeping)? = nil, caller: PathPool.Caller = PathPool.Caller(),
+        progress: @escaping @Sendable (UInt64) -> Void
     ) async throws(FetchError) -> FetchResult {
         guard !Task.isCancelled else { throw .cancelled }
         let job = FileJob(
-            path: path, saysSize: saysSize, known: validators?.entityTag, maxBytes: maxBytes,
+            path: path, caller: caller, saysSize: saysSize, known: validators?.entityTag, maxBytes: maxBytes,
             longest: keeper == nil ? UInt64.max : UInt64(Self.chunk), progress: progress)
         let result: Result<FetchResult, FetchError> = await withTaskCancellationHandler {
             do throws(FetchError) {
@@ -50,7 +58,9 @@ package struct FileReader: Sendable {
 
     private func read(_ job: FileJob, _ keeper: (any BodyKeeping)?) async throws(FetchError) -> FetchResult {
         for _ in 0..<Self.attempts {
-            let reading = try await workers.run { () throws(FetchError) in try job.readOnce() }
+            let reading = try await paths.run(job.path, for: job.caller) { () throws(FetchError) in
+                try job.readOnce()
+            }
             switch reading {
             case .result(let result):
                 return result
@@ -58,6 +68,7 @@ package struct FileReader: Sendable {
                 continue
             case .long(let file):
                 guard let keeper else { continue }
+                defer { closers.perform("close") { file.close() } }
                 if let content = try await keep(file, job, keeper) { return .content(content) }
             }
         }
@@ -77,7 +88,7 @@ package struct FileReader: Sendable {
         do throws(FetchError) {
             var size = 0
             while size < file.size {
-                let piece = try await workers.run { [size] () throws(FetchError) in
+                let piece = try await paths.run(job.path, for: job.caller) { [size] () throws(FetchError) in
                     try job.piece(of: file, after: size)
                 }
                 guard !piece.isEmpty else { break }
@@ -88,7 +99,9 @@ package struct FileReader: Sendable {
                     throw .failed(error)
                 }
             }
-            let isUnchanged = await workers.run { job.isUnchanged(file) }
+            let isUnchanged = try await paths.run(job.path, for: job.caller) { () throws(FetchError) in
+                job.isUnchanged(file)
+            }
             if isUnchanged, size == file.size {
                 return FetchedContent(
                     .kept(KeptBody(body, size: size)), validators: Validators(entityTag: file.entityTag))
@@ -113,14 +126,27 @@ private final class FileJob: Sendable {
         case long(OpenFile)
     }
 
-    struct OpenFile: Sendable {
-        var descriptor: OwnedDescriptor
-        var size: UInt64
-        var entityTag: String
+    final class OpenFile: Sendable {
+        let size: UInt64
+        let entityTag: String
+        private let held: Mutex<OwnedDescriptor?>
+
+        init(_ descriptor: OwnedDescriptor, size: UInt64, entityTag: String) {
+            held = Mutex(descriptor)
+            self.size = size
+            self.entityTag = entityTag
+        }
+
+        /// Nil once it is closed.
+        var descriptor: OwnedDescriptor? { held.withLock { $0 } }
+
+        /// Closes the file here, or where a read of it ends that goes on: a close may hang as a read does.
+        func close() { held.withLock { $0 = nil } }
     }
 
     let isCancelled = Atomic(false)
-    private let path: String
+    let path: String
+    let caller: PathPool.Caller
     private let saysSize: Bool
     private let known: String?
     private let maxBytes: UInt64
@@ -129,10 +155,11 @@ private final class FileJob: Sendable {
     private let progress: @Sendable (UInt64) -> Void
 
     init(
-        path: String, saysSize: Bool, known: String?, maxBytes: UInt64, longest: UInt64,
+        path: String, caller: PathPool.Caller, saysSize: Bool, known: String?, maxBytes: UInt64, longest: UInt64,
         progress: @escaping @Sendable (UInt64) -> Void
     ) {
         self.path = path
+        self.caller = caller
         self.saysSize = saysSize
         self.known = known
         self.maxBytes = maxBytes
@@ -165,7 +192,7 @@ private final class FileJob: Sendable {
         guard size <= maxBytes else {
             throw .failed(SizeLimit.exceeded(by: name, announcing: size, limit: maxBytes))
         }
-        let open = OpenFile(descriptor: file, size: size, entityTag: tag)
+        let open = OpenFile(file, size: size, entityTag: tag)
         guard size <= longest else { return .long(open) }
         let bytes = try readAll(file, expecting: Int(size))
         guard isUnchanged(open) else { return .changed }
@@ -177,18 +204,18 @@ private final class FileJob: Sendable {
     }
 
     func isUnchanged(_ file: OpenFile) -> Bool {
-        guard let after = try? Self.status(of: file.descriptor) else { return false }
+        guard let descriptor = file.descriptor, let after = try? Self.status(of: descriptor) else { return false }
         return Self.entityTag(after) == file.entityTag
     }
 
     /// The next piece of a long file; empty at its end. More than the file had when it was opened is not read: it is
     /// another one by then.
     func piece(of file: OpenFile, after count: Int) throws(FetchError) -> [UInt8] {
-        guard !isCancelled.load(ordering: .relaxed) else { throw .cancelled }
+        guard !isCancelled.load(ordering: .relaxed), let descriptor = file.descriptor else { throw .cancelled }
         let room = min(FileReader.chunk, Int(file.size) - count)
         var reason: Int32 = 0
         let piece = [UInt8](unsafeUninitializedCapacity: room) { buffer, size in
-            let count = Self.read(file.descriptor, into: UnsafeMutableRawBufferPointer(buffer))
+            let count = Self.read(descriptor, into: UnsafeMutableRawBufferPointer(buffer))
             if count < 0 { reason = errno }
             size = max(0, count)
         }

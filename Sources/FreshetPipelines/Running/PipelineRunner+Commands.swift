@@ -167,7 +167,9 @@ extension PipelineRunner {
             switch activity {
             case .loading:
                 activity = .loading(state.progress.loaded)
-                wait = state.places?.queue.map { Wait(.slot, detail: $0.description) }
+                wait =
+                    state.places?.hungFile.map { Wait(.fileSystem, detail: world.redact($0)) }
+                    ?? state.places?.queue.map { Wait(.slot, detail: $0.description) }
             case .waiting: activity = wait.map(PipelineActivity.waiting) ?? activity
             default: break
             }

@@ -25,6 +25,8 @@ final class RequestPlaces: Sendable {
         var underWay = 0
         /// So many of the run let time go by.
         var resting = 0
+        /// Paths for which the file system does not answer.
+        var files: [String] = []
         var isClosed = false
         var isStalled = false
 
@@ -107,6 +109,25 @@ final class RequestPlaces: Sendable {
         state.withLock { $0.isStalled ? $0.waiting.first : nil }.flatMap(slots.queue)
     }
 
+    /// The path for which the run waits, since the file system does not answer; nil: none.
+    var hungFile: String? { state.withLock { $0.files.first } }
+
+    /// Notes that a read of a file hangs, or that it has ended. As long as one hangs the run keeps no place.
+    func note(_ path: String, isWaiting: Bool) {
+        let idle = state.withLock { state -> Place? in
+            if isWaiting {
+                state.files.append(path)
+                state.resting += 1
+                return state.takeKept()
+            }
+            guard let index = state.files.firstIndex(of: path) else { return nil }
+            state.files.remove(at: index)
+            state.resting -= 1
+            return nil
+        }
+        if let idle { slots.release(idle.ticket) }
+    }
+
     private func take(at origin: HTTPOrigin?) async throws(FetchError) -> Place {
         let (own, idle) = state.withLock { state -> (Place?, Place?) in
             guard let kept = state.takeKept() else { return (nil, nil) }
@@ -183,9 +204,16 @@ struct PlacedFetcher: Fetching {
             try await places.pass(at: request.source.origin) { () throws(FetchError) in
                 try await fetcher.fetch(request)
             }
-        // What is read here asks nobody.
-        case .file, .copy, .joined: try await fetcher.fetch(request)
+        // A read of a file needs no place.
+        case .file, .copy, .joined: try await fetcher.fetch(tracked(request))
         }
+    }
+
+    private func tracked(_ request: FetchRequest) -> FetchRequest {
+        var request = request
+        request.pipeline = places.pipeline
+        request.waitsForFile = { [places] path, isWaiting in places.note(path, isWaiting: isWaiting) }
+        return request
     }
 
     func resolve(_ reference: String, against base: String) -> WebAddress? {

@@ -31,6 +31,8 @@ package struct Wait: Hashable, Sendable {
         case slot
         /// The machine is about to sleep.
         case sleep
+        /// The file system does not answer for a path of the source.
+        case fileSystem = "file-system"
     }
 
     package var reason: Reason

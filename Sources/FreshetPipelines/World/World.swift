@@ -35,6 +35,11 @@ package struct FetchRequest: Sendable {
     package var isProven = false
     /// Where the body may go if it is long; nil: it is wanted in memory.
     package var keeper: (any BodyKeeping)?
+    /// The key of the pipeline whose run asks; nil: none.
+    package var pipeline: UInt64?
+    /// Called with true when the file system does not answer for the path for a while, then with false when the access
+    /// has ended; from any thread, and must not block.
+    package var waitsForFile: @Sendable (_ path: String, _ isWaiting: Bool) -> Void = { _, _ in }
 
     package init(
         source: SourceDefinition, validators: Validators? = nil, maxBytes: UInt64 = CheckRules.defaultMaxBytes,

@@ -30,6 +30,11 @@ struct PipelineViewTests {
             view(status).lines.contains(
                 "    State: waiting for its turn: 6 requests are under way at https://example.com, 2 others wait longer"
             ))
+        status.state = .loading
+        status.waitingFor = .filesystem
+        status.waitingDetail = "/mnt/nfs/a"
+        #expect(view(status).lines.contains("    State: loading, waits for the file system: /mnt/nfs/a"))
+        status.state = .waiting
         status.waitingFor = .network
         status.waitingDetail = "a portal answered"
         status.path = "a portal answered"

@@ -9,7 +9,7 @@ import Testing
 @Suite("Files: whole, unchanged, or refused")
 struct FileReaderTests {
     let directory: TemporaryDirectory
-    let reader = FileReader(workers: WorkerPool())
+    let reader = FileReader(paths: PathPool(clock: ManualEngineClock()))
 
     init() throws { directory = try TemporaryDirectory() }
 
@@ -181,7 +181,7 @@ struct SourceFetcherTests {
         let directory = try TemporaryDirectory()
         let fetcher = SourceFetcher(
             http: HTTPClient(running.loop), commands: CommandRunner(running.loop, workers: workers),
-            files: FileReader(workers: workers), copies: directory.path)
+            files: FileReader(paths: PathPool(clock: ManualEngineClock())), copies: directory.path)
         let file = try directory.write("file", to: "a")
         let origin = try ScriptedOrigin { _, connection in connection.answer("200 OK", body: "origin") }
         #expect(try await fetcher.fetch(FetchRequest(source: .file(file))).text == "file")

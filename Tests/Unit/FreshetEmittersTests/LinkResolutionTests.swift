@@ -12,7 +12,7 @@ struct LinkResolutionTests {
         let running = try RunningLoop()
         fetcher = SourceFetcher(
             http: HTTPClient(running.loop), commands: CommandRunner(running.loop, workers: WorkerPool()),
-            files: FileReader(workers: WorkerPool()), copies: "/nowhere")
+            files: FileReader(paths: PathPool(clock: ManualEngineClock())), copies: "/nowhere")
     }
 
     @Test(

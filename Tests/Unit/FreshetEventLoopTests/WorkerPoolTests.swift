@@ -34,6 +34,31 @@ struct WorkerPoolTests {
         #expect(pool.threadCount <= 3)
     }
 
+    @Test("runs one more thread for work that hangs, and has its old limit when that work ends")
+    func replacement() throws {
+        let pool = WorkerPool(threads: 1)
+        let (hung, next, last) = (Gate(), Gate(), Gate())
+        let ticket = Mutex<WorkerPool.Ticket?>(nil)
+        pool.perform("hung") { own in
+            ticket.withLock { $0 = own }
+            hung.pass()
+        }
+        hung.awaitArrival()
+        pool.perform("next") { next.pass() }
+        #expect(pool.threadCount == 1)
+        pool.replace(try #require(ticket.withLock { $0 }))
+        next.awaitArrival()
+        #expect(pool.threadCount == 2)
+        pool.perform("last") { last.pass() }
+        hung.open()
+        // Of the two threads one ends: the other one has work still.
+        #expect(eventually { pool.threadCount == 1 })
+        next.open()
+        last.awaitArrival()
+        #expect(pool.threadCount == 1)
+        last.open()
+    }
+
     @Test("tells which work under way has taken longest, by its name; work that waits is not under way")
     func oldest() async throws {
         let pool = WorkerPool(threads: 2)

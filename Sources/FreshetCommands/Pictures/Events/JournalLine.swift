@@ -114,6 +114,7 @@ struct JournalLine: Hashable, Sendable {
             case "budget": .budget
             case "slot": .slot
             case "sleep": .sleep
+            case "file-system": .filesystem
             default: .unknown
             }
         return [.state(.waiting, of: pipeline, waitingFor: reason, detail: text, at: at)]

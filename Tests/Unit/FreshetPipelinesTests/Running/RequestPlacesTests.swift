@@ -96,6 +96,26 @@ final class RequestPlacesTests {
         RequestSlots(RequestSlots.Limits(total: total, perOrigin: perOrigin))
     }
 
+    @Test("a run whose file hangs gives its place back and names the path, until the file system answers")
+    func hungFile() throws {
+        let slots = slots(total: 1, perOrigin: 1)
+        let run = makeRun(slots, 1, at: nil)
+        #expect(slots.counts == (1, 0))
+        run.places.note("/hung/a", isWaiting: true)
+        run.places.note("/hung/b", isWaiting: true)
+        #expect(slots.counts == (0, 0))
+        #expect(run.places.hungFile == "/hung/a")
+        run.places.note("/hung/a", isWaiting: false)
+        #expect(run.places.hungFile == "/hung/b")
+        run.places.note("/hung/b", isWaiting: false)
+        #expect(run.places.hungFile == nil)
+        try run.begin("next", at: nil)
+        try run.end("next")
+        #expect(slots.counts == (1, 0))
+        try run.close()
+        #expect(slots.counts == (0, 0))
+    }
+
     @Test("the place with which a run begins is for its first request; what comes at the same time waits")
     func first() throws {
         let slots = slots(perOrigin: 1)

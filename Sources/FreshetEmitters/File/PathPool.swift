@@ -1,0 +1,167 @@
+package import FreshetEventLoop
+package import FreshetPipelines
+import Synchronization
+
+/// Threads for paths that the configuration names, whose file system may not answer: an NFS server that is away, a disk
+/// that fails.
+///
+/// Such a call cannot be interrupted. An access that hangs costs its own pipeline only:
+/// - A pipeline has one access at a time here; its others wait behind it and use no thread.
+/// - After ``Limits/abandonment`` the pool starts another thread beside the one that hangs, up to ``Limits/replacements``.
+///   If the access ends after all, the pool has one thread less again.
+/// - When all of these threads hang, accesses that have not begun fail, and so does each new one.
+/// - A cancelled caller returns at once. Its result is dropped when it comes.
+package final class PathPool: Sendable {
+    package struct Limits: Sendable {
+        /// Accesses at once.
+        package var threads = 4
+        /// Accesses that hang, for each of which there is another thread.
+        package var replacements = 16
+        /// The time after which an access counts as waiting for the file system.
+        package var notice: Duration = .seconds(1)
+        /// The time after which an access that has begun counts as hanging.
+        package var abandonment: Duration = .seconds(10)
+
+        package init() {}
+    }
+
+    /// The caller of an access.
+    struct Caller: Sendable {
+        /// The key of its pipeline; nil: the access waits for no other one.
+        var pipeline: UInt64?
+        /// Called with true once the access takes long and with false when it has ended after that. It must not block,
+        /// nor use the pool.
+        var waits: @Sendable (_ path: String, _ isWaiting: Bool) -> Void = { _, _ in }
+    }
+
+    private let workers: WorkerPool
+    private let clock: any EngineClock
+    private let queue: Mutex<PathQueue>
+    /// Due when an access may take long or hang.
+    private let timer: TimerBox
+
+    package init(clock: any EngineClock, limits: Limits = Limits()) {
+        self.clock = clock
+        workers = WorkerPool(threads: limits.threads)
+        queue = Mutex(PathQueue(limits))
+        timer = TimerBox()
+        timer.set(clock.makeTimer { [weak self] in self?.look() })
+    }
+
+    /// Threads that exist now.
+    package var threadCount: Int { workers.threadCount }
+    /// Accesses that have not ended.
+    var accesses: Int { queue.withLock { $0.count } }
+    /// The access that has taken longest so far.
+    package var oldestRunning: WorkerPool.RunningWork? { workers.oldestRunning }
+
+    /// Makes an access on a thread of the pool.
+    ///
+    /// - Throws: ``FetchError/cancelled`` as soon as the task is cancelled; the error of the access; an error that names
+    ///   the path if too many accesses hang.
+    func run<Success: Sendable>(
+        _ path: String, for caller: Caller = Caller(), _ access: @escaping @Sendable () throws(FetchError) -> Success
+    ) async throws(FetchError) -> Success {
+        guard !Task.isCancelled else { throw .cancelled }
+        let outcome = Outcome<Success>()
+        let entry = PathQueue.Entry(path: path, caller: caller, since: clock.now) {
+            do throws(FetchError) {
+                outcome.settle(.success(try access()))
+            } catch {
+                outcome.settle(.failure(error))
+            }
+        } fail: {
+            outcome.settle(.failure(.failed($0)))
+        }
+        let (number, starts) = queue.withLock { $0.add(entry) }
+        if starts { start(number) }
+        rearm()
+        let result = await withTaskCancellationHandler {
+            await outcome.value
+        } onCancel: {
+            outcome.settle(.failure(.cancelled))
+        }
+        queue.withLock { $0.leave(number) }
+        return try result.get()
+    }
+
+    private func start(_ number: UInt64) {
+        workers.perform("a file of a source") { [self] ticket in
+            if let access = queue.withLock({ $0.begin(number, ticket, at: clock.now) }) {
+                rearm()
+                access()
+            }
+            if let next = queue.withLock({ $0.end(number) }) { start(next) }
+            rearm()
+        }
+    }
+
+    /// Notes the accesses that take long, and replaces the threads of those that hang.
+    private func look() {
+        let findings = queue.withLock { $0.look(at: clock.now) }
+        for ticket in findings.replaced { workers.replace(ticket) }
+        for fail in findings.failed { fail() }
+        rearm()
+    }
+
+    private func rearm() {
+        // Inside, so that the last of several threads arms the timer with what is true last.
+        queue.withLock { queue in
+            switch queue.rearmed(at: clock.now) {
+            case .unchanged: break
+            case .armed(let instant): timer.value?.arm(at: instant)
+            case .disarmed: timer.value?.disarm()
+            }
+        }
+    }
+}
+
+/// The timer, which is made with a reference to its pool and so after it.
+private final class TimerBox: Sendable {
+    private let state = Mutex<(any EngineTimer)?>(nil)
+    var value: (any EngineTimer)? { state.withLock { $0 } }
+    func set(_ timer: any EngineTimer) { state.withLock { $0 = timer } }
+}
+
+/// The result of an access: the first that is given counts.
+private final class Outcome<Success: Sendable>: Sendable {
+    private enum State {
+        case open
+        case awaited(CheckedContinuation<Result<Success, FetchError>, Never>)
+        case settled(Result<Success, FetchError>)
+        case taken
+    }
+
+    private let state = Mutex(State.open)
+
+    var value: Result<Success, FetchError> {
+        get async {
+            await withCheckedContinuation { continuation in
+                let result = state.withLock { state -> Result<Success, FetchError>? in
+                    guard case .settled(let result) = state else {
+                        state = .awaited(continuation)
+                        return nil
+                    }
+                    state = .taken
+                    return result
+                }
+                if let result { continuation.resume(returning: result) }
+            }
+        }
+    }
+
+    func settle(_ result: Result<Success, FetchError>) {
+        let continuation = state.withLock { state -> CheckedContinuation<Result<Success, FetchError>, Never>? in
+            switch state {
+            case .open:
+                state = .settled(result)
+                return nil
+            case .awaited(let continuation):
+                state = .taken
+                return continuation
+            case .settled, .taken: return nil
+            }
+        }
+        continuation?.resume(returning: result)
+    }
+}

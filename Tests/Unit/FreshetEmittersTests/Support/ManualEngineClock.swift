@@ -1,0 +1,44 @@
+import FreshetPipelines
+import Synchronization
+
+/// A clock that goes on when a test advances it, for one timer.
+final class ManualEngineClock: EngineClock {
+    private struct State {
+        var now = ContinuousClock.now
+        var due: ContinuousClock.Instant?
+        var handler: (@Sendable () -> Void)?
+    }
+
+    private let state = Mutex(State())
+
+    var now: ContinuousClock.Instant { state.withLock { $0.now } }
+    var wallNow: Int64 { 0 }
+    /// Whether a timer is armed.
+    var isArmed: Bool { state.withLock { $0.due != nil } }
+
+    func makeTimer(_ handler: @escaping @Sendable () -> Void) -> any EngineTimer {
+        state.withLock { $0.handler = handler }
+        return Timer(clock: self)
+    }
+
+    /// Lets time pass and calls the timer's handler as often as it is due.
+    func advance(by duration: Duration) {
+        let end = now + duration
+        while let handler = state.withLock({ state -> (@Sendable () -> Void)? in
+            guard let due = state.due, due <= end else {
+                state.now = end
+                return nil
+            }
+            state.now = max(state.now, due)
+            state.due = nil
+            return state.handler
+        }) { handler() }
+    }
+
+    private struct Timer: EngineTimer {
+        let clock: ManualEngineClock
+
+        func arm(at instant: ContinuousClock.Instant) { clock.state.withLock { $0.due = instant } }
+        func disarm() { clock.state.withLock { $0.due = nil } }
+    }
+}
