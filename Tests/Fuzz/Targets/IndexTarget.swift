@@ -10,6 +10,7 @@ extension FuzzTarget {
         read: { input in keep(try? outcome(of: input)) },
         check: { input throws(FuzzViolation) in
             guard let outcome = try? outcome(of: input) else { return }
+            try hold("no rows keep a cache from being opened: \(outcome.words)", outcome.opens)
             try hold("a cache that was opened can be opened again: \(outcome.words)", outcome.opensAgain)
             for memory in outcome.memories where memory.current != nil {
                 try hold("the current generation has the number of one that is kept", memory.isKept)
@@ -22,6 +23,7 @@ extension FuzzTarget {
             var isKept = true
         }
         var memories: [Memory] = []
+        var opens = true
         var opensAgain = true
         var words = ""
     }
@@ -60,6 +62,8 @@ extension FuzzTarget {
         do {
             _ = try LocalCache.open(cacheDirectory: cache, stateDirectory: state)
         } catch {
+            outcome.opens = false
+            outcome.words = "\(error)"
             return outcome
         }
         let local: LocalCache
