@@ -14,6 +14,9 @@ struct StartRepair {
         try cache.measure()
         let isDoubtful = !repairs.isEmpty || cache.isOverLimit
         let sizes = isDoubtful ? try repairSizes() : 0
+        if !repairs.isEmpty {
+            try cache.withIndex { (index) throws(SQLiteError) in try index.rememberKept() }
+        }
         if sizes > 0 { found.append(IndexRepair("the size of content", rows: sizes, isDropped: false)) }
         // Told of once.
         let known = Set(repairs.map(\.place))

@@ -48,7 +48,9 @@ def query(expression):
 
 kinds = dict(re.findall(r"^# TYPE (\S+) (\S+)$", FILE.read_text(), re.M))
 manual = dict(re.findall(r"^\| `(freshet_\w+)` \| (\w+) \|", (SOURCES / "docs/metrics.md").read_text(), re.M))
-for name in sorted(set(kinds) ^ set(manual)):
+# A machine that is never slow has no slow jobs.
+rare = {"freshet_slow_jobs_total", "freshet_slow_job_longest_seconds"}
+for name in sorted((set(kinds) ^ set(manual)) - (rare & set(manual))):
     faults.append(f"{name}: only {'written' if name in kinds else 'in docs/metrics.md'}")
 for name in set(kinds) & set(manual):
     if kinds[name] != manual[name].replace("info", "gauge"):

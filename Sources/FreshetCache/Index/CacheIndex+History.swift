@@ -20,6 +20,15 @@ extension CacheIndex {
             """, .integer(pipeline), .integer(number - CacheLimits.historyPerPipeline))
     }
 
+    /// Remembers the generations that are kept and not remembered: their rows were damaged.
+    mutating func rememberKept() throws(SQLiteError) {
+        try database.execute(
+            """
+            INSERT OR IGNORE INTO history (pipeline, number, digest, size, committed_at, truncated)
+            SELECT pipeline, number, digest, size, committed_at, truncated FROM generations
+            """)
+    }
+
     /// Notes why a generation was made, if a run made one.
     mutating func rememberCauses(of run: RunRecord, of pipeline: Int64) throws(SQLiteError) {
         guard run.outcome == .changed, let generation = run.generation else { return }

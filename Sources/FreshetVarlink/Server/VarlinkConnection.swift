@@ -8,12 +8,11 @@ import Synchronization
 final class VarlinkConnection: Sendable {
     /// Bytes read at once: enough for any usual call, and for a batch of them.
     static let readSize = 8_192
-    /// The processor time of one turn: a client that sends without a pause then waits until all others had a turn.
-    static let turn: Duration = .microseconds(200)
 
     private struct State {
         var machine: ConnectionStateMachine
         var watch: DescriptorWatch?
+        var hasBegun = false
         var interest: Interest = []
         /// The serving task, while it waits for something to read, or for room to write.
         var reader: CheckedContinuation<Void, Never>?
@@ -24,7 +23,7 @@ final class VarlinkConnection: Sendable {
         var mayHaveMore = false
         var isWriting = false
         /// Nil: the connection waits, and its next work is a new turn.
-        var turn: Turn?
+        var turn: TurnQueue.Turn?
         var silenceTimer: LoopTimer?
         var isSilenceTimerArmed = false
 
@@ -71,6 +70,7 @@ final class VarlinkConnection: Sendable {
         await withTaskGroup(of: Void.self) { group in
             group.addTask {
                 await self.serve()
+                self.endTurn()
                 self.end()
             }
             await withCheckedContinuation { continuation in
@@ -92,6 +92,7 @@ final class VarlinkConnection: Sendable {
             }
             state.withLock { state in
                 state.watch = watch
+                state.hasBegun = true
                 state.interest = .read
                 state.silenceTimer = timer
                 state.isSilenceTimerArmed = true
@@ -110,6 +111,9 @@ final class VarlinkConnection: Sendable {
             state.isOver || (state.reader == nil && state.writer == nil) ? nil : state.machine.waitingSince
         }
     }
+
+    /// The client has gone, whether or not its last calls have had their turn.
+    var isAbandoned: Bool { state.withLock { $0.isOver || ($0.hasBegun && $0.watch == nil) } }
 
     /// Gives its place to another. From any thread.
     func giveWay() {
@@ -157,18 +161,17 @@ final class VarlinkConnection: Sendable {
         }
     }
 
-    /// How much processor time a connection uses before other tasks get the loop. The time that other tasks use while a
-    /// call waits counts too: a turn that ends early costs one trip through the loop's queue and nothing else.
-    private struct Turn {
-        private let began = ProcessorTime.used
-        var isOver: Bool { ProcessorTime.used - began > VarlinkConnection.turn }
-    }
-
     /// Waits for a turn, unless the present one goes on.
     private func takeTurn() async {
         if let turn = state.withLock({ $0.turn }), !turn.isOver { return }
-        await turns.begin(peer.user)
-        state.withLock { $0.turn = Turn() }
+        endTurn()
+        let turn = await turns.begin(peer.user)
+        state.withLock { $0.turn = turn }
+    }
+
+    /// Others have the loop while this connection waits.
+    private func endTurn() {
+        if let turn = state.withLock({ $0.turn.take() }) { turns.end(turn) }
     }
 
     private func perform(_ message: VarlinkCallMessage) async {
@@ -202,8 +205,7 @@ final class VarlinkConnection: Sendable {
         while true {
             // After a read that did not fill its buffer there was nothing more: the kernel need not be asked.
             if !state.withLock({ $0.mayHaveMore }) {
-                // While it waits, others have the loop.
-                state.withLock { $0.turn = nil }
+                endTurn()
                 if await waitUntilReadable() { return }
             }
             switch receive() {
@@ -279,7 +281,7 @@ final class VarlinkConnection: Sendable {
                 hasStalled = false
             } else if errno == EAGAIN {
                 hasStalled = true
-                state.withLock { $0.turn = nil }
+                endTurn()
                 lookAfterReader()
                 await waitUntilWritable()
             } else if errno != EINTR {

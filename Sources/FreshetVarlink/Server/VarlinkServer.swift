@@ -199,10 +199,12 @@ public final class VarlinkServer: Sendable {
         return isAdmitted
     }
 
-    /// A user's newcomer displaces a connection of that user; root's, if there is none, one of anybody.
+    /// A user's newcomer displaces a connection of that user, one whose client has gone if there is any; root's, if there is
+    /// none, one of anybody.
     private static func longestWaiting(
         of user: UInt32, in connections: some Collection<VarlinkConnection>
     ) -> VarlinkConnection? {
+        if let abandoned = connections.first(where: { $0.peer.user == user && $0.isAbandoned }) { return abandoned }
         let waiting = connections.compactMap { connection in
             connection.waitingSince.map { (connection: connection, since: $0) }
         }

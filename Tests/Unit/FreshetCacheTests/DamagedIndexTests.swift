@@ -170,6 +170,15 @@ struct DamagedIndexTests {
         #expect(try fixture.cache.current("jwks")?.contentExpires == nil)
     }
 
+    @Test("what is kept stays in the history, whose rows are lost")
+    func history() throws {
+        let damaged = try DamagedIndex.pristine()
+        let kept = try CacheFixture(damaged.copied().directory).cache.history("jwks").filter(\.isKept).map(\.digest)
+        try damaged.set("size", of: "history", to: "-1")
+        let history = try CacheFixture(damaged.directory).cache.history("jwks")
+        #expect(!kept.isEmpty && history.map(\.digest) == kept && history.allSatisfy { $0.isKept && $0.size > 0 })
+    }
+
     @Test("each column of the schema has a rule")
     func rules() throws {
         let pristine = try DamagedIndex.pristine()

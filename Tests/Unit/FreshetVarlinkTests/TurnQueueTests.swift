@@ -11,7 +11,7 @@ struct TurnQueueTests {
     private final class Shared: Sendable {
         let users = Mutex<[UInt32]>([])
         let numbers = Mutex<[Int]>([])
-        let areAllWaiting = Atomic(false)
+        let flag = Atomic(false)
     }
 
     @Test("a user with many connections and one with a single connection have as many turns")
@@ -25,8 +25,8 @@ struct TurnQueueTests {
             for _ in 0..<31 {
                 group.addTask(executorPreference: loop) {
                     while shared.users.withLock({ $0.count }) < 200 {
-                        await turns.begin(65_534)
-                        guard shared.areAllWaiting.load(ordering: .relaxed) else { continue }
+                        _ = await turns.begin(65_534)
+                        guard shared.flag.load(ordering: .relaxed) else { continue }
                         shared.users.withLock { $0.append(65_534) }
                     }
                 }
@@ -34,9 +34,9 @@ struct TurnQueueTests {
             group.addTask(executorPreference: loop) {
                 // From the moment when the others wait.
                 while turns.waitingCount < 30 { await Task.yield() }
-                shared.areAllWaiting.store(true, ordering: .relaxed)
+                shared.flag.store(true, ordering: .relaxed)
                 for _ in 0..<50 {
-                    await turns.begin(0)
+                    _ = await turns.begin(0)
                     shared.users.withLock { $0.append(0) }
                 }
             }
@@ -56,12 +56,49 @@ struct TurnQueueTests {
         await withTaskGroup(of: Void.self) { group in
             for number in 0..<100 {
                 group.addTask(executorPreference: loop) {
-                    await turns.begin(7)
+                    _ = await turns.begin(7)
                     shared.numbers.withLock { $0.append(number) }
                 }
             }
         }
         #expect(shared.numbers.withLock { $0 } == Array(0..<100))
         #expect(turns.waitingCount == 0)
+    }
+
+    @Test("turns that end early leave the rest of the round to the user's other connections")
+    func shortTurns() async throws {
+        let loop = try EventLoop()
+        let turns = TurnQueue(loop, share: .seconds(60))
+        // Without a round of the loop, nobody would have a turn but the first.
+        for _ in 0..<3 { turns.end(await turns.begin(7)) }
+        let held = await turns.begin(7)
+        let shared = Shared()
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask {
+                _ = await turns.begin(7)
+                shared.flag.store(true, ordering: .relaxed)
+            }
+            #expect(await eventually { turns.waitingCount == 1 })
+            let isEarly = shared.flag.load(ordering: .relaxed)
+            #expect(!isEarly)
+            turns.end(held)
+            loop.stop()
+        }
+        let hasBegun = shared.flag.load(ordering: .relaxed)
+        #expect(hasBegun)
+    }
+
+    @Test("a wait for a turn ends at once with its task, and takes nobody's turn")
+    func cancelled() async throws {
+        let loop = try EventLoop()
+        let turns = TurnQueue(loop)
+        let held = await turns.begin(7)
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<10 { group.addTask { turns.end(await turns.begin(7)) } }
+            #expect(await eventually { turns.waitingCount == 10 })
+            group.cancelAll()
+        }
+        #expect(turns.waitingCount == 0)
+        turns.end(held)
     }
 }
