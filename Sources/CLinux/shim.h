@@ -37,3 +37,12 @@ static inline int freshet_prctl(int option, unsigned long argument) { return prc
 // epoll_event's data is a union.
 static inline void freshet_epoll_set_data(struct epoll_event *event, uint64_t data) { event->data.u64 = data; }
 static inline uint64_t freshet_epoll_data(const struct epoll_event *event) { return event->data.u64; }
+
+// Limits the writable memory of a process of the same user (RLIMIT_DATA, soft; prlimit(2)). Returns 0, or -1 and errno.
+static inline int freshet_limit_data(int process, unsigned long bytes) {
+    enum { data = 2 };  // RLIMIT_DATA
+    struct { unsigned long soft, hard; } limit;
+    if (syscall(SYS_prlimit64, process, data, 0, &limit) != 0) return -1;
+    limit.soft = bytes < limit.hard ? bytes : limit.hard;
+    return (int)syscall(SYS_prlimit64, process, data, &limit, 0);
+}

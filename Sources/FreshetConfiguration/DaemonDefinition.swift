@@ -14,11 +14,15 @@ package struct DaemonDefinition: Hashable, Sendable {
     package var networkTarget: String?
     /// The proof of the network for pipelines that need it by their source and say nothing of it; nil: none.
     package var networkProbe: NetworkProbe?
+    /// How many bytes of memory answers and the programs that work on them may take together.
+    package var memoryLimit: UInt64 = DaemonDefinition.defaultMemoryLimit
     /// How many bytes all content of the cache may have; nil: any number.
     package var cacheLimit: UInt64? = DaemonDefinition.defaultCacheLimit
     /// What the cache leaves free on its file system.
     package var minFree = FreeSpaceRule.standard
 
+    /// 512 MiB: a program that changes little of 60 MB needs 370 MiB of that.
+    package static let defaultMemoryLimit: UInt64 = 512 << 20
     /// 1 GiB.
     package static let defaultCacheLimit: UInt64 = 1 << 30
     /// Enough to hide latency, few enough for a home router's table of connections.

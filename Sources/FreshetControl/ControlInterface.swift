@@ -22,9 +22,9 @@ package enum ControlInterface {
         type State (idle, waiting, loading, loaded, failed, held)
 
         # What a waiting pipeline waits for: that the network is reachable, that a storm of signals calms down, the time of
-        # the next attempt, that its budget of requests has room again, its turn among other pipelines, or that the
-        # machine, which is about to sleep, is awake again.
-        type WaitingFor (network, quiet, backoff, budget, slot, sleep, filesystem)
+        # the next attempt, that its budget of requests has room again, its turn among other pipelines, memory for the
+        # programs that work on its answer, or that the machine, which is about to sleep, is awake again.
+        type WaitingFor (network, quiet, backoff, budget, slot, memory, sleep, filesystem)
 
         # How old the offered copy is: stale when its next planned check or its origin's word for how long it is fresh has
         # passed, or when it is behind (see Generation); expired when it is past its maximum age, withdrawn or not, or past the
@@ -319,6 +319,8 @@ package enum ControlInterface {
           failingHooks: ?int,
           cacheBytes: ?int,
           cacheLimit: ?int,
+          memoryBytes: ?int,
+          memoryLimit: ?int,
           configurationSince: ?int,
           refusedReload: ?RefusedReload,
           slowJobs: ?[]SlowJob

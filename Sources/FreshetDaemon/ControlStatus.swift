@@ -76,6 +76,7 @@ extension WaitingReason {
             case .backOff, .retryAfter: .backoff
             case .budget: .budget
             case .slot: .slot
+            case .memory: .memory
             case .sleep: .sleep
             case .fileSystem: .filesystem
             }

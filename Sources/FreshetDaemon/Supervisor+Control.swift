@@ -16,12 +16,15 @@ extension Supervisor: ControlService {
         let fact = parts?.elsewhere.fact
         let usage = parts?.cache.usage
         let slow = slowJobs.status
+        let memory = parts?.memory
         return DaemonStatus(
             version: Version.current, pid: Int64(getpid()), since: started,
             network: fact?.description ?? "not known", networkReachable: fact?.isReachable ?? true,
             pipelines: await counts(),
             failingHooks: parts.flatMap { $0.hooks.failing > 0 ? Int64($0.hooks.failing) : nil },
-            cacheBytes: usage?.bytes, cacheLimit: usage?.limit, configurationSince: configurationSince,
+            cacheBytes: usage?.bytes, cacheLimit: usage?.limit,
+            memoryBytes: memory.map { Int64(clamping: $0.counts.taken) },
+            memoryLimit: memory.map { Int64(clamping: $0.limit) }, configurationSince: configurationSince,
             refusedReload: refusedReload, slowJobs: slow.isEmpty ? nil : slow)
     }
 

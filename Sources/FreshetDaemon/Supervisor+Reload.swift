@@ -183,6 +183,7 @@ extension Supervisor {
         faulty = [:]
         await prepareFaulty()
         parts?.slots.change(new.daemon.requestLimits)
+        parts?.memory.change(limit: JQTransformer.memoryForLongAnswers(of: new.daemon.memoryLimit))
         for definition in difference.changed + difference.added { await parts?.store.setAccess(definition) }
         for (index, name) in difference.removed.enumerated() {
             await giveWay(before: index, "reload")

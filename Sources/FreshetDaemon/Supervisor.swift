@@ -107,6 +107,7 @@ actor Supervisor {
         let elsewhere: NetworkWatch
         let engine: PipelineEngine
         let slots: RequestSlots
+        let memory: MemoryBudget
         let sleep: SleepMonitor
         let sessions: SessionMonitor
         /// Of the system's bus, which the two above hear too.
@@ -281,22 +282,24 @@ actor Supervisor {
             news.say(.heldBack, [.pipeline: .string(pipeline), .generation: .stringConvertible(copy.number)])
         }
         let slots = RequestSlots(configuration.daemon.requestLimits)
+        let memory = MemoryBudget(limit: JQTransformer.memoryForLongAnswers(of: configuration.daemon.memoryLimit))
         let world = PipelineWorld(
             fetcher: SourceFetcher(
                 http: http, commands: CommandRunner(loop, workers: pools.commands),
                 files: FileReader(paths: pools.paths), copyFiles: FileReader(paths: pools.copies),
                 copies: directories.cache + "/current"),
-            transformer: JQTransformer(loop, workers: pools.helpers) { [log] gaps in
+            transformer: JQTransformer(loop, workers: pools.helpers, memory: memory) { [log] gaps in
                 log.say(.sandboxIncomplete, [.error: .string("no \(gaps)")])
             }, store: store, clock: clock,
-            slots: slots, prober: http, helpers: try await makeCheckHelpers(),
+            slots: slots, memory: memory, prober: http, helpers: try await makeCheckHelpers(),
             redact: { [redactor] in redactor.text($0) })
         let engine = PipelineEngine(world) { [log] in log.say($0) }
         let bus = BusConnection(loop, .system)
         let hooks = try await makeHookDesk(store, report.index, bus)
         return Parts(
             cache: cache, store: store, http: http, network: network, elsewhere: network.watch(.elsewhere),
-            engine: engine, slots: slots, sleep: watchSleep(bus, network, engine), sessions: watchSessions(bus),
+            engine: engine, slots: slots, memory: memory, sleep: watchSleep(bus, network, engine),
+            sessions: watchSessions(bus),
             systemBus: BusSignals(bus),
             files: FileMonitor(loop) { [fileNews] path, fact, _ in fileNews.tell(path, fact) }, hooks: hooks)
     }

@@ -30,8 +30,9 @@ package struct SourceFetcher: Fetching {
         case .command(let command):
             request.asked()
             // A command has no validators: it always runs, and its output is compared when it is committed.
-            let bytes = try await commands.run(command, maxBytes: request.maxBytes, progress: request.progress)
-            return .content(FetchedContent(bytes: bytes))
+            let output = try await commands.run(
+                command, maxBytes: request.maxBytes, keeper: request.keeper, progress: request.progress)
+            return .content(FetchedContent(output))
         case .file(let path):
             request.asked()
             return try await files.read(

@@ -1,4 +1,5 @@
 import CLinux
+import Glibc
 
 /// How this process gets memory from the system, and gives it back.
 public enum ProcessMemory {
@@ -8,5 +9,14 @@ public enum ProcessMemory {
     public static func returnLargeBlocks() {
         _ = mallopt(M_MMAP_THRESHOLD, 1 << 20)
         _ = mallopt(M_TRIM_THRESHOLD, 1 << 20)
+    }
+
+    /// Limits the writable memory of a process of the same user (prlimit(2), RLIMIT_DATA). What the process has stays.
+    ///
+    /// - Parameter bytes: the soft limit; the hard one stays.
+    public static func limit(_ process: Int32, to bytes: UInt64) throws(SystemCallError) {
+        guard freshet_limit_data(process, UInt(clamping: bytes)) == 0 else {
+            throw SystemCallError("prlimit", errno: errno)
+        }
     }
 }

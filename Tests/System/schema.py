@@ -254,12 +254,12 @@ STRICTER = ["cache: {file: a, keep: '5'}", "cache: {file: a, files: {b: .b}, kee
 DAEMON_GOOD = [
     "", "splay: 5min", "splay: 0", "concurrency: 16\norigin-concurrency: 4", "network-target: 192.0.2.1",
     "network-probe: http://probe.example/204", "cache: {max-total: 4G, min-free: 10%}", "cache: {max-total: infinity}",
-    "cache: {min-free: 512M}", "format: 1",
+    "cache: {min-free: 512M}", "format: 1", "memory: {max: 64M}",
 ]
 DAEMON_BAD = [
     "every: 5min", "splay: soon", "concurrency: 0", "concurrency: 5000", "network-target: router",
     "network-probe: probe.example", "cache: {max-total: much}", "cache: {min-free: 100%}", "cache: {file: a}",
-    "cache: 4G", "network-probe: 'http://u@probe.example/'",
+    "cache: 4G", "memory: 1G", "memory: {max: infinity}", "network-probe: 'http://u@probe.example/'",
 ]
 DAEMON_DROP_IN_GOOD = ["splay: null", "cache: null", "cache: {min-free: null}", "network-probe: null\nconcurrency: 3"]
 DAEMON_DROP_IN_BAD = ["format: null", "every: null", "cache: {min-fee: null}", "cache: [null]"]

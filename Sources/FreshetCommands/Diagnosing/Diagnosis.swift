@@ -233,7 +233,7 @@ struct Diagnosis: Hashable {
                 Conclusion(
                     text: "It waits for its next attempt, since one failed or the origin asked for patience.",
                     command: "freshetctl refresh \(name) --wait"))
-        case .quiet, .slot, .sleep, .network, .filesystem, .unknown: add(.neither, "waits", text)
+        case .quiet, .slot, .memory, .sleep, .network, .filesystem, .unknown: add(.neither, "waits", text)
         }
     }
 

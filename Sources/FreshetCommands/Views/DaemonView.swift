@@ -27,6 +27,7 @@ enum DaemonView {
             block.add("Fault", DiagnosticView.text(first))
         }
         if let bytes = daemon.cacheBytes { block.add("Cache", room(bytes, of: daemon.cacheLimit)) }
+        if let bytes = daemon.memoryBytes, bytes > 0 { block.add("Memory", room(bytes, of: daemon.memoryLimit)) }
         if let count = daemon.failingHooks { block.add("Hooks", "\(Count.text(count, "hook")) failing", .bad) }
         return block.lines
     }

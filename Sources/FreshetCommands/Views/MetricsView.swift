@@ -56,6 +56,12 @@ struct MetricsView {
             $0.sample("", [], daemon.cacheLimit)
         }
         text.family(
+            "freshet_memory_bytes", .gauge, unit: "bytes", "Reserved for answers and programs that work on them."
+        ) { $0.sample("", [], daemon.memoryBytes) }
+        text.family(
+            "freshet_memory_limit_bytes", .gauge, unit: "bytes", "How much that may be (from memory.max)."
+        ) { $0.sample("", [], daemon.memoryLimit) }
+        text.family(
             "freshet_slow_jobs", .counter, "Jobs that used the event loop for 20 ms of processor time or more."
         ) { family in
             for slow in daemon.slowJobs ?? [] { family.sample("_total", [("job", slow.job)], slow.count) }

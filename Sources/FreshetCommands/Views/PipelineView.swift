@@ -130,6 +130,7 @@ struct PipelineView {
         case .backoff: "the next attempt"
         case .budget: "its budget"
         case .slot: "its turn"
+        case .memory: "memory"
         case .sleep: "the machine to wake up"
         case .filesystem: "the file system"
         case .unknown: "something unknown"

@@ -1,6 +1,8 @@
 extension DefinitionReader {
     /// The most runs at once: each has a few descriptors, and the service may open 16,384.
     static let maximumConcurrency = 4096
+    /// The least `memory.max`: less is not enough for a program and a few megabytes.
+    static let leastMemoryLimit: UInt64 = 64 << 20
 
     /// Reads `freshet.yaml`. What it returns is good only if there are no errors among the faults.
     mutating func daemon(from root: Node) -> DaemonDefinition {
@@ -19,6 +21,10 @@ extension DefinitionReader {
         daemon.networkTarget = value("network-target", in: file, .address)
         daemon.networkProbe = value("network-probe", in: file, .probe)
         cacheRoom(of: &daemon, in: file)
+        if let section = section(.daemonMemory, "memory", in: file) {
+            daemon.memoryLimit =
+                value("max", in: section, .size(Self.leastMemoryLimit...ByteSize.largest)) ?? daemon.memoryLimit
+        }
         return daemon
     }
 }

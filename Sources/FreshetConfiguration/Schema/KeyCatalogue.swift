@@ -8,6 +8,8 @@ package enum KeyCatalogue {
         case check, sha256, minisign, cache, daemon
         /// `cache` of freshet.yaml.
         case daemonCache = "daemon-cache"
+        /// The memory of the daemon and its helpers.
+        case daemonMemory = "memory"
         /// One parameter.
         case parameter
         /// One hook.
@@ -18,6 +20,7 @@ package enum KeyCatalogue {
             switch self {
             case .pipeline, .daemon: ""
             case .daemonCache: "cache"
+            case .daemonMemory: rawValue
             case .credential: "source.credential"
             case .dbus, .retry, .needsNetwork: "refresh.\(rawValue)"
             case .parameter: "parameters.NAME"
@@ -126,8 +129,12 @@ package enum KeyCatalogue {
         .minisign: ["key", "key-file", "url"],
         .cache: ["file", "files", "format", "mode", "group", "keep", "max-age", "withdraw", "key"],
         .hook: ["exec", "reload-unit", "timeout"],
-        .daemon: ["format", "splay", "concurrency", "origin-concurrency", "network-target", "network-probe", "cache"],
+        .daemon: [
+            "format", "splay", "concurrency", "origin-concurrency", "network-target", "network-probe", "cache",
+            "memory",
+        ],
         .daemonCache: ["max-total", "min-free"],
+        .daemonMemory: ["max"],
     ]
 
     private static let laterKeys: [Section: [String]] = [:]

@@ -41,6 +41,10 @@ package struct DaemonStatus: Codable, Hashable, Sendable {
     package var cacheBytes: Int64?
     /// How many there may be; nil: any number.
     package var cacheLimit: Int64?
+    /// Bytes that are reserved for answers and the programs that work on them.
+    package var memoryBytes: Int64?
+    /// How many there may be.
+    package var memoryLimit: Int64?
     /// When the configuration in force was read; nil: the daemon is older than that.
     package var configurationSince: Int64?
     /// The last reload, if it was refused; nil: there was none since the daemon started, or it succeeded.
@@ -51,6 +55,7 @@ package struct DaemonStatus: Codable, Hashable, Sendable {
     package init(
         version: String, pid: Int64, since: Int64, network: String, networkReachable: Bool, pipelines: PipelineCounts,
         failingHooks: Int64? = nil, cacheBytes: Int64? = nil, cacheLimit: Int64? = nil,
+        memoryBytes: Int64? = nil, memoryLimit: Int64? = nil,
         configurationSince: Int64? = nil, refusedReload: RefusedReload? = nil,
         slowJobs: [SlowJobStatus]? = nil
     ) {
@@ -59,6 +64,8 @@ package struct DaemonStatus: Codable, Hashable, Sendable {
         self.refusedReload = refusedReload
         self.cacheBytes = cacheBytes
         self.cacheLimit = cacheLimit
+        self.memoryBytes = memoryBytes
+        self.memoryLimit = memoryLimit
         self.failingHooks = failingHooks
         self.version = version
         self.pid = pid

@@ -24,6 +24,8 @@ package enum WaitingReason: String, OpenEnumeration, CaseIterable, Hashable, Sen
     case budget
     /// Its turn among other pipelines.
     case slot
+    /// Memory for the programs that work on its answer.
+    case memory
     /// That the machine, which is about to sleep, is awake again.
     case sleep
     /// That the file system answers.

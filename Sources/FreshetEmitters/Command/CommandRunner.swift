@@ -39,15 +39,17 @@ package struct CommandRunner: Sendable {
         return environment
     }
 
-    /// Runs a command to its end and returns what it wrote to standard output.
+    /// Runs a command to its end and returns what it wrote to standard output. If that is long it goes to the keeper, if
+    /// there is one, while the command writes it.
     ///
     /// Cancelling the task ends the command: SIGTERM to its process group, after ``terminationGrace`` SIGKILL to all that
     /// it has started. When this has returned or thrown, no process of the command is left.
     ///
     /// - Parameter progress: called on the loop's thread with the bytes so far.
     func run(
-        _ command: [String], maxBytes: UInt64, progress: @escaping @Sendable (UInt64) -> Void
-    ) async throws(FetchError) -> [UInt8] {
+        _ command: [String], maxBytes: UInt64, keeper: (any BodyKeeping)? = nil,
+        progress: @escaping @Sendable (UInt64) -> Void
+    ) async throws(FetchError) -> FetchedBody {
         guard !Task.isCancelled else { throw .cancelled }
         guard let path = command.first, path.hasPrefix("/") else {
             throw .failed(
@@ -56,7 +58,7 @@ package struct CommandRunner: Sendable {
         let run = CommandRun(
             loop, workers,
             ChildProcess.Command(path: path, arguments: Array(command.dropFirst()), environment: environment),
-            .data(maxBytes: maxBytes, progress))
+            .data(CommandOutput(limit: maxBytes, keeper: keeper), progress))
         return try await run.run()
     }
 
@@ -108,7 +110,7 @@ private actor CommandRun {
     /// Who takes what the command writes.
     enum Outlet: Sendable {
         /// Standard output is gathered, up to a limit; of standard error the end is kept.
-        case data(maxBytes: UInt64, @Sendable (UInt64) -> Void)
+        case data(CommandOutput, @Sendable (UInt64) -> Void)
         /// Both are one stream.
         case listener(@Sendable (UnsafeRawBufferPointer) -> Void)
     }
@@ -120,13 +122,14 @@ private actor CommandRun {
     private let timeout: Duration?
 
     private var child: ChildProcess?
-    private var output: [UInt8] = []
     private var errors = Tail(limit: CommandRunner.errorTailLimit)
     private var isTooLarge = false
     private var isTooLate = false
     private var outputPipe: OwnedDescriptor?
     private var errorPipe: OwnedDescriptor?
-    private var watches: [DescriptorWatch] = []
+    private var outputWatch: DescriptorWatch?
+    private var errorWatch: DescriptorWatch?
+    private var isOutputPaused = false
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
@@ -142,10 +145,16 @@ private actor CommandRun {
     }
 
     /// What it has written, if it succeeds.
-    func run() async throws(FetchError) -> [UInt8] {
-        let exit = try await end()
-        guard exit == .exited(status: 0) else { throw fault(exit) }
-        return output
+    func run() async throws(FetchError) -> FetchedBody {
+        do throws(FetchError) {
+            let exit = try await end()
+            guard exit == .exited(status: 0) else { throw fault(exit) }
+            guard case .data(let output, _) = outlet else { return .bytes([]) }
+            return try await output.finish()
+        } catch {
+            if case .data(let output, _) = outlet { await output.discard() }
+            throw error
+        }
     }
 
     /// Its exit status.
@@ -175,16 +184,20 @@ private actor CommandRun {
             return timer
         }
         let exit = await withTaskCancellationHandler {
-            await child.wait()
+            await self.exit(of: child)
         } onCancel: {
             termination.begin()
         }
         termination.end()
         timer?.disarm()
-        finishReading()
+        await finishReading()
         guard !Task.isCancelled else { throw .cancelled }
-        if isTooLarge, case .data(let limit, _) = outlet {
-            throw .failed(SizeLimit.exceeded(by: "the output of \(Text.escaped(command.path))", limit: limit))
+        if case .data(let output, _) = outlet {
+            if let failure = output.failure { throw .failed(failure) }
+            if isTooLarge {
+                throw .failed(
+                    SizeLimit.exceeded(by: "the output of \(Text.escaped(command.path))", limit: output.limit))
+            }
         }
         if isTooLate, let timeout {
             throw .failed(
@@ -192,6 +205,24 @@ private actor CommandRun {
                     .deadline,
                     "\(Text.escaped(command.path)) was ended, as it took longer than \(Text.seconds(timeout))"))
         }
+        return exit
+    }
+
+    /// Awaits the end of the process, and keeps its output aside meanwhile if it is long.
+    private func exit(of child: ChildProcess) async -> ChildProcess.Exit {
+        guard case .data(let output, _) = outlet, output.isKept else { return await child.wait() }
+        async let exit = exit(of: child, ending: output)
+        while let piece = await output.next() {
+            // There is space for one more.
+            watchOutput()
+            if await !output.keep(piece), child.result == nil { child.signal(SIGKILL) }
+        }
+        return await exit
+    }
+
+    private func exit(of child: ChildProcess, ending output: CommandOutput) async -> ChildProcess.Exit {
+        let exit = await child.wait()
+        output.end()
         return exit
     }
 
@@ -216,14 +247,10 @@ private actor CommandRun {
         self.outputPipe = outputPipe
         self.errorPipe = errorPipe
         do {
-            watches = [
-                try loop.watch(outputPipe.rawValue, for: .read, named: "command output") { [weak self] _ in
-                    self?.assumeIsolated { $0.readOutput() }
-                },
-                try loop.watch(errorPipe.rawValue, for: .read, named: "command output") { [weak self] _ in
-                    self?.assumeIsolated { $0.readErrors() }
-                },
-            ]
+            outputWatch = try watch(outputPipe)
+            errorWatch = try loop.watch(errorPipe.rawValue, for: .read, named: "command output") { [weak self] _ in
+                self?.assumeIsolated { $0.readErrors() }
+            }
         } catch {
             child.signal(SIGKILL)
             _ = await child.wait()
@@ -248,12 +275,34 @@ private actor CommandRun {
 
     private enum ReadResult { case data, nothing, end }
 
+    private func watch(_ pipe: OwnedDescriptor) throws(SystemCallError) -> DescriptorWatch {
+        try loop.watch(pipe.rawValue, for: .read, named: "command output") { [weak self] _ in
+            self?.assumeIsolated { $0.readOutput() }
+        }
+    }
+
     private func readOutput() {
-        if readOutputOnce() == .end { watches.first?.cancel() }
+        if readOutputOnce() == .end { outputWatch = nil }
+        guard case .data(let output, _) = outlet, output.isFull else { return }
+        // The command waits for the disk. Without a watch, as the end of the pipe would wake the loop again and again.
+        outputWatch = nil
+        isOutputPaused = true
+    }
+
+    /// Goes on reading after a pause.
+    private func watchOutput() {
+        guard isOutputPaused, let outputPipe else { return }
+        isOutputPaused = false
+        do throws(SystemCallError) {
+            outputWatch = try watch(outputPipe)
+        } catch {
+            // Nothing would be read any more, and the command waits.
+            child?.signal(SIGKILL)
+        }
     }
 
     private func readErrors() {
-        if readErrorsOnce() == .end { watches.last?.cancel() }
+        if readErrorsOnce() == .end { errorWatch = nil }
     }
 
     private var isListener: Bool { if case .listener = outlet { true } else { false } }
@@ -261,7 +310,7 @@ private actor CommandRun {
     private func readOutputOnce() -> ReadResult {
         guard let outputPipe, !isTooLarge else { return .end }
         switch outlet {
-        case .data(let limit, let progress): return gather(outputPipe, limit, progress)
+        case .data(let output, let progress): return gather(outputPipe, output, progress)
         case .listener(let listener):
             return Self.read(outputPipe) { bytes in
                 errors.append(bytes)
@@ -271,20 +320,14 @@ private actor CommandRun {
     }
 
     private func gather(
-        _ pipe: OwnedDescriptor, _ maxBytes: UInt64, _ progress: (UInt64) -> Void
+        _ pipe: OwnedDescriptor, _ output: CommandOutput, _ progress: (UInt64) -> Void
     ) -> ReadResult {
         var piece = 0
         let result = Self.read(pipe) { bytes in
             piece = bytes.count
-            guard UInt64(output.count) + UInt64(piece) <= maxBytes else {
-                isTooLarge = true
-                return
-            }
-            BodyGrowth.prepare(&output, for: bytes.count, limit: maxBytes)
-            output.append(contentsOf: bytes)
+            isTooLarge = !output.take(bytes)
         }
         guard !isTooLarge else {
-            output = []
             child?.signal(SIGKILL)
             return .end
         }
@@ -298,13 +341,15 @@ private actor CommandRun {
     }
 
     /// Takes what the pipes still hold, without waiting: a process that could not be ended may keep them open for ever.
-    private func finishReading() {
-        if !isListener { while readOutputOnce() == .data {} }
+    private func finishReading() async {
+        if case .data(let output, _) = outlet {
+            while readOutputOnce() == .data { await output.keepFull() }
+        }
         // A flood that nothing bounds is no reason to stay here.
         for _ in 0..<Self.lastPieces { guard isListener, readOutputOnce() == .data else { break } }
         for _ in 0..<Self.lastPieces { guard readErrorsOnce() == .data else { break } }
-        for watch in watches { watch.cancel() }
-        watches = []
+        outputWatch = nil
+        errorWatch = nil
         outputPipe = nil
         errorPipe = nil
     }

@@ -68,6 +68,11 @@ actor HelperProcess {
         return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
     }
 
+    /// Limits its writable memory to so many bytes from now on (RLIMIT_DATA). What it has stays.
+    nonisolated func limit(memory: UInt64) throws(SystemCallError) {
+        try ProcessMemory.limit(child.identifier, to: memory)
+    }
+
     /// How it ended, or nil while it runs.
     nonisolated var result: ChildProcess.Exit? { child.result }
 

@@ -74,10 +74,16 @@ extension JQAsking {
 struct JQShare: JQAsking {
     let transformer: JQTransformer
     let pipeline: UInt64
+    /// Nil: each request reserves what it needs.
+    var memory: MemoryReservation?
 
     var maxOutput: UInt64 { transformer.maxOutput }
 
     func exchange(_ request: JQRequest) async throws(FetchError) -> JQReply {
-        try await transformer.exchange(request, of: pipeline)
+        try await transformer.exchange(request, of: pipeline, using: memory)
+    }
+
+    func using(_ memory: MemoryReservation) -> any Transforming {
+        JQShare(transformer: transformer, pipeline: pipeline, memory: memory)
     }
 }

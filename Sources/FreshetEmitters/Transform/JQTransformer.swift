@@ -19,6 +19,8 @@ package actor JQTransformer: JQAsking {
     private let loop: EventLoop
     private let workers: WorkerPool
     private let helper: ChildProcess.Command
+    /// Nil: a helper has ``FreshetJQ/JQHelper/memoryLimit``, whatever others have.
+    private let memory: MemoryBudget?
     package nonisolated let maxOutput: UInt64
     /// Called once, and then gone.
     private var reportGaps: (@Sendable (HelperSandbox.Gaps) -> Void)?
@@ -36,20 +38,31 @@ package actor JQTransformer: JQAsking {
     /// - Parameters:
     ///   - helper: how to start a program that becomes a helper: this one, called again.
     ///   - maxOutput: the most bytes that a program may put out.
+    ///   - memory: what all requests together may take.
     ///   - warmth: how long a helper without work is kept.
     ///   - gaps: is called on the loop's thread when the sandbox of a helper lacks something, the first time only.
     package init(
         _ loop: EventLoop, workers: WorkerPool, helper: ChildProcess.Command = JQTransformer.thisProgram,
-        maxOutput: UInt64 = CheckRules.defaultMaxBytes, warmth: Duration = .seconds(5),
+        maxOutput: UInt64 = CheckRules.defaultMaxBytes, memory: MemoryBudget? = nil, warmth: Duration = .seconds(5),
         gaps: (@Sendable (HelperSandbox.Gaps) -> Void)? = nil
     ) {
         // All levels together: the number of processors, and three at least.
-        pool = HelperPool(places: (sysconf(Int32(_SC_NPROCESSORS_ONLN)) + 2) / 3, warmth: warmth)
+        pool = HelperPool(places: Self.places, warmth: warmth)
         self.loop = loop
         self.workers = workers
         self.helper = helper
+        self.memory = memory
         self.maxOutput = maxOutput
         reportGaps = gaps
+    }
+
+    private static var places: Int { (sysconf(Int32(_SC_NPROCESSORS_ONLN)) + 2) / 3 }
+
+    /// What is left of a limit on memory for answers that are long, when each helper may work on a small one: at least half
+    /// of it.
+    package static func memoryForLongAnswers(of limit: UInt64) -> UInt64 {
+        let helpers = UInt64(max(1, places) * HelperPool<HelperProcess>.turns.count)
+        return limit - min(limit / 2, helpers * MemoryShare.small.total)
     }
 
     /// This program as a helper: the very file that runs, also when an upgrade has put another in its place.
@@ -81,17 +94,52 @@ package actor JQTransformer: JQAsking {
 
     // MARK: One request
 
-    func exchange(_ request: JQRequest, of pipeline: UInt64) async throws(FetchError) -> JQReply {
+    /// - Parameter reserved: the memory for it; nil: it reserves what it needs.
+    func exchange(
+        _ request: JQRequest, of pipeline: UInt64, using reserved: MemoryReservation? = nil
+    ) async throws(FetchError) -> JQReply {
         guard !Task.isCancelled else { throw .cancelled }
         if let failure = Self.excess(of: request) { throw .failed(failure) }
+        guard let memory else { return try await exchange(request, of: pipeline, in: .unlimited) }
+        if let reserved { return try await exchange(request, of: pipeline, in: HelperMemory(reserved)) }
+        if request.input.count <= MemoryShare.smallInput {
+            do throws(FetchError) {
+                return try await exchange(request, of: pipeline, in: .small)
+            } catch {
+                guard error.lacksMemory else { throw error }
+            }
+        }
+        do throws(FetchError) {
+            return try await exchange(request, of: pipeline, .usual, of: memory)
+        } catch {
+            guard error.lacksMemory else { throw error }
+        }
+        return try await exchange(request, of: pipeline, .all, of: memory)
+    }
+
+    private func exchange(
+        _ request: JQRequest, of pipeline: UInt64, _ level: MemoryShare.Level, of memory: MemoryBudget
+    ) async throws(FetchError) -> JQReply {
+        let reservation = try await memory.reserve(for: request.input.count, level)
+        defer { reservation.release() }
+        return try await exchange(request, of: pipeline, in: HelperMemory(reservation))
+    }
+
+    private func exchange(
+        _ request: JQRequest, of pipeline: UInt64, in memory: HelperMemory
+    ) async throws(FetchError) -> JQReply {
+        let request = memory.bounded(request)
         lastTicket += 1
         let ticket = lastTicket
         var turn = await waitForTurn(of: ticket) { $0.enter(ticket, of: pipeline) }
         while case .proceed(let warm, let limit) = turn {
-            guard let reply = try await work(on: request, as: ticket, warm, turn: limit) else {
+            guard let reply = try await work(on: request, as: ticket, warm, turn: limit, in: memory) else {
                 // Begun again with a longer turn, when there is one.
                 turn = await waitForTurn(of: ticket) { $0.evicted(ticket) }
                 continue
+            }
+            if reply.status == .outputTooLarge, let failure = memory.excess(of: request, maxOutput) {
+                throw .failed(failure)
             }
             return reply
         }
@@ -113,11 +161,11 @@ package actor JQTransformer: JQAsking {
 
     /// Has a helper work on a request. Nil: others needed its place before it was done.
     private func work(
-        on request: JQRequest, as ticket: UInt64, _ warm: HelperProcess?, turn: Duration?
+        on request: JQRequest, as ticket: UInt64, _ warm: HelperProcess?, turn: Duration?, in memory: HelperMemory
     ) async throws(FetchError) -> JQReply? {
         let helper: HelperProcess
         do throws(SystemCallError) {
-            helper = try await usable(warm)
+            helper = try await usable(warm, memory)
         } catch {
             perform(pool.leave(ticket, nil, used: nil, at: .now))
             throw .failed(RunFailure(.local, "could not start the jq helper: \(error)"))
@@ -136,20 +184,38 @@ package actor JQTransformer: JQAsking {
             perform(pool.leave(ticket, nil, used: nil, at: .now))
             guard !Task.isCancelled else { throw .cancelled }
             throw .failed(
-                reply.flatMap { TransformFailure.of($0, to: request) } ?? TransformFailure.of(exit, at: request))
+                reply.flatMap { TransformFailure.of($0, to: request) } ?? memory.failure(exit, at: request))
         }
-        perform(pool.leave(ticket, helper, used: watch.used, at: .now))
+        let used = watch.used
+        // What it took for this it would keep for others.
+        if !memory.isKept { await helper.end() }
+        perform(pool.leave(ticket, memory.isKept ? helper : nil, used: used, at: .now))
         if !reply.gaps.isEmpty { reportGaps.take()?(reply.gaps) }
         return reply
     }
 
     /// A warm helper if it is still alive, else a new one.
-    private func usable(_ warm: HelperProcess?) async throws(SystemCallError) -> HelperProcess {
+    private func usable(
+        _ warm: HelperProcess?, _ memory: HelperMemory
+    ) async throws(SystemCallError) -> HelperProcess {
+        var usable: HelperProcess?
         if let warm {
-            if await warm.isUsable { return warm }
-            await warm.end()
+            if await warm.isUsable { usable = warm } else { await warm.end() }
         }
-        return try await HelperProcess.start(loop, workers: workers, helper)
+        let helper: HelperProcess
+        if let usable {
+            helper = usable
+        } else {
+            helper = try await HelperProcess.start(loop, workers: workers, self.helper)
+        }
+        guard let limit = memory.limit else { return helper }
+        do throws(SystemCallError) {
+            try helper.limit(memory: limit)
+        } catch {
+            await helper.end()
+            throw error
+        }
+        return helper
     }
 
     /// Waits for one's turn.

@@ -49,6 +49,17 @@ enum TransformFailure {
         }
     }
 
+    /// The failure of a request whose helper probably passed its limit.
+    ///
+    /// - Parameter limit: bytes.
+    static func outOfMemory(_ exit: ChildProcess.Exit, at request: JQRequest, limit: UInt64) -> RunFailure {
+        RunFailure(
+            .content,
+            "\(request.name) ran out of memory or crashed: its helper \(exit); with \(limit >> 20) MiB it had all that "
+                + "memory.max leaves beside \(Text.grouped(UInt64(request.input.count))) bytes of input; raise memory.max in "
+                + "freshet.yaml, or lower check.max-bytes to reject such content")
+    }
+
     /// The message of a reply, fit for a terminal and a journal. A helper sends no longer ones; the rest is left out.
     static func words(of reply: JQReply) -> String { Text.escaped(reply.bytes.prefix(JQReply.maxMessage)) }
 }

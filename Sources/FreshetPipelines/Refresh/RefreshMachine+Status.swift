@@ -8,7 +8,7 @@ extension RefreshMachine {
             switch wait.reason {
             // Asked for just now, and had in a moment if all is well.
             case .network where proof?.isAwaited == true: break
-            case .network, .slot, .splay, .sleep, .fileSystem: return .waiting(wait)
+            case .network, .slot, .memory, .splay, .sleep, .fileSystem: return .waiting(wait)
             case .quiet, .interval, .backOff, .retryAfter, .budget: if failing == nil { return .waiting(wait) }
             }
         }

@@ -11,6 +11,11 @@ extension CheckRules {
         return RunFailure(.content, "the answer is \(mediaType), \(wanted) is wanted; see check.type")
     }
 
+    /// Why the answer is not acceptable by its media type or its size; nil: it is.
+    func refusal(of content: FetchedContent) -> RunFailure? {
+        refusal(ofType: content.mediaType) ?? refusal(ofAnswer: content.body.size)
+    }
+
     /// Why the answer is too large; nil: it is not.
     func refusal(ofAnswer size: Int) -> RunFailure? {
         guard UInt64(size) > maxBytes else { return nil }

@@ -20,6 +20,8 @@ struct PageLoader: Sendable {
     /// What the programs find beside a page.
     var variables: [JQVariable] = []
     let world: PipelineWorld
+    /// Nil: pages are in memory.
+    var reader: ContentReader?
     /// What each answer, and all items together, must satisfy.
     let check: CheckRules
     /// The waits of a page that fails.
@@ -194,7 +196,10 @@ struct PageLoader: Sendable {
         let program = PageProgram(pages)
         let outputs: [[UInt8]]
         do throws(FetchError) {
-            outputs = try await world.transformer.values(of: try content.bytes, by: program.text, variables: variables)
+            outputs = try await (reader ?? ContentReader(world: world)).read(content.body) {
+                (bytes, world) throws(FetchError) in
+                try await world.transformer.values(of: bytes, by: program.text, variables: variables)
+            }
         } catch {
             throw error.naming(page: request.page)
         }
@@ -221,7 +226,8 @@ struct PageLoader: Sendable {
             result = try await world.fetcher.fetch(
                 FetchRequest(
                     source: .http(request.source), maxBytes: check.maxBytes, epoch: epoch,
-                    progress: progress.track(), asked: { [progress] in progress.countRequest() }))
+                    progress: progress.track(), asked: { [progress] in progress.countRequest() },
+                    keeper: reader?.keeper))
         } catch {
             // The first page's failure is that of the source.
             throw request.page > 1 ? error.naming(page: request.page) : error
@@ -230,6 +236,7 @@ struct PageLoader: Sendable {
             throw .failed(.unaskedNotModified)
         }
         if let refusal = check.refusal(ofType: content.mediaType) {
+            await content.body.discard()
             throw FetchError.failed(refusal).naming(page: request.page)
         }
         return content

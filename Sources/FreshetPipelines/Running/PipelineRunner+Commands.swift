@@ -170,6 +170,7 @@ extension PipelineRunner {
                 wait =
                     state.places?.hungFile.map { Wait(.fileSystem, detail: world.redact($0)) }
                     ?? state.places?.queue.map { Wait(.slot, detail: $0.description) }
+                    ?? state.places?.memoryWait.map { Wait(.memory, detail: $0) }
             case .waiting: activity = wait.map(PipelineActivity.waiting) ?? activity
             default: break
             }

@@ -5,6 +5,8 @@ package final class PipelineWorld: Sendable {
     package let store: any SnapshotStore
     package let clock: any EngineClock
     package let slots: RequestSlots
+    /// Nil: no limit on memory, and answers that programs work on are in memory.
+    package let memory: MemoryBudget?
     /// Nil: nobody can ask, and a pipeline with a probe waits.
     package let prober: (any Probing)?
     package let helpers: CheckHelpers
@@ -15,7 +17,8 @@ package final class PipelineWorld: Sendable {
 
     package init(
         fetcher: any Fetching, transformer: any Transforming, store: any SnapshotStore, clock: any EngineClock,
-        slots: RequestSlots, prober: (any Probing)? = nil, helpers: CheckHelpers = CheckHelpers(),
+        slots: RequestSlots, memory: MemoryBudget? = nil, prober: (any Probing)? = nil,
+        helpers: CheckHelpers = CheckHelpers(),
         redact: @escaping @Sendable (String) -> String = { $0 }
     ) {
         self.helpers = helpers
@@ -24,17 +27,21 @@ package final class PipelineWorld: Sendable {
         self.store = store
         self.clock = clock
         self.slots = slots
+        self.memory = memory
         self.prober = prober
         self.redact = redact
         places = nil
     }
 
-    private init(_ world: PipelineWorld, _ places: RequestPlaces) {
-        fetcher = PlacedFetcher(fetcher: world.fetcher, places: places)
-        transformer = world.transformer.share(of: places.pipeline)
+    private init(
+        _ world: PipelineWorld, _ fetcher: any Fetching, _ transformer: any Transforming, _ places: RequestPlaces?
+    ) {
+        self.fetcher = fetcher
+        self.transformer = transformer
         store = world.store
         clock = world.clock
         slots = world.slots
+        memory = world.memory
         prober = world.prober
         helpers = world.helpers
         redact = world.redact
@@ -42,7 +49,26 @@ package final class PipelineWorld: Sendable {
     }
 
     /// The same for one run, whose requests take places.
-    func with(_ places: RequestPlaces) -> PipelineWorld { PipelineWorld(self, places) }
+    func with(_ places: RequestPlaces) -> PipelineWorld {
+        PipelineWorld(
+            self, PlacedFetcher(fetcher: fetcher, places: places), transformer.share(of: places.pipeline), places)
+    }
+
+    /// The same with the memory of a reservation.
+    func using(_ memory: MemoryReservation) -> PipelineWorld {
+        PipelineWorld(self, fetcher, transformer.using(memory), places)
+    }
+
+    /// Waits for the memory to work on an answer. Nil: there is no limit.
+    ///
+    /// - Parameter input: the size of the answer in bytes.
+    func reserve(for input: Int, _ level: MemoryShare.Level) async throws(FetchError) -> MemoryReservation? {
+        guard let memory else { return nil }
+        guard let places else { return try await memory.reserve(for: input, level) }
+        let wait = MemoryWait(places)
+        defer { wait.end() }
+        return try await memory.reserve(for: input, level) { wait.begin($0) }
+    }
 
     /// Returns when so much time has passed, or when the task is cancelled.
     func pause(for duration: Duration) async {

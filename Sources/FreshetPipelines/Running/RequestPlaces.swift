@@ -27,6 +27,9 @@ final class RequestPlaces: Sendable {
         var resting = 0
         /// Paths for which the file system does not answer.
         var files: [String] = []
+        /// What those wait for that wait for memory, by their numbers.
+        var memoryWaits: [UInt64: String] = [:]
+        var lastWait: UInt64 = 0
         var isClosed = false
         var isStalled = false
 
@@ -38,7 +41,7 @@ final class RequestPlaces: Sendable {
         /// Whether that is news.
         mutating func noteStall() -> Bool {
             let before = isStalled
-            isStalled = !waiting.isEmpty && underWay == 0
+            isStalled = (!waiting.isEmpty || !memoryWaits.isEmpty) && underWay == 0
             return isStalled != before
         }
     }
@@ -128,6 +131,29 @@ final class RequestPlaces: Sendable {
         if let idle { slots.release(idle.ticket) }
     }
 
+    /// A number for a wait for memory, higher than those before.
+    func nextWait() -> UInt64 {
+        state.withLock { state in
+            state.lastWait += 1
+            return state.lastWait
+        }
+    }
+
+    /// Notes that something of the run waits for memory, for which no place is kept; or, with nil, that it does no more.
+    func noteMemoryWait(_ number: UInt64, _ detail: String?) {
+        let idle = state.withLock { state in
+            state.memoryWaits[number] = detail
+            if state.noteStall() { stalls(state.isStalled) }
+            return detail == nil ? nil : state.takeKept()
+        }
+        if let idle { slots.release(idle.ticket) }
+    }
+
+    /// The memory that the run waits for, if there is nothing else that it could go on with.
+    var memoryWait: String? {
+        state.withLock { $0.isStalled ? $0.memoryWaits.min { $0.key < $1.key }?.value : nil }
+    }
+
     private func take(at origin: HTTPOrigin?) async throws(FetchError) -> Place {
         let (own, idle) = state.withLock { state -> (Place?, Place?) in
             guard let kept = state.takeKept() else { return (nil, nil) }
@@ -183,7 +209,9 @@ final class RequestPlaces: Sendable {
         let isKept = state.withLock { state in
             state.underWay -= 1
             if state.noteStall() { stalls(true) }
-            guard mayKeep, state.underWay == 0, state.waiting.isEmpty, state.resting == 0, !state.isClosed else {
+            guard mayKeep, state.underWay == 0, state.waiting.isEmpty, state.memoryWaits.isEmpty, state.resting == 0,
+                !state.isClosed
+            else {
                 return false
             }
             state.kept = Place(ticket: place.ticket, origin: place.origin, isUnused: false)

@@ -1,7 +1,7 @@
 /// What a run does: ask the sources, transform, check, commit.
 struct RunBody: Sendable {
     let definition: PipelineDefinition
-    let world: PipelineWorld
+    var world: PipelineWorld
     /// The values of the pipeline's parameters, the same from the run's start to its end.
     let parameters: ParameterValues
     /// The network epoch of the run.
@@ -184,8 +184,18 @@ struct RunBody: Sendable {
             do throws(FetchError) {
                 // Before any program sees it.
                 let doubt = try await doubt(about: content.body)
-                return try await conclude(
-                    try await snapshot(of: content, despite: doubt), content.validators, expiry, despite: doubt)
+                guard isRead else {
+                    return try await conclude(
+                        try await snapshot(of: content, despite: doubt), content.validators, expiry, despite: doubt)
+                }
+                if let refusal = definition.check.refusal(of: content) { throw .failed(doubt ?? refusal) }
+                return try await reader.read(content.body) { (bytes, world) throws(FetchError) in
+                    var (run, content) = (self, content)
+                    run.world = world
+                    content.body = .bytes(bytes)
+                    return try await run.conclude(
+                        try await run.snapshot(of: content, despite: doubt), content.validators, expiry, despite: doubt)
+                }
             } catch {
                 await content.body.discard()
                 throw error
@@ -235,7 +245,9 @@ struct RunBody: Sendable {
     /// What becomes of a snapshot that was refused: it fails the run, unless the operator has accepted it before.
     private func settle(_ snapshot: Snapshot, _ error: FetchError) async throws(FetchError) -> CommitResult {
         // With one further page it is no state of the source that anybody could accept.
-        guard case .failed(var failure) = error, failure.kind == .content, snapshot.isCheck, !Task.isCancelled else {
+        guard case .failed(var failure) = error, failure.kind == .content, !failure.lacksMemory, snapshot.isCheck,
+            !Task.isCancelled
+        else {
             throw error
         }
         failure.refusal = failure.refusal ?? .passing
@@ -274,14 +286,17 @@ struct RunBody: Sendable {
         return try await world.fetcher.fetch(request)
     }
 
-    /// Where the answer goes if it is long. It can be there only if nobody has to look at its bytes: the snapshot is the
-    /// answer as it is.
+    /// Where the answer goes if it is long. If nobody has to look at its bytes, it becomes the snapshot as it is.
     private var keeper: (any BodyKeeping)? {
-        guard definition.transform == nil, definition.cache.files.isEmpty, !definition.check.readsContent else {
-            return nil
-        }
-        return world.store.keeper(of: definition)
+        isRead ? reader.keeper : world.store.keeper(of: definition)
     }
+
+    /// Programs look at the answer, so that its bytes are needed in memory.
+    private var isRead: Bool {
+        definition.transform != nil || !definition.cache.files.isEmpty || definition.check.readsContent
+    }
+
+    private var reader: ContentReader { ContentReader(world: world, definition: definition) }
 
     /// The source with the parameters' values.
     private func filledSource() throws(FetchError) -> SourceDefinition { try filled(definition.source) }
@@ -309,9 +324,7 @@ struct RunBody: Sendable {
 
     private func snapshot(of content: FetchedContent) async throws(FetchError) -> FetchedBody {
         let rules = definition.check
-        if let refusal = rules.refusal(ofType: content.mediaType) ?? rules.refusal(ofAnswer: content.body.size) {
-            throw .failed(refusal)
-        }
+        if let refusal = rules.refusal(of: content) { throw .failed(refusal) }
         switch content.body {
         case .bytes(let bytes):
             return .bytes(try await transformed(bytes, from: definition.stage.format))

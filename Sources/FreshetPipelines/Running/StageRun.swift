@@ -113,7 +113,9 @@ struct StageRun: Sendable {
 
     private func areUnchanged(_ copies: [Reading.Copy]) async throws(FetchError) -> Bool {
         for copy in copies {
-            guard case .notModified = try await fetch(copy.source, copy.validators) else { return false }
+            let result = try await fetch(copy.source, copy.validators)
+            if case .content(let content) = result { await content.body.discard() }
+            guard case .notModified = result else { return false }
         }
         return true
     }
@@ -357,25 +359,36 @@ struct StageRun: Sendable {
             FetchRequest(
                 source: source, validators: validators, maxBytes: definition.check.maxBytes, epoch: epoch,
                 progress: progress.track(), announced: { [progress] in progress.announce($0) },
-                asked: { [progress] in progress.countRequest() }))
+                asked: { [progress] in progress.countRequest() }, keeper: reader.keeper))
     }
+
+    private var reader: ContentReader { ContentReader(world: world, definition: definition) }
 
     private func json(
         of content: FetchedContent, by stage: StageDefinition, in scope: StageScope
     ) async throws(FetchError) -> [UInt8] {
         let rules = definition.check
         // A file and a program state no type.
-        if case .http = stage.source, let refusal = rules.refusal(ofType: content.mediaType) { throw .failed(refusal) }
-        if let refusal = rules.refusal(ofAnswer: content.body.size) { throw .failed(refusal) }
-        return try await evaluate(
-            stage.transform ?? ".", over: try content.bytes, written: stage.format, in: scope)
+        var refusal = rules.refusal(ofAnswer: content.body.size)
+        if case .http = stage.source { refusal = rules.refusal(ofType: content.mediaType) ?? refusal }
+        if let refusal {
+            await content.body.discard()
+            throw .failed(refusal)
+        }
+        return try await reader.read(content.body) { (bytes, world) throws(FetchError) in
+            try await evaluate(
+                stage.transform ?? ".", over: bytes, written: stage.format, in: scope, by: world.transformer)
+        }
     }
 
     /// The one JSON text that a program makes.
+    ///
+    /// - Parameter transformer: nil: that of the run.
     private func evaluate(
-        _ program: String, over input: [UInt8], written format: ContentFormat = .json, in scope: StageScope
+        _ program: String, over input: [UInt8], written format: ContentFormat = .json, in scope: StageScope,
+        by transformer: (any Transforming)? = nil
     ) async throws(FetchError) -> [UInt8] {
-        let values = try await world.transformer.values(
+        let values = try await (transformer ?? world.transformer).values(
             of: input, in: format, by: "(\(program)\n) | tojson", variables: scope.variables)
         guard let value = values.first, values.count == 1 else {
             throw .failed(
@@ -390,7 +403,7 @@ struct StageRun: Sendable {
         after earlier: StoredPages? = nil, seed: UInt64
     ) async throws(FetchError) -> PageSet {
         let set = try await PageLoader(
-            pages: pages, source: source, variables: variables, world: world, check: definition.check,
+            pages: pages, source: source, variables: variables, world: world, reader: reader, check: definition.check,
             retry: definition.refresh.retry, jitter: Jitter(seed: seed), epoch: epoch, progress: progress,
             earlier: earlier
         ).load()

@@ -29,6 +29,8 @@ package struct Wait: Hashable, Sendable {
         case splay
         /// Too many pipelines run at once.
         case slot
+        /// Others have the memory that programs need to work on its answer.
+        case memory
         /// The machine is about to sleep.
         case sleep
         /// The file system does not answer for a path of the source.

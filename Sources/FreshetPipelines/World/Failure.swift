@@ -50,6 +50,9 @@ package struct RunFailure: Error, Hashable, Sendable, CustomStringConvertible {
     /// Of a failure to connect: the kernel had a route to the address of the host.
     package var isRouted = false
 
+    /// A program ran out of the memory that it was given, and there is more to be given.
+    package var lacksMemory = false
+
     /// It is tried again with the back-off.
     var isTriedSoon: Bool { refusal == nil || refusal == .brief }
 

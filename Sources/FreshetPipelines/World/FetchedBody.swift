@@ -57,8 +57,13 @@ package protocol PendingBody: AnyObject, Sendable {
 
 extension PendingBody {
     /// All that was appended.
-    package func content() async throws(RunFailure) -> [UInt8] {
-        try await reduce(into: []) { $0.append(contentsOf: $1) }
+    ///
+    /// - Parameter size: how many bytes that are; with it nothing is copied while the array grows.
+    package func content(of size: Int = 0) async throws(RunFailure) -> [UInt8] {
+        try await reduce(into: []) {
+            if $0.isEmpty { $0.reserveCapacity(size) }
+            $0.append(contentsOf: $1)
+        }
     }
 }
 

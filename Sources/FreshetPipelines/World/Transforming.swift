@@ -23,6 +23,8 @@ package protocol Transforming: Sendable {
     func items(of content: [UInt8], as form: BinaryForm) async throws(FetchError) -> Int?
     /// The same for the requests of one pipeline: a pipeline whose programs take long holds up no other.
     func share(of pipeline: UInt64) -> any Transforming
+    /// The same with the memory of a reservation, which has to hold until the requests have ended.
+    func using(_ memory: MemoryReservation) -> any Transforming
 }
 
 /// A form of contents that jq cannot read.
@@ -32,6 +34,7 @@ package enum BinaryForm: String, CaseIterable, Hashable, Sendable {
 
 extension Transforming {
     package func share(of pipeline: UInt64) -> any Transforming { self }
+    package func using(_ memory: MemoryReservation) -> any Transforming { self }
 
     package func transform(
         _ input: [UInt8], by program: String, variables: [JQVariable] = []

@@ -66,7 +66,7 @@ struct ControlStatusTests {
     func waiting() {
         let words: [(Wait.Reason, WaitingReason)] = [
             (.network, .network), (.quiet, .quiet), (.interval, .quiet), (.splay, .quiet), (.backOff, .backoff),
-            (.retryAfter, .backoff), (.slot, .slot), (.sleep, .sleep),
+            (.retryAfter, .backoff), (.slot, .slot), (.memory, .memory), (.sleep, .sleep),
         ]
         for (reason, word) in words {
             var status = status(.loaded)

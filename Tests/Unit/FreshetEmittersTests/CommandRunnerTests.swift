@@ -20,7 +20,8 @@ struct CommandRunnerTests {
     func run(
         _ command: [String], maxBytes: UInt64 = 1 << 20, progress: @escaping @Sendable (UInt64) -> Void = { _ in }
     ) async throws(FetchError) -> String {
-        String(decoding: try await runner.run(command, maxBytes: maxBytes, progress: progress), as: UTF8.self)
+        let output = try await runner.run(command, maxBytes: maxBytes, progress: progress)
+        return String(decoding: output.bytes ?? [], as: UTF8.self)
     }
 
     func shell(_ script: String, maxBytes: UInt64 = 1 << 20) async throws(FetchError) -> String {

@@ -113,6 +113,7 @@ struct JournalLine: Hashable, Sendable {
             case "back-off", "retry-after": .backoff
             case "budget": .budget
             case "slot": .slot
+            case "memory": .memory
             case "sleep": .sleep
             case "file-system": .filesystem
             default: .unknown

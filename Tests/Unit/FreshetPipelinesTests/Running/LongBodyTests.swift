@@ -38,6 +38,45 @@ struct LongBodyTests {
         }
     }
 
+    /// A pipeline with a program, and a reservation of others that has all memory.
+    private func limited() throws -> (Stage, MemoryBudget, MemoryReservation) {
+        let budget = MemoryBudget(limit: 64 << 20)
+        let definition = Stage.definition(RefreshPolicy(freshFor: .zero), transform: "upper")
+        let stage = try Stage(definition, slots: 1, memory: budget)
+        let others = try stage.executor.run { try? await budget.reserve(for: 0, .all) }
+        return (stage, budget, try #require(others))
+    }
+
+    @Test("wait on disk for memory where a program has to see them; then they are gone")
+    func memory() throws {
+        let (stage, budget, others) = try limited()
+        try run(stage, .long("one"))
+        #expect(stage.status.waitsFor == Wait(.memory, detail: "10 of 64 MiB (memory.max)"))
+        #expect(stage.store.state.withLock { $0.bodies }.map(\.hasEnded) == [false])
+        #expect(stage.slots.counts == (0, 0), "others may ask meanwhile")
+        // The time that it waits is not counted.
+        try stage.advance(7200)
+        #expect(stage.outcomes == [])
+        others.release()
+        try stage.executor.runUntilIdle()
+        #expect(stage.outcomes == [.changed])
+        #expect(stage.store.text == "ONE")
+        #expect(stage.store.state.withLock { $0.bodies }.map(\.hasEnded) == [true])
+        #expect(budget.counts == (0, 0))
+    }
+
+    @Test("are gone when the run is cancelled while they wait for memory")
+    func cancelledInMemory() throws {
+        let (stage, budget, others) = try limited()
+        try run(stage, .long("one"))
+        #expect(budget.counts.waiting == 1)
+        stage.service?.cancel()
+        try stage.executor.runUntilIdle()
+        #expect(stage.store.state.withLock { $0.bodies }.map(\.hasEnded) == [true])
+        others.release()
+        #expect(budget.counts == (0, 0))
+    }
+
     @Test("are gone when a check refuses them, or the store does")
     func refused() throws {
         let small = try Stage(check: CheckRules(minBytes: 4))

@@ -45,7 +45,8 @@ final class Stage {
 
     init(
         _ definition: PipelineDefinition, reachable: Bool = true, slots: Int = 10,
-        helpers: CheckHelpers = CheckHelpers(), redact: @escaping @Sendable (String) -> String = { $0 }
+        memory: MemoryBudget? = nil, helpers: CheckHelpers = CheckHelpers(),
+        redact: @escaping @Sendable (String) -> String = { $0 }
     ) throws {
         clock = ScriptedClock(executor: executor)
         origin = ScriptedOrigin(clock: clock)
@@ -60,7 +61,7 @@ final class Stage {
         signal = .merge(sources.values.map(\.signal))
         world = PipelineWorld(
             fetcher: origin, transformer: ScriptedTransformer(), store: store, clock: clock, slots: self.slots,
-            helpers: helpers, redact: redact)
+            memory: memory, helpers: helpers, redact: redact)
         let since = clock.now.advanced(by: .seconds(-1000))
         network = NetworkState(reachable: reachable, epoch: 1, changedAt: since, path: "a")
         (engine, runner) = try Self.pipeline(definition, signal, network, world, told, executor)

@@ -1,0 +1,71 @@
+import FreshetEventLoop
+import FreshetJQ
+import FreshetPipelines
+import Glibc
+
+/// The memory that a helper may take for one request.
+struct HelperMemory {
+    /// A helper has so many bytes of its own, before it has read anything.
+    private static let base: UInt64 = 6 << 20
+
+    private let share: MemoryShare?
+    /// There is no more to be given.
+    private let isAll: Bool
+    /// Whether the helper is kept for others: it took little.
+    let isKept: Bool
+
+    private init(_ share: MemoryShare?, isAll: Bool, isKept: Bool) {
+        self.share = share
+        self.isAll = isAll
+        self.isKept = isKept
+    }
+
+    static var unlimited: HelperMemory { HelperMemory(nil, isAll: true, isKept: true) }
+    static var small: HelperMemory { HelperMemory(.small, isAll: false, isKept: true) }
+
+    init(_ reservation: MemoryReservation) {
+        self.init(reservation.share, isAll: reservation.isAll, isKept: false)
+    }
+
+    /// Bytes; nil: the helper's own limit is enough.
+    var limit: UInt64? { share.map { $0.helper + Self.base } }
+
+    /// The request with an output for which there is memory.
+    func bounded(_ request: JQRequest) -> JQRequest {
+        var request = request
+        if let share { request.maxOutput = min(request.maxOutput, share.output) }
+        return request
+    }
+
+    /// The failure of a request whose output was too large for the memory; nil: it was too large for any.
+    func excess(of request: JQRequest, _ maxOutput: UInt64) -> RunFailure? {
+        guard let share, request.maxOutput == share.output, share.output < maxOutput else { return nil }
+        var failure = RunFailure(
+            .content,
+            "the output of the jq program has more than the \(share.output >> 20) MiB that memory.max leaves for it; raise "
+                + "memory.max in freshet.yaml")
+        failure.lacksMemory = !isAll
+        return failure
+    }
+
+    /// The failure of a request whose helper ended without a reply.
+    func failure(_ exit: ChildProcess.Exit, at request: JQRequest) -> RunFailure {
+        var failure = TransformFailure.of(exit, at: request)
+        switch exit {
+        case .signalled(SIGXCPU), .signalled(SIGSYS): return failure
+        default: break
+        }
+        guard let share else { return failure }
+        failure = TransformFailure.outOfMemory(exit, at: request, limit: share.helper)
+        failure.lacksMemory = !isAll
+        return failure
+    }
+}
+
+extension FetchError {
+    /// With more memory it may succeed.
+    var lacksMemory: Bool {
+        guard case .failed(let failure) = self else { return false }
+        return failure.lacksMemory
+    }
+}
