@@ -7,11 +7,14 @@ import Testing
 
 @Suite("With a damaged index, what was published stays, and the cache starts and works", .serialized)
 struct DamagedIndexTests {
+    // Those that are long give way: other tests need the thread too.
+
     @Test("each integer column at its extremes")
-    func extremes() throws {
+    func extremes() async throws {
         let pristine = try DamagedIndex.pristine()
         for (table, column, type) in try pristine.columns() where type == "INTEGER" {
             for value in IndexBounds.extremes {
+                await Task.yield()
                 let damaged = try pristine.copied()
                 try damaged.set(column, of: table, to: value)
                 try damaged.check("\(table).\(column) = \(value)")
@@ -20,11 +23,12 @@ struct DamagedIndexTests {
     }
 
     @Test("each column with a value of another type, too long, or of another kind")
-    func types() throws {
+    func types() async throws {
         let pristine = try DamagedIndex.pristine()
         for (offset, (table, column, _)) in try pristine.columns().enumerated() {
             // A third of them each, others for the next column.
             for (number, value) in IndexBounds.others.enumerated() where (offset + number) % 3 == 0 {
+                await Task.yield()
                 let damaged = try pristine.copied()
                 try damaged.force(column, of: table, to: value)
                 // Another name is as good as any: what belongs to it is not asked for.
@@ -35,7 +39,7 @@ struct DamagedIndexTests {
     }
 
     @Test("each byte of the pages of the schema flipped")
-    func schema() throws {
+    func schema() async throws {
         let pristine = try DamagedIndex.pristine()
         let bytes = try TemporaryDirectory.read(pristine.path)
         let text = Array("CREATE TABLE".utf8)
@@ -47,6 +51,7 @@ struct DamagedIndexTests {
             // The header with all masks; of the rest each byte with one of them.
             let masks: [UInt8] = [0x01, 0x80, 0xff]
             for mask in offset < 128 ? masks : offset % 10 == 0 ? [masks[offset / 10 % 3]] : [] {
+                await Task.yield()
                 let damaged = try pristine.copied()
                 var flipped = bytes
                 flipped[offset] ^= mask
@@ -57,12 +62,13 @@ struct DamagedIndexTests {
     }
 
     @Test("truncated at any length")
-    func truncated() throws {
+    func truncated() async throws {
         let pristine = try DamagedIndex.pristine()
         let bytes = try TemporaryDirectory.read(pristine.path)
         let boundaries = stride(from: 4096, through: bytes.count, by: 4096).flatMap { [$0 - 1, $0, $0 + 1] }
         for length in Array(0..<128) + Array(stride(from: 128, to: bytes.count, by: 509)) + boundaries
         where length < bytes.count {
+            await Task.yield()
             let damaged = try pristine.copied()
             try TemporaryDirectory.write(Array(bytes[..<length]), to: damaged.path)
             let report = try damaged.check("\(length) bytes", isThorough: length % 16 == 0)
@@ -72,11 +78,12 @@ struct DamagedIndexTests {
     }
 
     @Test("any page with zeroes, or with noise")
-    func pages() throws {
+    func pages() async throws {
         let pristine = try DamagedIndex.pristine()
         let bytes = try TemporaryDirectory.read(pristine.path)
         for start in stride(from: 0, to: bytes.count, by: 4096) {
             for filling in [0, 0xff, 0x5a] as [UInt8] {
+                await Task.yield()
                 let damaged = try pristine.copied()
                 var zeroed = bytes
                 for offset in start..<start + 4096 { zeroed[offset] = filling }
