@@ -301,8 +301,11 @@ public final class EventLoop: Sendable {
             guard state.watches[descriptor]?.generation == generation else { return nil }
             return state.watches.removeValue(forKey: descriptor)
         }
-        // The handler's captures are released outside the lock: they may call the loop again.
-        if removed != nil { epoll_ctl(epoll.rawValue, EPOLL_CTL_DEL, descriptor, nil) }
+        // The handler's captures are released outside the lock, since they may call the loop again; and after the call: they
+        // may own the descriptor, and once that is closed its number may be another's.
+        withExtendedLifetime(removed) {
+            if removed != nil { epoll_ctl(epoll.rawValue, EPOLL_CTL_DEL, descriptor, nil) }
+        }
     }
 
     private func control(
