@@ -46,7 +46,7 @@ package enum KeyCatalogue {
         package var laterKeys: [String] { KeyCatalogue.laterKeys[self] ?? [] }
 
         /// Whether it belongs to the files of pipelines.
-        var isOfPipelines: Bool { self != .daemon && self != .daemonCache }
+        var isOfPipelines: Bool { ![.daemon, .daemonCache, .daemonMemory].contains(self) }
 
         /// Its place in the words of a message.
         private func place(seenFrom other: Section) -> String {

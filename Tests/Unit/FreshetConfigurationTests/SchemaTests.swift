@@ -63,7 +63,7 @@ struct SchemaTests {
 
     @Test("have each key that is read, and no other", arguments: KeyCatalogue.Section.allCases)
     func keys(section: KeyCatalogue.Section) throws {
-        let root = try schema(section == .daemon || section == .daemonCache ? "freshet" : "pipeline")
+        let root = try schema(section.isOfPipelines ? "pipeline" : "freshet")
         let part = try #require(mapping(at: section.path, in: root), "there is no mapping at '\(section.path)'")
         #expect(part.isClosed, "other keys than these are taken")
         #expect(Set((part.properties ?? [:]).keys) == Set(section.keys))
