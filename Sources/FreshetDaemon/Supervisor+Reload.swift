@@ -162,7 +162,14 @@ extension Supervisor {
             isReloading = true
             return
         }
-        await withCheckedContinuation { waitingReloads.append($0) }
+        await withCheckedContinuation { waiter in
+            // The other one may have ended since the look: a suspension may let others run first.
+            guard isReloading else {
+                isReloading = true
+                return waiter.resume()
+            }
+            waitingReloads.append(waiter)
+        }
     }
 
     /// Hands the turn to the one that has waited longest: nobody who comes now gets it before.

@@ -45,7 +45,7 @@ final class CommandOutput: @unchecked Sendable {
         while true {
             if let piece = spool.next() { return piece }
             if hasEnded { return nil }
-            await withCheckedContinuation { waiter = $0 }
+            await withCheckedContinuation { wait($0) }
         }
     }
 
@@ -81,6 +81,13 @@ final class CommandOutput: @unchecked Sendable {
 
     func discard(isolation: isolated (any Actor)? = #isolation) async {
         await kept?.discard()
+    }
+
+    /// Keeps who waits. A piece or the end may have come between the look and this: to wait is to suspend, and a
+    /// suspension may let others run first.
+    private func wait(_ waiter: CheckedContinuation<Void, Never>) {
+        guard !isFull, !hasEnded else { return waiter.resume() }
+        self.waiter = waiter
     }
 
     private func wake() {

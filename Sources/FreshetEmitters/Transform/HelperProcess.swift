@@ -93,6 +93,8 @@ actor HelperProcess {
         let child = child
         return await withTaskCancellationHandler {
             await withCheckedContinuation { waiter in
+                // It may have hung up since the look: a suspension may let others run first.
+                guard socket != nil else { return waiter.resume(returning: nil) }
                 exchange = Exchange(
                     waiter: waiter, unsent: [request.head[...], request.input[...]],
                     decoder: JQReply.Decoder(maxOutput: request.maxOutput))

@@ -51,4 +51,17 @@ struct CommandOutputTests {
             #expect(!keeper.bodies.contains { !$0.isDiscarded }, "\(script)")
         }
     }
+
+    @Test("is there also when the command ends in the moment in which its end is begun to be awaited", .hangLimit)
+    func endsAtOnce() async throws {
+        // As the daemon's runs: a wait on the loop lets others of the loop run first.
+        let runs = Task(executorPreference: running.loop) {
+            for _ in 0..<100 {
+                let body = try await runner.run(["/bin/echo", "one"], maxBytes: 1_024, keeper: ScriptedKeeper()) { _ in
+                }
+                #expect(body.bytes == Array("one\n".utf8))
+            }
+        }
+        try await runs.value
+    }
 }
