@@ -1,7 +1,7 @@
 /// Why the cache did not do what it was asked. `description` is one sentence for people, with the remedy.
 package enum CacheError: Error, Hashable, Sendable {
     /// A pipeline's or a file's name that cannot be a file's name here.
-    case invalidName(String, reason: CacheName.Fault)
+    case invalidName(String, reason: CacheName.ValidationError)
     /// Two pipelines want the same `cache.file`.
     case fileOwned(file: String, owner: String, claimant: String)
     /// Another process uses the state directory.

@@ -1,7 +1,7 @@
 /// The rule for names of pipelines and of their files: each is one component of a path.
 package enum CacheName {
     /// What is wrong with a name; `description` completes a sentence.
-    package enum Fault: Hashable, Sendable, CustomStringConvertible {
+    package enum ValidationError: Hashable, Sendable, CustomStringConvertible {
         case empty
         case tooLong
         case leadingDot
@@ -23,7 +23,7 @@ package enum CacheName {
     ///
     /// The leading dot is kept for the cache's temporary names. Control characters would be legal file names, but such
     /// a name is printed to terminals.
-    package static func fault(in name: String) -> Fault? {
+    package static func fault(in name: String) -> ValidationError? {
         if name.isEmpty { return .empty }
         if name.utf8.count > CacheLimits.nameBytes { return .tooLong }
         if name.utf8.first == UInt8(ascii: ".") { return .leadingDot }

@@ -146,7 +146,7 @@ package struct RefreshState: Hashable, Sendable {
 }
 
 /// What is remembered of a pipeline, at one look.
-package struct PipelineMemory: Hashable, Sendable {
+package struct StoredPipelineState: Hashable, Sendable {
     /// What it offers now, or has withdrawn; nil if it has nothing, or if that is gone or damaged.
     package var current: Generation?
     package var attempts: RefreshState
@@ -157,17 +157,17 @@ package struct PipelineMemory: Hashable, Sendable {
     /// The small value that was asked for.
     package var value: [UInt8]?
     /// What was spent of its budget of requests.
-    package var requests: [SpentRequests] = []
+    package var requests: [RequestBurst] = []
     /// What is set of its parameters, by their names.
     package var parameters: [String: String] = [:]
     /// Its parts whose pages may be continued.
     package var pages: [PartPagesState] = []
     /// What a check refused last, kept aside.
-    package var refused: RefusedCandidate?
+    package var refused: RejectedCandidate?
 }
 
 /// Requests that were made close together.
-package struct SpentRequests: Hashable, Sendable {
+package struct RequestBurst: Hashable, Sendable {
     package var first: WallTime
     package var last: WallTime
     package var count: Int64

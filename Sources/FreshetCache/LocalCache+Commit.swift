@@ -51,7 +51,7 @@ extension LocalCache {
     /// What is offered at the destination, which the pipeline owns from now on.
     func offer(
         for destination: CacheDestination, _ state: inout PipelineEntry.State
-    ) throws(CacheError) -> IndexedOffer? {
+    ) throws(CacheError) -> IndexedPublication? {
         let offer = try verifiedOffer(of: destination.pipeline, &state)
         try claim(destination)
         return offer?.file == destination.file ? offer : nil
@@ -66,7 +66,7 @@ extension LocalCache {
 
     /// The content is what readers have: nothing is renamed. Only a mode or group that was configured anew is set.
     private func confirm(
-        _ offer: IndexedOffer, _ candidate: Candidate, _ destination: CacheDestination, _ check: Check,
+        _ offer: IndexedPublication, _ candidate: Candidate, _ destination: CacheDestination, _ check: Check,
         _ state: inout PipelineEntry.State
     ) throws(CacheError) -> Generation {
         try onFiles { (files) throws(SystemCallError) in try files.unlink(candidate.path) }
@@ -89,7 +89,7 @@ extension LocalCache {
 
     /// What readers have stays, although the origin has other content: that it has is remembered.
     private func decline(
-        _ candidate: Candidate, for offer: IndexedOffer, _ destination: CacheDestination, _ check: Check,
+        _ candidate: Candidate, for offer: IndexedPublication, _ destination: CacheDestination, _ check: Check,
         _ state: inout PipelineEntry.State
     ) throws(CacheError) -> CommitOutcome {
         try onFiles { (files) throws(SystemCallError) in try files.unlink(candidate.path) }
@@ -111,7 +111,7 @@ extension LocalCache {
 
     /// What readers have stays. The candidate came of no check, and so says nothing of what the origin has.
     private func drop(
-        _ candidate: Candidate, for offer: IndexedOffer, _ state: inout PipelineEntry.State
+        _ candidate: Candidate, for offer: IndexedPublication, _ state: inout PipelineEntry.State
     ) throws(CacheError) -> Generation {
         try onFiles { (files) throws(SystemCallError) in try files.unlink(candidate.path) }
         return offer.generation(path: layout.reader(offer.file), turn: state.takeTurn())
@@ -133,7 +133,7 @@ extension LocalCache {
     }
 
     /// Returns what the reader's file is now: a change of its mode is a change of its status.
-    func setAccess(of offer: IndexedOffer, to destination: CacheDestination) throws(CacheError) -> FileIdentity {
+    func setAccess(of offer: IndexedPublication, to destination: CacheDestination) throws(CacheError) -> FileIdentity {
         let reader = place(of: offer)
         return try onFiles { (files) throws(SystemCallError) in
             guard let status = try files.status(reader) else { return offer.generation.identity }
@@ -145,10 +145,10 @@ extension LocalCache {
     }
 
     private func publish(
-        _ candidate: Candidate, to destination: CacheDestination, over offer: IndexedOffer?, _ check: Check,
+        _ candidate: Candidate, to destination: CacheDestination, over offer: IndexedPublication?, _ check: Check,
         _ state: inout PipelineEntry.State
     ) throws(CacheError) -> CommitOutcome {
-        try makeRoom(for: candidate.size, RoomAsker(destination, holdsLock: true))
+        try makeRoom(for: candidate.size, SpaceRequest(destination, holdsLock: true))
         try finish(candidate, destination)
         let (pipeline, previous) = try transaction { (index) throws(SQLiteError) in
             let pipeline = try index.ensurePipeline(destination.pipeline)
@@ -212,7 +212,7 @@ extension LocalCache {
             }
             let row = generation
             let noted = try contentTransaction(isDurable: isDurable, of: candidate.token) {
-                (index) throws(SQLiteError) -> (surplus: [StoredContent], offer: IndexedOffer?)? in
+                (index) throws(SQLiteError) -> (surplus: [StoredContent], offer: IndexedPublication?)? in
                 // A reload may have given it another file since, or had it keep the other kind of content.
                 guard try index.isStill(destination) else { return nil }
                 try index.put(row, of: pipeline.id)

@@ -1,5 +1,5 @@
 /// What a hook is told of: that readers find a generation, or that it was withdrawn from them.
-package struct ToldContent: Hashable, Sendable {
+package struct HookContent: Hashable, Sendable {
     package var content: StoredContent
     package var isWithdrawn: Bool
 
@@ -12,9 +12,9 @@ package struct ToldContent: Hashable, Sendable {
 /// What is remembered of a hook across restarts.
 package struct HookRecord: Hashable, Sendable {
     /// What it was told of last with success; nil: nothing yet.
-    package var told: ToldContent?
+    package var told: HookContent?
     /// What an attempt since then was for; nil: there was none.
-    package var tried: ToldContent?
+    package var tried: HookContent?
     /// How many attempts for that have failed.
     package var attempts: Int64
     /// When the first attempt failed since it last succeeded.
@@ -23,7 +23,7 @@ package struct HookRecord: Hashable, Sendable {
     package var error: String?
 
     package init(
-        told: ToldContent? = nil, tried: ToldContent? = nil, attempts: Int64 = 0, failingSince: WallTime? = nil,
+        told: HookContent? = nil, tried: HookContent? = nil, attempts: Int64 = 0, failingSince: WallTime? = nil,
         error: String? = nil
     ) {
         self.told = told
@@ -40,9 +40,9 @@ package struct PipelineHooks: Hashable, Sendable {
     /// What they are known by.
     package var hooks: [String]
     /// What those are said to know already that are new.
-    package var told: ToldContent?
+    package var told: HookContent?
 
-    package init(pipeline: String, hooks: [String], told: ToldContent?) {
+    package init(pipeline: String, hooks: [String], told: HookContent?) {
         self.pipeline = pipeline
         self.hooks = hooks
         self.told = told
@@ -58,7 +58,7 @@ extension LocalCache {
         var known: [String: [String: HookRecord]] = [:]
         for (pipeline, hook, record) in found { known[pipeline, default: [:]][hook] = record }
         var result: [String: [String: HookRecord]] = [:]
-        var added: [(pipeline: String, hook: String, told: ToldContent?)] = []
+        var added: [(pipeline: String, hook: String, told: HookContent?)] = []
         var removed: [(pipeline: String, hook: String)] = []
         for pipeline in all {
             var before = known[pipeline.pipeline] ?? [:]

@@ -5,7 +5,7 @@ extension LocalCache {
     ///
     /// The common case costs a look into the index and one `lstat`. Only a difference takes the pipeline's lock, and so
     /// waits for a commit that is under way: between its rename and the index's transaction the two differ.
-    func offer(of pipeline: String) throws(CacheError) -> IndexedOffer? {
+    func offer(of pipeline: String) throws(CacheError) -> IndexedPublication? {
         if let known = try withIndex({ (index) throws(SQLiteError) in try index.offer(of: pipeline) }) {
             return try verified(known)
         }
@@ -13,7 +13,7 @@ extension LocalCache {
     }
 
     /// The same for an offer that was just read from the index.
-    func verified(_ known: IndexedOffer) throws(CacheError) -> IndexedOffer? {
+    func verified(_ known: IndexedPublication) throws(CacheError) -> IndexedPublication? {
         if known.isWithdrawn {
             // What a withdrawal that failed has left is mended by the next who asks.
             guard isSuspect(known.pipeline.name) else { return nil }
@@ -23,7 +23,7 @@ extension LocalCache {
         return try verifiedOffer(of: known.pipeline.name)
     }
 
-    private func verifiedOffer(of pipeline: String) throws(CacheError) -> IndexedOffer? {
+    private func verifiedOffer(of pipeline: String) throws(CacheError) -> IndexedPublication? {
         try entry(pipeline).state.withLock { (state) throws(CacheError) in
             try verifiedOffer(of: pipeline, &state)
         }
@@ -32,7 +32,7 @@ extension LocalCache {
     /// The same, for a caller that holds the pipeline's lock.
     func verifiedOffer(
         of pipeline: String, _ state: inout PipelineEntry.State
-    ) throws(CacheError) -> IndexedOffer? {
+    ) throws(CacheError) -> IndexedPublication? {
         guard let known = try keptOffer(of: pipeline, &state), !known.isWithdrawn else { return nil }
         return known
     }
@@ -41,13 +41,13 @@ extension LocalCache {
 
     /// What is offered, or was before it was withdrawn, if that is whole: requests are conditional by it, and new content is
     /// compared with it.
-    func keptOffer(of pipeline: String) throws(CacheError) -> IndexedOffer? {
+    func keptOffer(of pipeline: String) throws(CacheError) -> IndexedPublication? {
         let known = try withIndex { (index) throws(SQLiteError) in try index.offer(of: pipeline) }
         return if let known { try kept(known) } else { try verifiedOffer(of: pipeline) }
     }
 
     /// The same for an offer that was just read from the index.
-    func kept(_ known: IndexedOffer) throws(CacheError) -> IndexedOffer? {
+    func kept(_ known: IndexedPublication) throws(CacheError) -> IndexedPublication? {
         guard known.isWithdrawn else { return try verified(known) }
         let pipeline = known.pipeline.name
         if try status(of: known)?.identity == known.generation.identity, !isSuspect(pipeline) { return known }
@@ -59,7 +59,7 @@ extension LocalCache {
     /// The same, for a caller that holds the pipeline's lock.
     func keptOffer(
         of pipeline: String, _ state: inout PipelineEntry.State
-    ) throws(CacheError) -> IndexedOffer? {
+    ) throws(CacheError) -> IndexedPublication? {
         let known = try intactOffer(of: pipeline, &state)
         guard let known else { return nil }
         do throws(CacheError) {
@@ -73,14 +73,14 @@ extension LocalCache {
     }
 
     /// The file that has the content: the reader's, or, if that is not there, the generation's own.
-    func place(of offer: IndexedOffer) -> String {
+    func place(of offer: IndexedPublication) -> String {
         offer.isWithdrawn
             ? layout.generation(offer.generation.content, of: offer.pipeline.name) : layout.reader(offer.file)
     }
 
     private func intactOffer(
         of pipeline: String, _ state: inout PipelineEntry.State
-    ) throws(CacheError) -> IndexedOffer? {
+    ) throws(CacheError) -> IndexedPublication? {
         let epoch = indexEpoch.load(ordering: .acquiring)
         if state.isSuspect || state.epoch != epoch {
             try onFiles { (files) throws(SystemCallError) in try self.makeDirectories(for: pipeline, files) }
@@ -103,7 +103,7 @@ extension LocalCache {
         return known
     }
 
-    private func status(of offer: IndexedOffer) throws(CacheError) -> FileStatus? {
+    private func status(of offer: IndexedPublication) throws(CacheError) -> FileStatus? {
         try onFiles { (files) throws(SystemCallError) in try files.status(self.place(of: offer)) }
     }
 }

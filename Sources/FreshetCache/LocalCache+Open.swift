@@ -44,7 +44,7 @@ extension LocalCache {
         let opened = try OpenedIndex.open(layout)
         let (state, repairs) = (opened.state, opened.repairs)
         let cache = LocalCache(
-            layout: layout, fileSystem: fileSystem, room: CacheRoom(limit: limit, reserve: reserve),
+            layout: layout, fileSystem: fileSystem, room: CacheQuota(limit: limit, reserve: reserve),
             index: opened.index, lock: lock, waitForRoom: waitForRoom, tellRemoved: removed,
             tellRebuilt: rebuilt)
         let report = try cache.recover(state, repairs, verifiesAll: verifiesAll)
@@ -83,7 +83,7 @@ extension LocalCache {
         let opened = try OpenedIndex.open(layout)
         let (state, repairs) = (opened.state, opened.repairs)
         let cache = LocalCache(
-            layout: layout, fileSystem: fileSystem, room: CacheRoom(reserve: .none), index: opened.index, lock: lock)
+            layout: layout, fileSystem: fileSystem, room: CacheQuota(reserve: .none), index: opened.index, lock: lock)
         // Without it the files alone know what there is.
         if fault != nil { _ = try cache.recover(state, repairs, verifiesAll: true) }
         return (cache, examination)
@@ -104,7 +104,7 @@ extension LocalCache {
         removeUnfinishedSets()
         report.indexRepairs += try StartRepair(self).perform(after: repairs)
         let rows = try withIndex { (index) throws(SQLiteError) in try index.pipelines() }
-        let start = StartPicture(
+        let start = StartSnapshot(
             readers: readers, directories: Set(directories.map(\.name).filter { CacheName.fault(in: $0) == nil }),
             rows: rows, generations: try withIndex { (index) throws(SQLiteError) in try index.generations() },
             refused: try refusals(of: rows))
@@ -126,7 +126,7 @@ extension LocalCache {
     /// What is kept aside. What has no file any more is forgotten.
     private func refusals(
         of rows: [IndexedPipeline]
-    ) throws(CacheError) -> [(pipeline: Int64, refusal: IndexedRefusal)] {
+    ) throws(CacheError) -> [(pipeline: Int64, refusal: IndexedRejection)] {
         var refusals = try withIndex { (index) throws(SQLiteError) in try index.refused() }
         guard !refusals.isEmpty else { return [] }
         let names = Dictionary(rows.map { ($0.id, $0.name) }) { first, _ in first }

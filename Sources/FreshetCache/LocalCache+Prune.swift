@@ -1,7 +1,7 @@
 import Synchronization
 
 /// What the cache has of a pipeline, to be shown before it is removed.
-package struct CacheHolding: Hashable, Sendable {
+package struct CacheUsage: Hashable, Sendable {
     package var pipeline: String
     /// Its file below `current/`; nil: it has none.
     package var file: String?
@@ -16,8 +16,8 @@ package struct CacheHolding: Hashable, Sendable {
 /// Removing what no pipeline owns.
 extension LocalCache {
     /// What the index or the disk has of pipelines that are not among these, by their names.
-    package func holdings(besides configured: Set<String>) throws(CacheError) -> [CacheHolding] {
-        var holdings: [CacheHolding] = []
+    package func holdings(besides configured: Set<String>) throws(CacheError) -> [CacheUsage] {
+        var holdings: [CacheUsage] = []
         for name in try examinable() where !configured.contains(name) {
             if let holding = try holding(of: name) { holdings.append(holding) }
         }
@@ -30,9 +30,9 @@ extension LocalCache {
     /// back; afterwards its content belongs to nobody and is found again.
     ///
     /// - Returns: what was removed; nil: there was nothing.
-    package func prune(_ pipeline: String) throws(CacheError) -> CacheHolding? {
+    package func prune(_ pipeline: String) throws(CacheError) -> CacheUsage? {
         try CacheName.check(pipeline)
-        return try entry(pipeline).state.withLock { (state) throws(CacheError) -> CacheHolding? in
+        return try entry(pipeline).state.withLock { (state) throws(CacheError) -> CacheUsage? in
             guard let holding = try holding(of: pipeline) else { return nil }
             // Until it is done, or for whoever has the name after that.
             state.isSuspect = true
@@ -54,19 +54,19 @@ extension LocalCache {
 
     // MARK: Inside
 
-    private func holding(of pipeline: String) throws(CacheError) -> CacheHolding? {
-        let known = try withIndex { (index) throws(SQLiteError) -> CacheHolding? in
+    private func holding(of pipeline: String) throws(CacheError) -> CacheUsage? {
+        let known = try withIndex { (index) throws(SQLiteError) -> CacheUsage? in
             guard let row = try index.pipeline(pipeline) else { return nil }
             let generations = try index.generations(of: row.id)
             let refused = try index.refused(of: row.id)?.size ?? 0
-            return CacheHolding(
+            return CacheUsage(
                 pipeline: pipeline, file: row.file, generations: generations.count,
                 bytes: generations.reduce(refused) { $0.addingClamped($1.identity.size) },
                 committedAt: generations.map(\.committedAt.nanoseconds).max().map { WallTime(nanoseconds: $0) })
         }
         if let known { return known }
         guard try isDirectory(layout.generations(of: pipeline)) else { return nil }
-        return CacheHolding(pipeline: pipeline, file: nil, generations: 0, bytes: 0, committedAt: nil)
+        return CacheUsage(pipeline: pipeline, file: nil, generations: 0, bytes: 0, committedAt: nil)
     }
 
     /// Takes away what readers find. What is not the pipeline's own is moved aside.

@@ -54,7 +54,7 @@ extension LocalCache {
     }
 
     /// What is remembered of a pipeline, and the small value of this key; nil if the pipeline is not known.
-    package func memory(_ pipeline: String, key: String) throws(CacheError) -> PipelineMemory? {
+    package func memory(_ pipeline: String, key: String) throws(CacheError) -> StoredPipelineState? {
         let found = try withIndex { (index) throws(SQLiteError) in try index.memory(of: pipeline, key: key) }
         guard let found else { return nil }
         var memory = try memory(found)
@@ -70,14 +70,14 @@ extension LocalCache {
 
     /// The same of all pipelines, with one look into the index. What of one cannot be had (its file's directory cannot
     /// be read) is not there.
-    package func memories(key: String) throws(CacheError) -> [String: PipelineMemory] {
+    package func memories(key: String) throws(CacheError) -> [String: StoredPipelineState] {
         let (found, requests, parameters, pages, refused) = try withIndex { (index) throws(SQLiteError) in
             (
                 try index.memories(key: key), try index.requests(), try index.parameters(), try index.pages(),
                 Dictionary(try index.refused().map { ($0.pipeline, $0.refusal.candidate) }) { first, _ in first }
             )
         }
-        var result: [String: PipelineMemory] = [:]
+        var result: [String: StoredPipelineState] = [:]
         result.reserveCapacity(found.count)
         for indexed in found {
             result[indexed.pipeline.name] = try? memory(indexed)
@@ -89,16 +89,16 @@ extension LocalCache {
         return result
     }
 
-    private func memory(_ indexed: IndexedMemory) throws(CacheError) -> PipelineMemory {
+    private func memory(_ indexed: IndexedPipelineState) throws(CacheError) -> StoredPipelineState {
         let name = indexed.pipeline.name
         var attempts = indexed.attempts
         // Without content only a commit that failed half-way leaves something to look for.
         let offer =
             if let known = indexed.offer { try kept(known) } else if isSuspect(name) { try keptOffer(of: name) } else {
-                IndexedOffer?.none
+                IndexedPublication?.none
             }
         if offer == nil { attempts.forgetSuccess() }
-        return PipelineMemory(
+        return StoredPipelineState(
             current: offer.map { $0.generation(path: layout.reader($0.file)) }, attempts: attempts,
             lastRun: indexed.lastRun, lastRunRecord: indexed.lastRunRecord, value: indexed.value)
     }
@@ -107,7 +107,7 @@ extension LocalCache {
     /// may take the last seconds of it.
     ///
     /// - Parameter requests: at most ``CacheLimits/spentPerPipeline``; older ones beyond that are left out.
-    package func recordRequests(_ pipeline: String, _ requests: [SpentRequests]) throws(CacheError) {
+    package func recordRequests(_ pipeline: String, _ requests: [RequestBurst]) throws(CacheError) {
         try CacheName.check(pipeline)
         try transaction { (index) throws(SQLiteError) in
             try index.setRequests(

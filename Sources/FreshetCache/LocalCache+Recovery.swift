@@ -1,5 +1,5 @@
 /// What the start knows of all pipelines, so that it need not ask for each.
-struct StartPicture: Sendable {
+struct StartSnapshot: Sendable {
     /// What is in `current/`.
     let readers: [DirectoryEntry]
     private let readerNames: Set<String>
@@ -12,7 +12,7 @@ struct StartPicture: Sendable {
 
     init(
         readers: [DirectoryEntry], directories: Set<String>, rows: [IndexedPipeline],
-        generations: [Int64: [IndexedGeneration]], refused: [(pipeline: Int64, refusal: IndexedRefusal)]
+        generations: [Int64: [IndexedGeneration]], refused: [(pipeline: Int64, refusal: IndexedRejection)]
     ) {
         self.refused = Dictionary(refused.map { ($0.pipeline, $0.refusal.digest) }) { first, _ in first }
         self.readers = readers
@@ -50,7 +50,7 @@ extension LocalCache {
     ///     that live, and stay.
     ///   - verifiesAll: compute digests also where the file is the one that was committed.
     func reconcile(
-        _ pipeline: String, start: StartPicture? = nil, verifiesAll: Bool = false
+        _ pipeline: String, start: StartSnapshot? = nil, verifiesAll: Bool = false
     ) throws(CacheError) -> PipelineRecovery? {
         var recovery = try reconcileContent(of: pipeline, start: start, verifiesAll: verifiesAll)
         // A row that the start has not seen was made from the files.
@@ -63,7 +63,7 @@ extension LocalCache {
     }
 
     private func reconcileContent(
-        of pipeline: String, start: StartPicture?, verifiesAll: Bool
+        of pipeline: String, start: StartSnapshot?, verifiesAll: Bool
     ) throws(CacheError) -> PipelineRecovery? {
         if let start, start.isBare(pipeline) { return nil }
         let row =
@@ -132,7 +132,7 @@ extension LocalCache {
         return UInt64(names.count { $0.inode == inode && CacheLayout.isTemporary($0.name) })
     }
 
-    private func contents(of pipeline: String, _ start: StartPicture?) throws(CacheError) -> PipelineOnDisk {
+    private func contents(of pipeline: String, _ start: StartSnapshot?) throws(CacheError) -> PipelineOnDisk {
         var disk = PipelineOnDisk()
         let directory = layout.generations(of: pipeline)
         for entry in try onFiles({ (files) throws(SystemCallError) in try files.list(directory) }) {

@@ -1,7 +1,7 @@
 import Synchronization
 
 /// Content that a check refused, and which is kept aside for a look.
-package struct RefusedCandidate: Hashable, Sendable {
+package struct RejectedCandidate: Hashable, Sendable {
     package var digest: ContentDigest
     /// Bytes.
     package var size: Int64
@@ -18,9 +18,9 @@ package struct RefusedCandidate: Hashable, Sendable {
 }
 
 /// What became of content that a check refused.
-package enum RefusalOutcome: Hashable, Sendable {
+package enum RejectionOutcome: Hashable, Sendable {
     /// It is kept aside, for ``CacheLimits/refusedAge``.
-    case kept(RefusedCandidate)
+    case kept(RejectedCandidate)
     /// The operator has accepted this very content before: it was committed.
     case accepted(CommitOutcome)
     /// It is the copy that readers have: the check is another one than it was. Nothing is kept of it.
@@ -37,7 +37,7 @@ extension PendingGeneration {
     package func setAside(
         because reason: String, validators: [Validators] = [], truncated: Bool = false, at now: WallTime,
         expires: WallTime? = nil
-    ) throws(CacheError) -> RefusalOutcome {
+    ) throws(CacheError) -> RejectionOutcome {
         try finish { (candidate) throws(CacheError) in
             var candidate = candidate
             candidate.truncated = truncated
@@ -46,7 +46,7 @@ extension PendingGeneration {
                     try cache.commit(
                         candidate, to: destination, validators: validators, run: nil, at: now, expires: expires))
             }
-            let refusal = IndexedRefusal(
+            let refusal = IndexedRejection(
                 digest: candidate.digest, size: candidate.size, refusedAt: now, reason: reason, truncated: truncated,
                 expires: expires, validators: validators.first)
             return try cache.setAside(candidate, refusal, for: destination)
@@ -57,9 +57,9 @@ extension PendingGeneration {
 /// What checks refused.
 extension LocalCache {
     /// What was refused last of a pipeline, if that is kept aside still.
-    package func refused(_ pipeline: String, at now: WallTime) throws(CacheError) -> RefusedCandidate? {
+    package func refused(_ pipeline: String, at now: WallTime) throws(CacheError) -> RejectedCandidate? {
         try CacheName.check(pipeline)
-        let known = try withIndex { (index) throws(SQLiteError) -> IndexedRefusal? in
+        let known = try withIndex { (index) throws(SQLiteError) -> IndexedRejection? in
             guard let row = try index.pipeline(pipeline) else { return nil }
             return try index.refused(of: row.id)
         }
@@ -89,7 +89,7 @@ extension LocalCache {
         of pipeline: String, for reader: FileReader, at now: WallTime
     ) throws(CacheError) -> StoredGeneration? {
         try CacheName.check(pipeline)
-        let (row, known) = try withIndex { (index) throws(SQLiteError) -> (IndexedPipeline?, IndexedRefusal?) in
+        let (row, known) = try withIndex { (index) throws(SQLiteError) -> (IndexedPipeline?, IndexedRejection?) in
             guard let row = try index.pipeline(pipeline) else { return (nil, nil) }
             return (row, try index.refused(of: row.id))
         }
@@ -143,22 +143,22 @@ extension LocalCache {
     }
 
     fileprivate func setAside(
-        _ candidate: Candidate, _ refusal: IndexedRefusal, for destination: CacheDestination
-    ) throws(CacheError) -> RefusalOutcome {
+        _ candidate: Candidate, _ refusal: IndexedRejection, for destination: CacheDestination
+    ) throws(CacheError) -> RejectionOutcome {
         try entry(destination.pipeline).state.withLock { (state) throws(CacheError) in
             let offer = try offer(for: destination, &state)
             if offer?.generation.content.digest == candidate.digest {
                 try onFiles { (files) throws(SystemCallError) in try files.unlink(candidate.path) }
                 return .isCopy(candidate.digest)
             }
-            try makeRoom(for: candidate.size, RoomAsker(destination, holdsLock: true, isRefusal: true))
+            try makeRoom(for: candidate.size, SpaceRequest(destination, holdsLock: true, isRefusal: true))
             // Who may read the copy may read what would have become of it.
             try finish(candidate, destination)
             try onFiles { (files) throws(SystemCallError) in
                 try files.rename(candidate.path, to: layout.refused(candidate.digest, of: destination.pipeline))
             }
             let (isNoted, before) = try contentTransaction(of: candidate.token) {
-                (index) throws(SQLiteError) -> (Bool, IndexedRefusal?) in
+                (index) throws(SQLiteError) -> (Bool, IndexedRejection?) in
                 // A reload may have given it another file since, or had it keep the other kind of content.
                 guard try index.isStill(destination) else { return (false, nil) }
                 let row = try index.ensurePipeline(destination.pipeline)
@@ -195,7 +195,7 @@ extension LocalCache {
     }
 
     private func forgetRefusal(
-        of pipeline: String, if isOver: (IndexedRefusal) -> Bool
+        of pipeline: String, if isOver: (IndexedRejection) -> Bool
     ) throws(CacheError) {
         let over = try withIndex { (index) throws(SQLiteError) -> ContentDigest? in
             guard let row = try index.pipeline(pipeline), let known = try index.refused(of: row.id), isOver(known)
@@ -207,7 +207,7 @@ extension LocalCache {
     }
 
     /// It is accepted, and not kept aside any more.
-    private func settle(_ known: IndexedRefusal, of row: IndexedPipeline) throws(CacheError) {
+    private func settle(_ known: IndexedRejection, of row: IndexedPipeline) throws(CacheError) {
         try transaction(isDurable: true) { (index) throws(SQLiteError) in
             try index.accept(known.digest, of: row.id)
             try index.setRefused(nil, of: row.id)
@@ -216,7 +216,7 @@ extension LocalCache {
     }
 
     private func publish(
-        _ known: IndexedRefusal, as row: IndexedPipeline, _ destination: CacheDestination,
+        _ known: IndexedRejection, as row: IndexedPipeline, _ destination: CacheDestination,
         _ state: inout PipelineEntry.State, replacing current: Int64?, at now: WallTime
     ) throws(CacheError) -> RollbackOutcome {
         let success = try withIndex { (index) throws(SQLiteError) in
@@ -257,7 +257,7 @@ extension LocalCache {
     }
 }
 
-extension IndexedRefusal {
+extension IndexedRejection {
     /// A clock that was set back makes nothing older.
     func isKept(at now: WallTime) -> Bool {
         now < candidate.keptUntil

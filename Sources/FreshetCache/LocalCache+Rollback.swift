@@ -119,7 +119,7 @@ extension LocalCache {
         do throws(CacheError) {
             return RollbackOutcome(generation: try body(&state), replaced: current)
         } catch {
-            let offer: IndexedOffer?
+            let offer: IndexedPublication?
             do throws(CacheError) {
                 offer = try verifiedOffer(of: destination.pipeline, &state)
             } catch _ {
@@ -135,9 +135,9 @@ extension LocalCache {
     ///
     /// - Throws: ``CacheError/pinnedGone(_:)``.
     func held(
-        back candidate: Candidate, to destination: CacheDestination, _ offer: IndexedOffer?,
+        back candidate: Candidate, to destination: CacheDestination, _ offer: IndexedPublication?,
         _ state: inout PipelineEntry.State
-    ) throws(CacheError) -> IndexedOffer? {
+    ) throws(CacheError) -> IndexedPublication? {
         let (row, known) = try withIndex {
             (index) throws(SQLiteError) -> (IndexedPipeline?, IndexedGeneration?) in
             guard let row = try index.pipeline(destination.pipeline) else { return (nil, nil) }

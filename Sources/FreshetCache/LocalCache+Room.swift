@@ -2,7 +2,7 @@ import Glibc
 import Synchronization
 
 /// How much room the cache may take.
-package struct CacheRoom: Hashable, Sendable {
+package struct CacheQuota: Hashable, Sendable {
     /// Bytes that all content may have: generations, what checks refused, and what is being written. Nil: any number.
     package var limit: Int64?
     /// What must stay free on the file system.
@@ -35,7 +35,7 @@ package struct RemovedContent: Hashable, Sendable {
 }
 
 /// Content that may go when room is needed.
-struct ExpendableContent: Hashable, Sendable {
+struct RemovableContent: Hashable, Sendable {
     var pipeline: String
     /// Nil: it is what a check refused.
     var number: Int64?
@@ -54,7 +54,7 @@ struct ExpendableContent: Hashable, Sendable {
         (digest, size) = (generation.content.digest, generation.identity.size)
     }
 
-    init(_ refusal: IndexedRefusal, of pipeline: String) {
+    init(_ refusal: IndexedRejection, of pipeline: String) {
         (self.pipeline, number, digest, size) = (pipeline, nil, refusal.digest, refusal.size)
     }
 
@@ -63,7 +63,7 @@ struct ExpendableContent: Hashable, Sendable {
 }
 
 /// For whom room is made.
-struct RoomAsker: Sendable {
+struct SpaceRequest: Sendable {
     let pipeline: String
     /// Generations of it that stay after its commit.
     let keep: Int
@@ -92,7 +92,7 @@ struct RoomAsker: Sendable {
 /// known again, or was never published, or is forgotten at the next start.
 extension LocalCache {
     /// What the cache may take from now on. If it has more, what is too much goes, as far as it may.
-    package func setRoom(_ room: CacheRoom) throws(CacheError) {
+    package func setRoom(_ room: CacheQuota) throws(CacheError) {
         self.room.withLock { $0 = room }
         try applyLimit()
     }
@@ -109,7 +109,7 @@ extension LocalCache {
 
     /// Refuses by name what cannot have room, whatever goes for it. Nothing does yet: content that is only announced may
     /// never come.
-    func checkRoom(for bytes: UInt64, _ asker: RoomAsker) throws(CacheError) {
+    func checkRoom(for bytes: UInt64, _ asker: SpaceRequest) throws(CacheError) {
         guard let shortage = try shortage(announced: bytes, asker) else { return }
         try makingRoom.withLock { _ throws(CacheError) in _ = try expendable(for: shortage, asker) }
     }
@@ -118,7 +118,7 @@ extension LocalCache {
     ///
     /// - Parameter size: the bytes of the candidate that it is for, as far as they are there.
     /// - Throws: ``CacheError/overLimit(bytes:kept:limit:)``, ``CacheError/noSpace(path:available:reserve:)``.
-    func makeRoom(for size: Int64, _ asker: RoomAsker) throws(CacheError) {
+    func makeRoom(for size: Int64, _ asker: SpaceRequest) throws(CacheError) {
         guard let first = try shortage(size, asker) else { return }
         var removed = RemovedContent(pipeline: asker.pipeline)
         defer { if !removed.items.isEmpty { tellRemoved(removed) } }
@@ -145,14 +145,14 @@ extension LocalCache {
     /// - Returns: false: there would be room if pipelines were not at work with what may go. Commits at once hold their
     ///   pipelines' locks; none of those is waited for with a lock that they may wait for.
     private func makeRoom(
-        for size: Int64, _ first: Shortage, _ asker: RoomAsker, _ removed: inout RemovedContent, isLast: Bool
+        for size: Int64, _ first: MissingSpace, _ asker: SpaceRequest, _ removed: inout RemovedContent, isLast: Bool
     ) throws(CacheError) -> Bool {
         try makingRoom.withLock { _ throws(CacheError) in
             // Pipelines that are at work with their content.
             var busy: Set<String> = []
             // Another round if one of them was, if somebody still has open what was removed, or if others write meanwhile.
             while let shortage = try shortage(size, asker) {
-                let content: [ExpendableContent]
+                let content: [RemovableContent]
                 do throws(CacheError) {
                     content = try expendable(for: shortage, asker, passingOver: busy)
                 } catch {
@@ -196,7 +196,7 @@ extension LocalCache {
     }
 
     /// What is missing.
-    private struct Shortage {
+    private struct MissingSpace {
         var bytes: Int64
         /// Of the file system, not of the cache's limit.
         var isOfDisk = false
@@ -208,8 +208,8 @@ extension LocalCache {
     ///   - size: the bytes of the candidate that are there.
     ///   - announced: further ones.
     private func shortage(
-        _ size: Int64 = 0, announced: UInt64 = 0, _ asker: RoomAsker
-    ) throws(CacheError) -> Shortage? {
+        _ size: Int64 = 0, announced: UInt64 = 0, _ asker: SpaceRequest
+    ) throws(CacheError) -> MissingSpace? {
         let byLimit = limitShortage(size, announced: announced)
         let reserve = room.withLock(\.reserve)
         if reserve == .none { return byLimit }
@@ -223,18 +223,18 @@ extension LocalCache {
         guard space.available < wanted else { return byLimit }
         let bytes = Int64(clamping: wanted - space.available)
         if let byLimit, byLimit.bytes > bytes { return byLimit }
-        return Shortage(bytes: bytes, isOfDisk: true) { _ in
+        return MissingSpace(bytes: bytes, isOfDisk: true) { _ in
             space.available < needed
                 ? .noSpace(path: path, available: space.available, reserve: needed)
                 : .noSpaceFor(bytes: further, path: path, available: space.available, reserve: needed)
         }
     }
 
-    private func limitShortage(_ size: Int64, announced: UInt64 = 0) -> Shortage? {
+    private func limitShortage(_ size: Int64, announced: UInt64 = 0) -> MissingSpace? {
         let (bytes, limit) = usage
         let (total, isOver) = bytes.addingReportingOverflow(Int64(clamping: announced))
         guard let limit, isOver || total > limit else { return nil }
-        return Shortage(bytes: isOver ? .max : total - limit) { expendable in
+        return MissingSpace(bytes: isOver ? .max : total - limit) { expendable in
             .overLimit(
                 bytes: isOver ? .max : size + Int64(clamping: announced), kept: max(0, bytes - size - expendable),
                 limit: limit)
@@ -245,8 +245,8 @@ extension LocalCache {
     ///
     /// - Throws: the shortage's error, if all that may go is not enough.
     private func expendable(
-        for shortage: Shortage, _ asker: RoomAsker, passingOver busy: Set<String> = []
-    ) throws(CacheError) -> [ExpendableContent] {
+        for shortage: MissingSpace, _ asker: SpaceRequest, passingOver busy: Set<String> = []
+    ) throws(CacheError) -> [RemovableContent] {
         let spared = asker.source
         let layout = layout
         let content = try withIndex { (index) throws(SQLiteError) in
@@ -259,7 +259,7 @@ extension LocalCache {
 
     /// Removes content whose pipelines are not at work with it.
     private func remove(
-        _ content: [ExpendableContent], for asker: RoomAsker?, _ removed: inout RemovedContent,
+        _ content: [RemovableContent], for asker: SpaceRequest?, _ removed: inout RemovedContent,
         _ busy: inout Set<String>
     ) throws(CacheError) {
         for item in content where !busy.contains(item.pipeline) {
@@ -286,7 +286,7 @@ extension LocalCache {
         }
     }
 
-    private func remove(_ item: ExpendableContent) throws(CacheError) -> Bool {
+    private func remove(_ item: RemovableContent) throws(CacheError) -> Bool {
         let isForgotten = try contentTransaction { (index) throws(SQLiteError) in try index.forget(item) }
         // What is left over is found at the next start.
         if isForgotten { try? fileSystem.unlink(layout.path(of: item)) }
@@ -304,7 +304,7 @@ extension UInt64 {
 }
 
 extension CacheLayout {
-    fileprivate func path(of content: ExpendableContent) -> String {
+    fileprivate func path(of content: RemovableContent) -> String {
         guard let stored = content.stored else { return refused(content.digest, of: content.pipeline) }
         return generation(stored, of: content.pipeline)
     }

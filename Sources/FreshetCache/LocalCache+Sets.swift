@@ -176,7 +176,7 @@ extension LocalCache {
     }
 
     /// Whether the link leads to a directory of what is offered; true of one file too.
-    func isSetShown(_ offer: IndexedOffer) throws(CacheError) -> Bool {
+    func isSetShown(_ offer: IndexedPublication) throws(CacheError) -> Bool {
         guard let link = offer.pipeline.link else { return true }
         let (content, pipeline) = (offer.generation.content, offer.pipeline.name)
         return try onFiles { (files) throws(SystemCallError) in
@@ -193,7 +193,7 @@ extension LocalCache {
     /// - Parameter verifiesAll: look at all files of the directory.
     /// - Returns: whether they did not.
     @discardableResult
-    func agreeSet(with offer: IndexedOffer, verifiesAll: Bool = false) throws(CacheError) -> Bool {
+    func agreeSet(with offer: IndexedPublication, verifiesAll: Bool = false) throws(CacheError) -> Bool {
         guard let link = offer.pipeline.link, !offer.isWithdrawn else { return false }
         let isShown = try isSetShown(offer)
         if isShown, !verifiesAll { return false }
@@ -317,7 +317,7 @@ extension LocalCache {
     }
 
     /// Removes content that was forgotten since it was of the other kind.
-    func removeForgotten(_ forgotten: [ForgottenContent]) {
+    func removeForgotten(_ forgotten: [OrphanedContent]) {
         for content in forgotten {
             // What stays is found at the next start.
             for generation in content.generations {

@@ -91,7 +91,7 @@ extension LocalCache {
     }
 
     /// A file that has lost a name has changed in nothing else: its content need not be read for that.
-    private func noteLoss(of whole: IndexedOffer) throws(CacheError) {
+    private func noteLoss(of whole: IndexedPublication) throws(CacheError) {
         let stored = layout.generation(whole.generation.content, of: whole.pipeline.name)
         guard let status = try onFiles({ (files) throws(SystemCallError) in try files.status(stored) }) else { return }
         var generation = whole.generation
@@ -103,8 +103,8 @@ extension LocalCache {
 
     /// Gives withdrawn content its name for readers again.
     private func show(
-        _ known: IndexedOffer, at destination: CacheDestination, _ state: inout PipelineEntry.State
-    ) throws(CacheError) -> IndexedOffer {
+        _ known: IndexedPublication, at destination: CacheDestination, _ state: inout PipelineEntry.State
+    ) throws(CacheError) -> IndexedPublication {
         let (content, pipeline) = (known.generation.content, known.pipeline.name)
         let stored = layout.generation(content, of: pipeline)
         try onFiles { (files) throws(SystemCallError) in try self.makeDirectories(for: pipeline, files) }

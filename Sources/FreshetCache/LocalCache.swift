@@ -14,7 +14,7 @@ package final class LocalCache: Sendable {
     let layout: CacheLayout
     let fileSystem: any FileSystem
     /// How much room there is: see ``setRoom(_:)``.
-    let room: Mutex<CacheRoom>
+    let room: Mutex<CacheQuota>
     /// Whoever makes room is alone with that. Taken after the lock of the pipeline that it is for.
     let makingRoom = Mutex<Void>(())
     /// Waits a moment for pipelines that are at work with what may go for room; false: it was long enough.
@@ -44,7 +44,7 @@ package final class LocalCache: Sendable {
     private let living = Mutex<[UInt64: Int64]>([:])
 
     init(
-        layout: CacheLayout, fileSystem: any FileSystem, room: CacheRoom, index: consuming CacheIndex,
+        layout: CacheLayout, fileSystem: any FileSystem, room: CacheQuota, index: consuming CacheIndex,
         lock: consuming StateLock, waitForRoom: @escaping @Sendable (_ attempt: Int) -> Bool = LocalCache.waitForRoom,
         tellRemoved: @escaping @Sendable (RemovedContent) -> Void = { _ in },
         tellRebuilt: @escaping @Sendable (RecoveryReport.Index, String) -> Void = { _, _ in }
@@ -80,9 +80,9 @@ package final class LocalCache: Sendable {
     ) throws(CacheError) -> Set<String> {
         try CacheName.check(files, sets: sets)
         let (moved, forgotten) = try contentTransaction {
-            (index) throws(SQLiteError) -> (Set<String>, [ForgottenContent]) in
+            (index) throws(SQLiteError) -> (Set<String>, [OrphanedContent]) in
             var changed: [(pipeline: IndexedPipeline, file: String)] = []
-            var forgotten: [ForgottenContent] = []
+            var forgotten: [OrphanedContent] = []
             let known = Dictionary(try index.pipelines().map { ($0.name, $0) }) { first, _ in first }
             for (name, file) in files {
                 let pipeline = if let row = known[name] { row } else { try index.ensurePipeline(name) }
@@ -148,7 +148,7 @@ package final class LocalCache: Sendable {
             throw error
         }
         do throws(CacheError) {
-            let asker = RoomAsker(
+            let asker = SpaceRequest(
                 destination, holdsLock: source != nil, copying: source,
                 makesDirectory: try !hasSet(source, of: destination.pipeline))
             try checkRoom(for: size ?? 0, asker)
@@ -182,7 +182,7 @@ package final class LocalCache: Sendable {
         if let known, known.file == destination.file, known.isSet == destination.isSet { return }
         let names = CacheIndex.names(of: destination.file, isSet: destination.isSet)
         let (taken, forgotten) = try contentTransaction {
-            (index) throws(SQLiteError) -> ((name: String, owner: String)?, ForgottenContent?) in
+            (index) throws(SQLiteError) -> ((name: String, owner: String)?, OrphanedContent?) in
             for name in names {
                 if let owner = try index.owner(of: name), owner != destination.pipeline { return ((name, owner), nil) }
             }

@@ -7,13 +7,13 @@ import Synchronization
 package final class PendingGeneration: Sendable {
     let cache: LocalCache
     let destination: CacheDestination
-    let asker: RoomAsker
+    let asker: SpaceRequest
     let token: UInt64
     let path: String
     private let writer: Mutex<CandidateWriter?>
 
     init(
-        cache: LocalCache, destination: CacheDestination, asker: RoomAsker, token: UInt64, path: String,
+        cache: LocalCache, destination: CacheDestination, asker: SpaceRequest, token: UInt64, path: String,
         writer: consuming CandidateWriter
     ) {
         self.cache = cache

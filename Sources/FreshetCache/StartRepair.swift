@@ -51,7 +51,7 @@ struct StartRepair {
             (try index.pipelines(), try index.generations(), try index.refused())
         }
         var wrong: [(pipeline: Int64, generation: IndexedGeneration)] = []
-        var wrongRefusals: [(pipeline: Int64, refusal: IndexedRefusal)] = []
+        var wrongRefusals: [(pipeline: Int64, refusal: IndexedRejection)] = []
         for row in rows {
             for generation in generations[row.id] ?? [] {
                 let path = cache.layout.generation(generation.content, of: row.name)

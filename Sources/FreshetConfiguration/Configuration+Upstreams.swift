@@ -4,7 +4,7 @@ extension Configuration {
     /// Tells the pipelines that read other ones' copies where these are, and who may not read theirs.
     ///
     /// - Parameter places: where the copy of each pipeline is, also of one that has faults: its copy is there still.
-    mutating func connect(_ places: [(pipeline: String, place: CacheFilePlace)]) {
+    mutating func connect(_ places: [(pipeline: String, place: CacheFileLocation)]) {
         guard pipelines.contains(where: { !$0.stage.upstreams.isEmpty }) else { return }
         let files = Dictionary(places.map { ($0.pipeline, $0.place.reader) }) { first, _ in first }
         for index in pipelines.indices { pipelines[index].stage.connect(files) }

@@ -4,7 +4,7 @@ package struct ConfigurationPart: Hashable, Sendable {
         case bytes([UInt8])
         /// It is the null device: what has its name below does not count either.
         case masked
-        case unreadable(FileFault)
+        case unreadable(FileError)
     }
 
     /// Nil: it is the daemon's.
@@ -64,7 +64,7 @@ extension ConfigurationLoader {
 
     /// Nil: it went away since its directory was listed.
     private func partContent(of file: String) -> ConfigurationPart.Content? {
-        do throws(FileFault) {
+        do throws(FileError) {
             return switch try fileSystem.content(ofFile: file, limit: SourceText.maximumSize) {
             case .bytes(let bytes): .bytes(bytes)
             case .masked: .masked

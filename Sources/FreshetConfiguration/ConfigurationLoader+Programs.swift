@@ -1,7 +1,7 @@
 package import FreshetPipelines
 
 /// A jq program that does not compile. Whoever has libjq finds that out: see ``ConfigurationLoader/refusing(_:in:)``.
-package struct ProgramFault: Hashable, Sendable {
+package struct ProgramError: Hashable, Sendable {
     package var pipeline: String
     package var program: String
     /// jq's words.
@@ -58,7 +58,7 @@ extension ConfigurationLoader {
     /// The configuration without the pipelines whose programs have faults, and with a diagnostic for each fault.
     ///
     /// Reads the files of these pipelines again, for the places: `load()` does not keep any.
-    package func refusing(_ faults: [ProgramFault], in configuration: Configuration) -> Configuration {
+    package func refusing(_ faults: [ProgramError], in configuration: Configuration) -> Configuration {
         adding(
             faults.map { ($0.pipeline, diagnostics(of: $0, files: configuration.files[$0.pipeline] ?? [])) },
             to: configuration)
@@ -79,7 +79,7 @@ extension ConfigurationLoader {
     }
 
     /// One for each place where the program stands.
-    private func diagnostics(of fault: ProgramFault, files: [String]) -> [Diagnostic] {
+    private func diagnostics(of fault: ProgramError, files: [String]) -> [Diagnostic] {
         var diagnostics: [Diagnostic] = []
         // The last file that has a key is the one that counts; one that another hides may have the fault too.
         for file in files.reversed() where diagnostics.isEmpty {

@@ -1,6 +1,6 @@
 /// Something that a pipeline needs and the service does not have: a credential, a group. Whoever knows the service's
 /// surroundings finds that out: see ``ConfigurationLoader/noting(_:as:in:)``.
-package struct SurroundingsFault: Hashable, Sendable {
+package struct HostEnvironmentError: Hashable, Sendable {
     package var pipeline: String
     /// The keys that lead to the value that it is about.
     package var keys: [String]
@@ -21,7 +21,7 @@ extension ConfigurationLoader {
     ///
     /// Reads the files of these pipelines again, for the places.
     package func noting(
-        _ faults: [SurroundingsFault], as severity: Diagnostic.Severity, in configuration: Configuration
+        _ faults: [HostEnvironmentError], as severity: Diagnostic.Severity, in configuration: Configuration
     ) -> Configuration {
         adding(
             faults.map { fault in

@@ -14,11 +14,11 @@ package struct ConfigurationLoader: Sendable {
     package static let maximumDiagnostics = 100
 
     package let searchPath: SearchPath
-    let terms: ReadingTerms
+    let terms: LoadContext
     let fileSystem: any ConfigurationFileSystem
 
     package init(
-        searchPath: SearchPath, terms: ReadingTerms = ReadingTerms(),
+        searchPath: SearchPath, terms: LoadContext = LoadContext(),
         fileSystem: any ConfigurationFileSystem = HostFileSystem()
     ) {
         self.searchPath = searchPath
@@ -41,7 +41,7 @@ package struct ConfigurationLoader: Sendable {
         configuration.daemonDiagnostics = faults.sorted(by: Diagnostic.areInReadingOrder)
 
         var byName: [String: [Diagnostic]] = [:]
-        var cacheFiles: [String: [(pipeline: String, place: CacheFilePlace)]] = [:]
+        var cacheFiles: [String: [(pipeline: String, place: CacheFileLocation)]] = [:]
         var order = PipelineOrder()
         for group in found {
             var files: [String] = []
@@ -83,7 +83,7 @@ package struct ConfigurationLoader: Sendable {
 
     private func pipeline(
         _ group: FileSearch.Group, files: inout [String]
-    ) -> (PipelineDefinition?, cacheFile: CacheFilePlace?, [Predecessor], [Diagnostic]) {
+    ) -> (PipelineDefinition?, cacheFile: CacheFileLocation?, [Predecessor], [Diagnostic]) {
         if let fault = PipelineName.fault(group.name) {
             let file = group.file ?? group.name
             files = [file]
@@ -150,7 +150,7 @@ package struct ConfigurationLoader: Sendable {
     }
 
     private func content(of file: String, into merged: inout Merged) -> Content {
-        do throws(FileFault) {
+        do throws(FileError) {
             switch try fileSystem.content(ofFile: file, limit: SourceText.maximumSize) {
             case .masked: return .masked
             case .absent: return .absent

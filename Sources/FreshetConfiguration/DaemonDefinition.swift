@@ -44,8 +44,8 @@ package struct DaemonDefinition: Hashable, Sendable {
     }
 
     /// The two limits on requests that go on at once.
-    package var requestLimits: RequestSlots.Limits {
-        RequestSlots.Limits(total: concurrency, perOrigin: originConcurrency)
+    package var requestLimits: RequestLimiter.Limits {
+        RequestLimiter.Limits(total: concurrency, perOrigin: originConcurrency)
     }
 
     /// The pipeline with what holds for all that say nothing else.

@@ -23,7 +23,7 @@ extension ControlDispatcher {
 
         """
 
-    func serviceInterface() throws(VarlinkInterface.Fault) -> VarlinkInterface {
+    func serviceInterface() throws(VarlinkInterface.ValidationError) -> VarlinkInterface {
         try VarlinkInterface(
             description: Self.serviceDescription,
             methods: [

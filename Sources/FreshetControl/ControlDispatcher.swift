@@ -18,11 +18,11 @@ package struct ControlDispatcher: Sendable {
     }
 
     /// The interfaces, for a ``VarlinkServer``.
-    package func interfaces() throws(VarlinkInterface.Fault) -> [VarlinkInterface] {
+    package func interfaces() throws(VarlinkInterface.ValidationError) -> [VarlinkInterface] {
         [try controlInterface(), try serviceInterface()]
     }
 
-    private func controlInterface() throws(VarlinkInterface.Fault) -> VarlinkInterface {
+    private func controlInterface() throws(VarlinkInterface.ValidationError) -> VarlinkInterface {
         try VarlinkInterface(
             description: ControlInterface.description,
             methods: [

@@ -52,7 +52,7 @@ extension ControlError {
         case .configurationRefused(let diagnostics):
             Self.reply(Name.configurationRefused, ControlMessage.Diagnostics(diagnostics: diagnostics))
         case .parametersRefused(let name, let refusals):
-            Self.reply(Name.parametersRefused, ControlMessage.Refusals(name: name, refusals: refusals))
+            Self.reply(Name.parametersRefused, ControlMessage.InvalidParameters(name: name, refusals: refusals))
         case .nothingMore(let name, let path):
             Self.reply(Name.nothingMore, ControlMessage.Branch(name: name, path: path))
         case .noSuchBranch(let name, let path, let suggestion):
@@ -119,7 +119,7 @@ extension ControlError {
             guard let value = parameters(ControlMessage.Diagnostics.self) else { return nil }
             self = .configurationRefused(value.diagnostics)
         case Name.parametersRefused:
-            guard let value = parameters(ControlMessage.Refusals.self) else { return nil }
+            guard let value = parameters(ControlMessage.InvalidParameters.self) else { return nil }
             self = .parametersRefused(name: value.name, refusals: value.refusals)
         case Name.nothingMore:
             guard let value = parameters(ControlMessage.Branch.self) else { return nil }

@@ -11,7 +11,7 @@ package final class ControlEvents: Sendable {
     package static let memoryLimit = 4_096
 
     private struct State {
-        var memory = EventMemory(limit: memoryLimit)
+        var memory = EventHistory(limit: memoryLimit)
         var observers: [UInt64: Observer] = [:]
         var nextIdentifier: UInt64 = 0
     }
@@ -125,7 +125,7 @@ private final class Observer: Sendable {
 }
 
 /// The last events, in a ring that grows with them up to its limit.
-struct EventMemory {
+struct EventHistory {
     let limit: Int
     private var ring: [ControlEvent] = []
     /// Where the oldest is, once the ring is full.

@@ -170,7 +170,7 @@ package enum ControlInterface {
         # A hook that is owed: it has not succeeded yet for the generation that readers see. Attempts for this generation have
         # failed so often; since is when the first one failed after it last succeeded, null if none has. Next is null while it
         # runs or waits for its turn.
-        type HookDebt (
+        type PendingHook (
           hook: string,
           generation: int,
           running: bool,
@@ -218,7 +218,7 @@ package enum ControlInterface {
           needsNetwork: bool,
           path: ?string,
           parameters: ?[]Parameter,
-          hooks: ?[]HookDebt,
+          hooks: ?[]PendingHook,
           withdrawn: ?WithdrawnCopy,
           heldSince: ?int
         )

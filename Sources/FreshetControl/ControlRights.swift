@@ -2,7 +2,7 @@ package import FreshetVarlink
 
 /// Who may do what, by the kernel's word on who called: the one place where that is decided.
 package struct ControlRights: Hashable, Sendable {
-    package enum Deed: CaseIterable, Hashable, Sendable {
+    package enum Permission: CaseIterable, Hashable, Sendable {
         /// Looking at states.
         case read
         /// Starting runs, holding and releasing, loading further pages, setting parameters, firing signals, choosing
@@ -15,7 +15,7 @@ package struct ControlRights: Hashable, Sendable {
 
     /// What each method is a case of, by its name with the interface. Those of `org.varlink.service` are not here: they
     /// say what the daemon's interfaces are, and are everybody's.
-    package static let deeds: [String: Deed] = [
+    package static let deeds: [String: Permission] = [
         "io.freshet.Control.GetDaemon": .read,
         "io.freshet.Control.List": .read,
         "io.freshet.Control.Summarize": .read,
@@ -73,7 +73,7 @@ package struct ControlRights: Hashable, Sendable {
         Self.deeds[method].map { allow($0, by: peer) } ?? false
     }
 
-    package func allow(_ deed: Deed, by peer: VarlinkPeer) -> Bool {
+    package func allow(_ deed: Permission, by peer: VarlinkPeer) -> Bool {
         switch deed {
         case .read: true
         case .change: mayChange(peer)

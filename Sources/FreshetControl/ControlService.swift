@@ -160,7 +160,7 @@ package enum ControlError: Error, Hashable, Sendable {
     case cannotFire(name: String)
     case configurationRefused([ConfigurationDiagnostic])
     /// Nothing was set.
-    case parametersRefused(name: String, refusals: [RefusedSetting])
+    case parametersRefused(name: String, refusals: [InvalidSetting])
     /// All pages are there.
     case nothingMore(name: String, path: [String])
     /// No pages are loaded on demand at this place.

@@ -9,8 +9,8 @@ extension CacheStore {
         await committers.run("withdrawal") { [self] in
             attempt(pipeline, else: .failed) { () throws(CacheError) -> WithdrawalResult in
                 switch try cache.withdraw(pipeline, at: WallTime(microseconds: WallClock.now), unless: isMoot) {
-                case .withdrawn(let generation): .done(OfferedGeneration(generation))
-                case .damaged(let generation): .damaged(OfferedGeneration(generation))
+                case .withdrawn(let generation): .done(CurrentGeneration(generation))
+                case .damaged(let generation): .damaged(CurrentGeneration(generation))
                 case .left: try cache.keepsCopy(pipeline) ? .left : .nothing
                 }
             }
@@ -22,7 +22,7 @@ extension CacheStore {
             // A group that is not there is named by the next run.
             guard let destination = try? CacheDestination(definition) else { return .failed }
             return attempt(definition.name, else: .failed) { () throws(CacheError) in
-                try cache.putBack(destination).map { .done(OfferedGeneration($0)) } ?? .nothing
+                try cache.putBack(destination).map { .done(CurrentGeneration($0)) } ?? .nothing
             }
         }
     }

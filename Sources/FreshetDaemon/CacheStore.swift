@@ -31,11 +31,11 @@ struct CacheStore: SnapshotStore {
     /// And the one that says since when the operator holds the pipeline: wall-clock microseconds since 1970.
     private static let heldKey = "held"
 
-    func remembered(_ pipeline: String) async -> RememberedState {
+    func remembered(_ pipeline: String) async -> PersistentState {
         await workers.run("index") { [self] in
-            attempt(pipeline, else: RememberedState()) { () throws(CacheError) in
+            attempt(pipeline, else: PersistentState()) { () throws(CacheError) in
                 var state =
-                    try cache.memory(pipeline, key: Self.bindingKey).map(RememberedState.init) ?? RememberedState()
+                    try cache.memory(pipeline, key: Self.bindingKey).map(PersistentState.init) ?? PersistentState()
                 state.signed = try cache.state(pipeline, key: Self.signedKey).flatMap { SignedComment(stored: $0) }
                 state.heldSince = try cache.state(pipeline, key: Self.heldKey).map(Self.instant)
                 return state
@@ -44,9 +44,9 @@ struct CacheStore: SnapshotStore {
     }
 
     /// What is remembered of all pipelines, as far as it can be had at once; ask ``remembered(_:)`` for the others.
-    func remembered() async -> [String: RememberedState] {
+    func remembered() async -> [String: PersistentState] {
         await workers.run("index") { [self] in
-            var states = ((try? cache.memories(key: Self.bindingKey)) ?? [:]).mapValues(RememberedState.init)
+            var states = ((try? cache.memories(key: Self.bindingKey)) ?? [:]).mapValues(PersistentState.init)
             for (name, value) in (try? cache.states(key: Self.signedKey)) ?? [:] {
                 states[name]?.signed = SignedComment(stored: value)
             }
@@ -113,7 +113,7 @@ struct CacheStore: SnapshotStore {
 
     func setAside(
         _ snapshot: Snapshot, of definition: PipelineDefinition, because reason: String
-    ) async -> SetAsideResult {
+    ) async -> RejectionResult {
         await workers.run("refusal") { [self] in
             guard let destination = try? CacheDestination(definition) else { return .dropped }
             return attempt(definition.name, else: .dropped) { () throws(CacheError) in
@@ -123,7 +123,7 @@ struct CacheStore: SnapshotStore {
                     truncated: snapshot.truncated, at: WallTime(microseconds: WallClock.now),
                     expires: snapshot.expires.map(WallTime.init(microseconds:)))
                 return switch outcome {
-                case .kept(let candidate): .kept(RefusedSnapshot(candidate))
+                case .kept(let candidate): .kept(RejectedSnapshot(candidate))
                 case .accepted(let outcome): .committed(result(of: outcome, definition.name))
                 case .isCopy(let digest): .isCopy(digest: digest.description)
                 }
@@ -155,8 +155,8 @@ struct CacheStore: SnapshotStore {
 
     private func result(of outcome: CommitOutcome, _ pipeline: String) -> CommitResult {
         switch outcome {
-        case .changed(let generation): .changed(OfferedGeneration(generation))
-        case .unchanged(let generation), .restored(let generation): .unchanged(OfferedGeneration(generation))
+        case .changed(let generation): .changed(CurrentGeneration(generation))
+        case .unchanged(let generation), .restored(let generation): .unchanged(CurrentGeneration(generation))
         case .declined(let generation, let isNews): declined(pipeline, generation, isNews: isNews)
         }
     }
@@ -172,14 +172,14 @@ struct CacheStore: SnapshotStore {
             return pending
         case .kept(let kept):
             // Another store's is none of this cache.
-            guard let own = kept.pending as? CacheBody else { throw .finished }
+            guard let own = kept.pending as? CacheBodyWriter else { throw .finished }
             return own.generation
         }
     }
 
     private func declined(_ pipeline: String, _ copy: Generation, isNews: Bool) -> CommitResult {
         if isNews { heldBack(pipeline, copy) }
-        return .unchanged(OfferedGeneration(copy))
+        return .unchanged(CurrentGeneration(copy))
     }
 
     /// Gives the copy at hand the mode and group that are configured now.
@@ -217,10 +217,10 @@ struct CacheStore: SnapshotStore {
         }
     }
 
-    func rememberRequests(_ pipeline: String, _ requests: [FreshetPipelines.SpentRequests]) async {
+    func rememberRequests(_ pipeline: String, _ requests: [FreshetPipelines.RequestBurst]) async {
         await workers.run("index") { [self] in
             attempt(pipeline, else: ()) { () throws(CacheError) in
-                try cache.recordRequests(pipeline, requests.map(FreshetCache.SpentRequests.init))
+                try cache.recordRequests(pipeline, requests.map(FreshetCache.RequestBurst.init))
             }
         }
     }
@@ -341,31 +341,31 @@ extension SnapshotPart {
     }
 }
 
-extension FreshetCache.SpentRequests {
-    init(_ spent: FreshetPipelines.SpentRequests) {
+extension FreshetCache.RequestBurst {
+    init(_ spent: FreshetPipelines.RequestBurst) {
         self.init(
             first: WallTime(microseconds: spent.first), last: WallTime(microseconds: spent.last),
             count: Int64(spent.count))
     }
 }
 
-extension FreshetPipelines.SpentRequests {
-    init(_ spent: FreshetCache.SpentRequests) {
+extension FreshetPipelines.RequestBurst {
+    init(_ spent: FreshetCache.RequestBurst) {
         self.init(first: spent.first.microseconds, last: spent.last.microseconds, count: Int(clamping: spent.count))
     }
 }
 
-extension RememberedState {
-    init(_ memory: PipelineMemory) {
+extension PersistentState {
+    init(_ memory: StoredPipelineState) {
         self.init(
-            generation: memory.current.map(OfferedGeneration.init),
+            generation: memory.current.map(CurrentGeneration.init),
             lastCheck: memory.attempts.lastSuccess?.microseconds, expires: memory.attempts.expires?.microseconds,
             retryAfter: memory.attempts.retryAfter?.microseconds,
             lastRun: UInt64(clamping: memory.lastRun),
             binding: memory.value.map { String(decoding: $0, as: UTF8.self) },
-            requests: memory.requests.map(FreshetPipelines.SpentRequests.init), parameters: memory.parameters,
+            requests: memory.requests.map(FreshetPipelines.RequestBurst.init), parameters: memory.parameters,
             pages: memory.pages.map(StoredPagesState.init))
-        refused = memory.refused.map(RefusedSnapshot.init)
+        refused = memory.refused.map(RejectedSnapshot.init)
         lastRunRecord = memory.lastRunRecord.map(FreshetPipelines.RunRecord.init)
     }
 }
@@ -392,8 +392,8 @@ extension SignedComment {
     }
 }
 
-extension RefusedSnapshot {
-    init(_ candidate: RefusedCandidate) {
+extension RejectedSnapshot {
+    init(_ candidate: RejectedCandidate) {
         self.init(
             digest: candidate.digest.description, size: UInt64(clamping: candidate.size),
             refusedAt: candidate.refusedAt.microseconds, keptUntil: candidate.keptUntil.microseconds,
@@ -401,7 +401,7 @@ extension RefusedSnapshot {
     }
 }
 
-extension OfferedGeneration {
+extension CurrentGeneration {
     init(_ generation: Generation) {
         self.init(
             number: UInt64(clamping: generation.number), size: UInt64(clamping: generation.size),

@@ -95,7 +95,7 @@ extension FreshetControl.Freshness {
 }
 
 extension GenerationStatus {
-    init(_ generation: OfferedGeneration) {
+    init(_ generation: CurrentGeneration) {
         self.init(
             number: Int64(clamping: generation.number), size: Int64(clamping: generation.size),
             digest: generation.digest, committedAt: generation.committedAt, path: generation.path,
@@ -133,7 +133,7 @@ extension RunStatus {
 }
 
 extension CandidateStatus {
-    init(_ refused: RefusedSnapshot) {
+    init(_ refused: RejectedSnapshot) {
         self.init(
             digest: refused.digest, size: Int64(clamping: refused.size), refusedAt: refused.refusedAt,
             reason: refused.reason)

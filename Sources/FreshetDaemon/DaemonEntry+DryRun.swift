@@ -92,7 +92,7 @@ private struct DryRunSession: Sendable {
             http: http, commands: CommandRunner(loop, workers: workers),
             files: FileReader(paths: PathPool(clock: LoopEngineClock(loop: loop))), copies: current)
         let transformer = JQTransformer(loop, workers: workers)
-        var files: HandedFiles?
+        var files: ProgramInputFiles?
         defer { files?.removeDirectory() }
         do throws(FetchError) {
             if definition.check.exec != nil { files = try await temporaryFiles() }
@@ -111,12 +111,12 @@ private struct DryRunSession: Sendable {
     // MARK: What it needs
 
     /// - Parameter files: for candidates that programs look at.
-    private func helpers(_ files: HandedFiles?) -> CheckHelpers {
+    private func helpers(_ files: ProgramInputFiles?) -> CheckHelpers {
         let programs = TrustedPrograms(
             commands: CommandRunner(loop, workers: workers), workers: workers, trust: Supervisor.trust(options))
         let isQuiet = request.isQuiet
         return CheckHelpers(
-            prover: ContentProver(workers: workers),
+            prover: ContentVerifier(workers: workers),
             inspector: files.map { files in
                 CandidateInspector(programs, files) { [redactor] saying, _, _ in
                     guard case .line(let line) = saying, !isQuiet else { return }
@@ -126,9 +126,9 @@ private struct DryRunSession: Sendable {
             })
     }
 
-    private func temporaryFiles() async throws(FetchError) -> HandedFiles {
+    private func temporaryFiles() async throws(FetchError) -> ProgramInputFiles {
         try await workers.run("program") { () throws(FetchError) in
-            do throws(HandedFiles.Refusal) {
+            do throws(ProgramInputFiles.Refusal) {
                 return try .temporary(prefix: "candidate-")
             } catch {
                 throw .failed(RunFailure(.local, error.description))
@@ -137,27 +137,27 @@ private struct DryRunSession: Sendable {
     }
 
     /// Of this pipeline only; compiled here, since this process does nothing else.
-    private func programFaults(of definition: PipelineDefinition) -> [ProgramFault] {
+    private func programFaults(of definition: PipelineDefinition) -> [ProgramError] {
         Set(definition.programs).sorted { $0.text < $1.text }.compactMap { program in
             JQSyntax.fault(in: program.text, variables: program.variables).map {
-                ProgramFault(pipeline: definition.name, program: program.text, message: $0)
+                ProgramError(pipeline: definition.name, program: program.text, message: $0)
             }
         }
     }
 
     /// The credentials; who may read the copy and what is watched is of no concern here. Root, who became the service's
     /// user, may read what the service was started with: the service manager gives that user the right.
-    private func surroundings(of definition: PipelineDefinition) -> Surroundings {
+    private func surroundings(of definition: PipelineDefinition) -> HostEnvironment {
         var definition = definition
         definition.cache.group = nil
         definition.refresh.files = []
         definition.hooks = []
         let handed = Credentials(environment: options.environment)
         // Of a configuration of one's own, nobody else has the credentials either.
-        let reader: Surroundings.Reader =
+        let reader: HostEnvironment.Reader =
             handed.directory != nil || !isSystems && options.owner != 0
             ? .service : options.owner == 0 ? .root : .somebody
-        return Surroundings(
+        return HostEnvironment(
             of: Configuration(pipelines: [definition]),
             reader == .root ? Credentials(directory: "/run/credentials/freshetd.service") : handed,
             readBy: reader, Supervisor.trust(options))
@@ -177,11 +177,11 @@ private struct DryRunSession: Sendable {
                 ParameterChange(String(setting[..<equals]), to: String(setting[setting.index(after: equals)...])))
         }
         var settings = ParameterSettings(for: definition)
-        do throws(ParameterRefusals) {
+        do throws(ParameterErrors) {
             try settings.apply(changes, for: definition)
             return .success(settings.values(for: definition))
         } catch {
-            for refusal in error.refusals.map(RefusedSetting.init) {
+            for refusal in error.refusals.map(InvalidSetting.init) {
                 _ = fail("'\(refusal.parameter)' \(refusal.reason)")
             }
             return .failure(Refused(exit: .failure))

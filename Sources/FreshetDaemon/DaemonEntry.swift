@@ -41,18 +41,18 @@ package enum DaemonEntry {
         let loader = Supervisor.loader(options)
         var configuration = loader.load()
         var verdicts: [ProgramText: String?] = [:]
-        var faults: [ProgramFault] = []
+        var faults: [ProgramError] = []
         for definition in configuration.pipelines {
             for program in Set(definition.programs).sorted(by: { $0.text < $1.text }) {
                 let verdict = verdicts[program] ?? JQSyntax.fault(in: program.text, variables: program.variables)
                 verdicts[program] = .some(verdict)
                 guard let verdict else { continue }
-                faults.append(ProgramFault(pipeline: definition.name, program: program.text, message: verdict))
+                faults.append(ProgramError(pipeline: definition.name, program: program.text, message: verdict))
             }
         }
         configuration = loader.refusing(faults, in: configuration)
         // What the service is started with is not known here for certain, so that none of it is an error.
-        let surroundings = Surroundings(
+        let surroundings = HostEnvironment(
             checking: configuration, environment: options.environment, isRoot: options.owner == 0,
             PathTrust(
                 user: getpwnam("freshet")?.pointee.pw_uid, isPersonal: !Supervisor.isSystemService(options)))
@@ -96,7 +96,7 @@ package enum DaemonEntry {
         let redactor = Redactor()
         let handler = JournalLogHandler(
             label: "freshetd", identifier: "freshetd", destination: destination, threshold: threshold,
-            loss: JournalLogHandler.LossReport(
+            loss: JournalLogHandler.LostEntriesReport(
                 message: JournalMessage.lost.text.description, messageID: JournalMessage.lost.rawValue),
             redactor: redactor)
         defer { handler.flush(for: .seconds(1)) }

@@ -9,7 +9,7 @@ package struct DaemonOptions: Sendable {
     /// installed.
     package var copies: [String: String] = [:]
     /// The contents of `copies`, read with the rights of whoever started the process.
-    private(set) var copiedContents: [String: Result<FileContent, FileFault>] = [:]
+    private(set) var copiedContents: [String: Result<FileContent, FileError>] = [:]
     /// The files of a draft that root named; nil: files are read when they are needed.
     private(set) var recordedFiles: RecordedFileSystem?
     /// The user of `--user`; nil: the owner of the state directory, or `freshet`.

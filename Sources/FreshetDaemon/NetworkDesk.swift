@@ -5,15 +5,15 @@ import FreshetSystemSignals
 /// One target of the network, followed for all pipelines that need it.
 struct NetworkTargetFollower: Sendable {
     let watch: NetworkWatch
-    let following: SignalBook.Following
+    let following: SignalRegistry.Following
     /// Set to end the tasks that follow.
     let ending = CurrentValue(false)
     var state: NetworkState
-    var news = StormNews()
+    var news = FlapLimiter()
     /// Pipelines that need it.
     var users = 1
 
-    init(_ watch: NetworkWatch, _ following: SignalBook.Following, state: NetworkState) {
+    init(_ watch: NetworkWatch, _ following: SignalRegistry.Following, state: NetworkState) {
         self.watch = watch
         self.following = following
         self.state = state

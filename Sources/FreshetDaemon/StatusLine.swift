@@ -124,7 +124,7 @@ extension Supervisor {
     /// Looks at all pipelines, while other work goes on.
     ///
     /// - Parameter job: what a log calls the work.
-    func lookAtPipelines(_ job: String, _ look: (String, PipelineGlance) -> Void) async {
+    func lookAtPipelines(_ job: String, _ look: (String, PipelineSnapshot) -> Void) async {
         for (index, (name, hosted)) in pipelines.enumerated() {
             await giveWay(before: index, job)
             look(name, hosted.runner.glance)

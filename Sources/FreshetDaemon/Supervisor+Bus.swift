@@ -5,9 +5,9 @@ import FreshetSystemSignals
 import Logging
 
 /// One match of D-Bus, followed for all pipelines that listen to it.
-struct BusSignalFollower: Sendable {
+struct SharedBusMatch: Sendable {
     let followed: BusSignal
-    let following: SignalBook.Following
+    let following: SignalRegistry.Following
     /// Set to end the tasks that follow.
     let ending = CurrentValue(false)
 
@@ -22,8 +22,8 @@ extension Supervisor {
     func busSignal(_ match: BusSignalMatch) -> Signal? {
         if let known = busSignals[match] { return known.followed.signal }
         guard let bus = bus(match.bus), let valid = try? BusMatch(match) else { return nil }
-        let (followed, row) = (bus.follow(valid), BusSignalFollower.row(of: match))
-        let follower = BusSignalFollower(
+        let (followed, row) = (bus.follow(valid), SharedBusMatch.row(of: match))
+        let follower = SharedBusMatch(
             followed: followed, following: book.follow(followed.signal, row: row, isNews: true))
         busSignals[match] = follower
         adopt { [weak self, ending = follower.ending] in
@@ -51,7 +51,7 @@ extension Supervisor {
         guard let standings = busSignals[match]?.followed.standings else { return }
         var wasSaid = false
         for await standing in standings {
-            book.fact(SignalName.dbus, row: BusSignalFollower.row(of: match), standing.text)
+            book.fact(SignalName.dbus, row: SharedBusMatch.row(of: match), standing.text)
             guard !wasSaid, let reason = standing.fault else { continue }
             log.say(.busUnheard, [.match: .string("\(match)"), .error: .string(reason)])
             wasSaid = true
@@ -73,7 +73,7 @@ extension Supervisor {
         busSignals.map { match, follower in
             let standing = follower.followed.standing
             return book.status(
-                BusSignalFollower.row(of: match), fact: standing.text, unavailable: standing.fault,
+                SharedBusMatch.row(of: match), fact: standing.text, unavailable: standing.fault,
                 ignored: follower.followed.ignoredMessages)
         }
     }
@@ -97,7 +97,7 @@ extension BusMatch {
     }
 }
 
-extension BusStanding {
+extension BusSubscriptionState {
     /// What `freshetctl signals` shows.
     var text: String {
         switch self {

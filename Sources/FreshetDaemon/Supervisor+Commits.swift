@@ -8,7 +8,7 @@ extension Supervisor {
     func commitSignals(of definition: PipelineDefinition) -> [Signal] {
         guard !definition.refresh.after.isEmpty else { return [] }
         let signals = definition.refresh.after.map { (name: $0, signal: commitNews.signal(of: $0)) }
-        followedCommits[definition.name] = signals.map { book.follow($0.signal, row: CommitNews.row(of: $0.name)) }
+        followedCommits[definition.name] = signals.map { book.follow($0.signal, row: CommitSignals.row(of: $0.name)) }
         return signals.map(\.signal)
     }
 
@@ -41,7 +41,7 @@ extension Supervisor {
             let fact = status?.generation.map { "generation \($0.number), \($0.size) bytes, since \($0.age.rounded)" }
             rows.append(
                 book.status(
-                    CommitNews.row(of: name),
+                    CommitSignals.row(of: name),
                     fact: fact ?? (status?.withdrawn == nil ? "no copy yet" : "its copy is withdrawn"),
                     unavailable: faulty[name].map { "it does not run: \($0.message)" }))
         }
@@ -52,7 +52,7 @@ extension Supervisor {
 /// The signal of each pipeline that has committed a generation.
 ///
 /// Safe to call from any thread.
-final class CommitNews: Sendable {
+final class CommitSignals: Sendable {
     private let trigger = Trigger(SignalName.pipeline)
 
     /// The row of `freshetctl signals`.
@@ -62,7 +62,7 @@ final class CommitNews: Sendable {
     func signal(of pipeline: String) -> Signal { trigger.signal(activatedBy: pipeline) }
 
     /// A pipeline has committed.
-    func tell(_ pipeline: String, _ generation: OfferedGeneration) {
+    func tell(_ pipeline: String, _ generation: CurrentGeneration) {
         raise(pipeline, "\(pipeline) committed generation \(generation.number)")
     }
 
@@ -71,13 +71,13 @@ final class CommitNews: Sendable {
 
 /// Tells which runs leave a new generation: not by their outcome alone, since a run may have committed before it was
 /// superseded or cancelled.
-struct CommitWatch: Sendable {
+struct CommitDetector: Sendable {
     /// What was offered when the run under way started.
     private var before: UInt64?
 
     /// - Parameter generation: what is offered now.
     /// - Returns: the generation, if it is new.
-    mutating func heard(_ event: EngineEvent, generation: OfferedGeneration?) -> OfferedGeneration? {
+    mutating func heard(_ event: EngineEvent, generation: CurrentGeneration?) -> CurrentGeneration? {
         switch event {
         case .runStarted:
             before = generation?.number

@@ -50,7 +50,7 @@ extension Supervisor: ControlService {
             let refusal = status.waitsFor?.reason == .network ? status.waitsFor?.detail : nil
             var shown = FreshetControl.PipelineStatus(
                 status, of: hosted.definition, path: refusal ?? path, parameters: hosted.runner.parameters)
-            if let debts = parts?.hooks.debts(of: name), !debts.isEmpty { shown.hooks = debts.map(HookDebt.init) }
+            if let debts = parts?.hooks.debts(of: name), !debts.isEmpty { shown.hooks = debts.map(PendingHook.init) }
             return shown
         }
         guard let fault = faulty[name] else { return nil }
@@ -72,7 +72,7 @@ extension Supervisor: ControlService {
     }
 
     /// The pipeline that runs under this name.
-    func hosted(_ name: String) throws(ControlError) -> HostedPipeline {
+    func hosted(_ name: String) throws(ControlError) -> RunningPipeline {
         if let hosted = pipelines[name] { return hosted }
         // A reload may have removed it since it was looked up.
         throw faulty[name] == nil ? .noSuchPipeline(name: name, suggestion: nil) : .faultyPipeline(name: name)

@@ -19,18 +19,18 @@ extension Supervisor {
     }
 
     /// Tells a pipeline that was added, or has another configuration.
-    func tellDirectNetworks(_ hosted: HostedPipeline) {
+    func tellDirectNetworks(_ hosted: RunningPipeline) {
         guard targets[.elsewhere]?.watch.fact.isReachable == false else { return }
         tell(hosted, parts?.network.directNetworks.value)
     }
 
-    private func tell(_ hosted: HostedPipeline, _ revision: UInt64?) {
+    private func tell(_ hosted: RunningPipeline, _ revision: UInt64?) {
         hosted.runner.directNetworksChanged(mayBeOnDirectNetwork(hosted) ? revision : nil)
     }
 
     /// Whether an attempt shows if the network leads to the origin: the origin is known by name, and neither an address nor a
     /// proof of the network is configured.
-    func mayBeOnDirectNetwork(_ hosted: HostedPipeline) -> Bool {
+    func mayBeOnDirectNetwork(_ hosted: RunningPipeline) -> Bool {
         let definition = hosted.definition
         guard hosted.target == .elsewhere, definition.needsNetwork, definition.refresh.needsNetwork.probe == nil else {
             return false

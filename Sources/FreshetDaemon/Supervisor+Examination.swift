@@ -52,7 +52,7 @@ extension Supervisor {
         }
         let before = offered(name)?.number
         if examination.isLost, before != nil { return lost(name) }
-        guard let now = examination.offered.map(OfferedGeneration.init) else { return }
+        guard let now = examination.offered.map(CurrentGeneration.init) else { return }
         changed(name, now, detail: "the cache was mended; generation \(now.number) is current")
         guard now.number != before else { return }
         commitNews.raise(name, "\(name) was mended")

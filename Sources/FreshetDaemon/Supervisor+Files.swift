@@ -6,9 +6,9 @@ import Logging
 import Synchronization
 
 /// A path that a pipeline listens to; those of several pipelines share what they have of it.
-struct FollowedFile: Sendable {
+struct SharedFileWatch: Sendable {
     let watch: FileWatch
-    let following: SignalBook.Following
+    let following: SignalRegistry.Following
 }
 
 /// The files that pipelines listen to.
@@ -21,7 +21,7 @@ extension Supervisor {
         }
         let watches = definition.refresh.files.map { files.watch($0) }
         fileWatches[definition.name] = watches.map { watch in
-            FollowedFile(
+            SharedFileWatch(
                 watch: watch,
                 following: book.follow(watch.signal, row: FileMonitor.signalName(of: watch.path), isNews: true))
         }
@@ -44,13 +44,13 @@ extension Supervisor {
 /// What becomes of files: told to those who follow, and said in the journal if they cannot be watched.
 ///
 /// Safe to call from any thread.
-final class FileNews: Sendable {
+final class FileEventPublisher: Sendable {
     private let log: Logger
-    private let book: SignalBook
+    private let book: SignalRegistry
     /// The obstacles that were said, by path.
     private let said = Mutex<[String: String]>([:])
 
-    init(log: Logger, book: SignalBook) {
+    init(log: Logger, book: SignalRegistry) {
         self.log = log
         self.book = book
     }

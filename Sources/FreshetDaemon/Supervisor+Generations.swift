@@ -52,7 +52,7 @@ extension Supervisor {
     enum Choice: String {
         case rollback, accept
 
-        func detail(_ generation: OfferedGeneration) -> String {
+        func detail(_ generation: CurrentGeneration) -> String {
             switch self {
             case .rollback: "rolled back to generation \(generation.number)"
             case .accept: "accepted as generation \(generation.number) what a check had refused"
@@ -78,7 +78,7 @@ extension Supervisor {
         } catch {
             throw ControlError(error, of: name)
         }
-        let generation = OfferedGeneration(outcome.generation)
+        let generation = CurrentGeneration(outcome.generation)
         if choice == .accept { pipelines[name]?.runner.accepted(generation) }
         if outcome.isDone { tell(choice, name, generation, replaced: outcome.replaced, asker: asker) }
         if let failure = outcome.failure { throw ControlError(failure, of: name) }
@@ -86,7 +86,7 @@ extension Supervisor {
     }
 
     private func tell(
-        _ choice: Choice, _ name: String, _ generation: OfferedGeneration, replaced: Int64?, asker: String
+        _ choice: Choice, _ name: String, _ generation: CurrentGeneration, replaced: Int64?, asker: String
     ) {
         let detail = choice.detail(generation)
         changed(name, generation, detail: detail)
@@ -105,7 +105,7 @@ extension Supervisor {
         let store = try cacheStore()
         do throws(CacheError) {
             let (pinned, wasPinned) = try await store.pin(name)
-            let generation = OfferedGeneration(pinned)
+            let generation = CurrentGeneration(pinned)
             if !wasPinned { tell(.pinned, name, generation, asker: asker) }
             return ControlMessage.Pinned(generation: GenerationStatus(generation), changed: !wasPinned)
         } catch {
@@ -120,7 +120,7 @@ extension Supervisor {
         let store = try cacheStore()
         do throws(CacheError) {
             let (offered, wasPinned) = try await store.unpin(name)
-            let generation = offered.map(OfferedGeneration.init)
+            let generation = offered.map(CurrentGeneration.init)
             if wasPinned {
                 // Where nothing is offered there is nothing to be told but that.
                 pipelines[name]?.runner.releases()
@@ -139,18 +139,18 @@ extension Supervisor {
     }
 
     /// What is offered of a pipeline, as far as it is known without a look at the disk.
-    func offered(_ name: String) -> OfferedGeneration? {
+    func offered(_ name: String) -> CurrentGeneration? {
         pipelines[name]?.runner.status.generation ?? faulty[name]?.remembered.offered
     }
 
-    private func tell(_ message: JournalMessage, _ name: String, _ generation: OfferedGeneration?, asker: String) {
+    private func tell(_ message: JournalMessage, _ name: String, _ generation: CurrentGeneration?, asker: String) {
         let number = generation.map { "\($0.number)" } ?? "none"
         changed(name, generation, detail: "\(message.text)".replacing("{generation}", with: number))
         log.say(message, [.pipeline: .string(name), .generation: .string(number), .asker: .string(asker)])
     }
 
     /// Notes what the operator has made of a copy, and tells those who follow.
-    func changed(_ name: String, _ generation: OfferedGeneration?, detail: String) {
+    func changed(_ name: String, _ generation: CurrentGeneration?, detail: String) {
         if let generation {
             pipelines[name]?.runner.offers(generation)
             faulty[name]?.remembered.generation = generation

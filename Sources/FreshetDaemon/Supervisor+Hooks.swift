@@ -12,7 +12,7 @@ extension Supervisor {
     /// - Parameter index: how it was found at the start.
     func makeHookDesk(
         _ store: CacheStore, _ index: RecoveryReport.Index, _ systemBus: BusConnection
-    ) async throws -> HookDesk {
+    ) async throws -> HookScheduler {
         switch index {
         case .made, .rebuilt: areHooksForgotten = true
         case .opened, .migrated: break
@@ -20,7 +20,7 @@ extension Supervisor {
         let files = hookFiles
         try await pools.programs.run { try files.prepare() }
         let transformer = JQTransformer(loop, workers: pools.helpers)
-        let world = HookDesk.World(
+        let world = HookScheduler.World(
             store: store,
             difference: { [loop] old, new, key in
                 try? await ContentDifference.between(old, and: new, key: key, by: transformer, on: loop)
@@ -31,15 +31,15 @@ extension Supervisor {
             clock: clock, log: log,
             news: news, redactor: redactor, readers: readers, adopt: { [weak self] job in self?.adopt(job) },
             statusChanged: { [weak self] in self?.statusMayHaveChanged() })
-        return HookDesk(world, seed: UInt64.random(in: 0 ... .max))
+        return HookScheduler(world, seed: UInt64.random(in: 0 ... .max))
     }
 
-    var hookFiles: HandedFiles {
-        HandedFiles(directory: directories.state + "/hooks", prefix: "change-", suffix: ".json")
+    var hookFiles: ProgramInputFiles {
+        ProgramInputFiles(directory: directories.state + "/hooks", prefix: "change-", suffix: ".json")
     }
 
-    var checkFiles: HandedFiles {
-        HandedFiles(directory: directories.state + "/checks", prefix: "candidate-", suffix: "")
+    var checkFiles: ProgramInputFiles {
+        ProgramInputFiles(directory: directories.state + "/checks", prefix: "candidate-", suffix: "")
     }
 
     /// Runs hooks and checks.
@@ -53,7 +53,7 @@ extension Supervisor {
         let files = checkFiles
         try await pools.programs.run { try files.prepare() }
         return CheckHelpers(
-            prover: ContentProver(workers: pools.proofs),
+            prover: ContentVerifier(workers: pools.proofs),
             inspector: CandidateInspector(programs, files) { [news, log, readers] saying, pipeline, command in
                 // A check may quote the content that it is given.
                 guard readers.isPublic(pipeline) else { return }
@@ -88,7 +88,7 @@ extension Supervisor {
     }
 
     /// What readers see of a pipeline that has hooks, or do not see any more.
-    private func current(_ definition: PipelineDefinition) -> OfferedGeneration? {
+    private func current(_ definition: PipelineDefinition) -> CurrentGeneration? {
         definition.hooks.isEmpty ? nil : pipelines[definition.name]?.runner.status.kept
     }
 
@@ -98,8 +98,8 @@ extension Supervisor {
     }
 }
 
-extension FreshetControl.HookDebt {
-    init(_ debt: HookMachine.Debt) {
+extension FreshetControl.PendingHook {
+    init(_ debt: HookMachine.PendingRun) {
         self.init(
             hook: debt.hook.text, generation: Int64(clamping: debt.generation), running: debt.isRunning,
             attempts: Int64(debt.memory.attempts), since: debt.memory.failingSince, error: debt.memory.error,

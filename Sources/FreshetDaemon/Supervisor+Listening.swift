@@ -11,11 +11,11 @@ extension Supervisor {
 
     /// The socket that the service manager passed; nil if it passed none.
     ///
-    /// - Throws: ``ActivationFault`` or ``VarlinkListener/Failure``, neither of which trying again mends.
+    /// - Throws: ``ActivationError`` or ``VarlinkListener/Failure``, neither of which trying again mends.
     static func inheritedListener(_ passed: [ListenDescriptors.Item]) throws -> VarlinkListener? {
         guard let item = passed.first else { return nil }
-        guard passed.count == 1 else { throw ActivationFault.several(passed.map(\.name)) }
-        guard item.name == socketName else { throw ActivationFault.misnamed(item.name) }
+        guard passed.count == 1 else { throw ActivationError.several(passed.map(\.name)) }
+        guard item.name == socketName else { throw ActivationError.misnamed(item.name) }
         return try VarlinkListener(inherited: item.descriptor)
     }
 
@@ -60,7 +60,7 @@ extension Supervisor {
 }
 
 /// What is wrong with the sockets that the service manager passed.
-enum ActivationFault: Error, Hashable, CustomStringConvertible {
+enum ActivationError: Error, Hashable, CustomStringConvertible {
     case several([String])
     case misnamed(String)
 

@@ -16,7 +16,7 @@ extension Supervisor {
         if runner.status.heldSince != nil { throw .cannotLoadMore(name: name, reason: Self.held(name)) }
         let known: [String]
         let answer: RefreshAnswer
-        do throws(LoadMoreFault) {
+        do throws(LoadMoreError) {
             // What is refused is answered, and is no signal: nothing heard it.
             try runner.mayLoadMore(at: place)
             book.note(
@@ -45,7 +45,7 @@ extension Supervisor {
 
 extension ControlError {
     /// Why no further page was loaded.
-    fileprivate init(_ fault: LoadMoreFault, of name: String, at place: [String]) {
+    fileprivate init(_ fault: LoadMoreError, of name: String, at place: [String]) {
         switch fault {
         case .noPages:
             self = .cannotLoadMore(name: name, reason: "it has no 'pages', and is loaded as a whole by each run")

@@ -10,12 +10,12 @@ extension Supervisor {
     ) async throws(ControlError) -> ControlMessage.ParametersSet {
         let hosted = try hosted(name)
         let changed: [String]
-        do throws(ParameterRefusals) {
+        do throws(ParameterErrors) {
             hide(settings, of: hosted)
             changed = try await hosted.runner.change(
                 settings.map { ParameterChange($0.parameter, to: $0.value) }, othersToDefault: othersToDefault)
         } catch {
-            throw .parametersRefused(name: name, refusals: error.refusals.map(RefusedSetting.init))
+            throw .parametersRefused(name: name, refusals: error.refusals.map(InvalidSetting.init))
         }
         if !changed.isEmpty {
             log.say(
@@ -30,7 +30,7 @@ extension Supervisor {
     }
 
     /// Hides secrets before a run that fails can speak of them.
-    private func hide(_ settings: [ParameterSetting], of hosted: HostedPipeline) {
+    private func hide(_ settings: [ParameterSetting], of hosted: RunningPipeline) {
         let secrets = settings.compactMap { setting -> String? in
             guard let value = setting.value,
                 let parameter = hosted.definition.parameters.first(where: { $0.name == setting.parameter }),
@@ -64,8 +64,8 @@ extension ParameterStatus {
     }
 }
 
-extension RefusedSetting {
-    init(_ refusal: ParameterRefusal) {
+extension InvalidSetting {
+    init(_ refusal: ParameterError) {
         let reason =
             switch refusal.reason {
             case .fault(let sentence): sentence

@@ -8,7 +8,7 @@ import Logging
 import Synchronization
 
 /// A pipeline that runs, and the target of the network that it needs.
-struct HostedPipeline: Sendable {
+struct RunningPipeline: Sendable {
     let runner: PipelineRunner
     let target: NetworkTarget
 
@@ -16,9 +16,9 @@ struct HostedPipeline: Sendable {
 }
 
 /// A pipeline whose files have faults: it does not run, and what it had is still offered.
-struct FaultyPipeline: Sendable {
+struct InvalidPipeline: Sendable {
     var message: String
-    var remembered: RememberedState
+    var remembered: PersistentState
     /// Wall-clock microseconds since 1970.
     var since: Int64
 }
@@ -58,7 +58,7 @@ extension Supervisor {
                 share: share(of: definition.name)
             ) { reporter.report($0) }
             reporter.attach(runner)
-            let hosted = HostedPipeline(runner: runner, target: target)
+            let hosted = RunningPipeline(runner: runner, target: target)
             pipelines[definition.name] = hosted
             tellDirectNetworks(hosted)
         }
@@ -89,7 +89,7 @@ extension Supervisor {
             share: share(of: definition.name)
         ) { reporter.report($0) }
         reporter.attach(runner)
-        let hosted = HostedPipeline(runner: runner, target: target)
+        let hosted = RunningPipeline(runner: runner, target: target)
         pipelines[definition.name] = hosted
         tellDirectNetworks(hosted)
         // It may have changed while the pipeline was being added.
@@ -98,12 +98,12 @@ extension Supervisor {
 
     private func prepare(
         _ definition: PipelineDefinition, in parts: Parts
-    ) -> (target: NetworkTarget, network: NetworkState, reporter: PipelineReporter) {
+    ) -> (target: NetworkTarget, network: NetworkState, reporter: PipelineEventSink) {
         readers.set(definition)
         let target = NetworkTarget(definition, daemonTarget: configuration.daemon.networkTarget)
         let network = follow(target, in: parts)
-        let reporter = PipelineReporter(
-            PipelineVoice(name: definition.name, log: log, events: events, desk: news, readers: readers), book,
+        let reporter = PipelineEventSink(
+            PipelineLogger(name: definition.name, log: log, events: events, desk: news, readers: readers), book,
             committed: { [commits = commitNews, name = definition.name] generation, causes in
                 commits.tell(name, generation)
                 parts.hooks.offer(name, generation, causes: causes)
@@ -138,7 +138,7 @@ extension Supervisor {
             hosted.runner.reconfigure(definition, splay: splay, share: share)
             hosted.runner.networkChanged(network)
             release(hosted.target)
-            let changed = HostedPipeline(runner: hosted.runner, target: target)
+            let changed = RunningPipeline(runner: hosted.runner, target: target)
             pipelines[definition.name] = changed
             tellDirectNetworks(changed)
             return
@@ -188,7 +188,7 @@ extension Supervisor {
         for (name, diagnostics) in configuration.faulty.sorted(by: { $0.key < $1.key }) {
             let message =
                 diagnostics.first { $0.severity == .error }?.forEverybody.sentence ?? "its configuration has faults"
-            faulty[name] = FaultyPipeline(
+            faulty[name] = InvalidPipeline(
                 message: message, remembered: await parts.store.remembered(name), since: WallClock.now)
             for diagnostic in diagnostics where diagnostic.severity == .error {
                 news.say(.faultyPipeline, diagnostic.fields.merging([.pipeline: .string(name)]) { $1 })
@@ -291,26 +291,26 @@ extension Supervisor {
 }
 
 /// Carries what a pipeline's engine reports to its voice, in order.
-final class PipelineReporter: Sendable {
-    private let voice: Mutex<PipelineVoice>
+final class PipelineEventSink: Sendable {
+    private let voice: Mutex<PipelineLogger>
     private let name: String
-    private let book: SignalBook
+    private let book: SignalRegistry
     private let runner = Mutex(WeakRunner())
-    private let commits = Mutex(CommitWatch())
-    private let committed: @Sendable (OfferedGeneration, _ causes: String?) -> Void
-    private let withdrawal: WithdrawalNews
+    private let commits = Mutex(CommitDetector())
+    private let committed: @Sendable (CurrentGeneration, _ causes: String?) -> Void
+    private let withdrawal: WithdrawalHandler
     private let statusChanged: @Sendable () -> Void
 
     /// Told that readers find a generation no more, or again, and why in a line.
-    typealias WithdrawalNews = @Sendable (OfferedGeneration, _ causes: String?) -> Void
+    typealias WithdrawalHandler = @Sendable (CurrentGeneration, _ causes: String?) -> Void
 
     /// - Parameters:
     ///   - committed: told of each generation that a run leaves, and of the run's causes in a line.
     ///   - withdrawal: told of the copy that readers find no more, and when they find the same one again.
     init(
-        _ voice: PipelineVoice, _ book: SignalBook,
-        committed: @escaping @Sendable (OfferedGeneration, _ causes: String?) -> Void,
-        withdrawal: @escaping WithdrawalNews = { _, _ in },
+        _ voice: PipelineLogger, _ book: SignalRegistry,
+        committed: @escaping @Sendable (CurrentGeneration, _ causes: String?) -> Void,
+        withdrawal: @escaping WithdrawalHandler = { _, _ in },
         statusChanged: @escaping @Sendable () -> Void
     ) {
         self.withdrawal = withdrawal
@@ -361,8 +361,8 @@ final class PipelineReporter: Sendable {
     }
 }
 
-extension PipelineReporter {
-    private func tellWithdrawal(_ event: EngineEvent, _ generation: OfferedGeneration?) {
+extension PipelineEventSink {
+    private func tellWithdrawal(_ event: EngineEvent, _ generation: CurrentGeneration?) {
         guard let generation else { return }
         switch event {
         case .withdrawn where generation.withdrawnSince != nil, .withdrawnDamaged:

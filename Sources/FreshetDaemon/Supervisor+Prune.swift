@@ -29,7 +29,7 @@ extension Supervisor {
                 pruned.failed.append(UnprunedPipeline(name: name, reason: "the daemon stops"))
                 continue
             }
-            let holding: CacheHolding?
+            let holding: CacheUsage?
             do throws(CacheError) {
                 holding = try await store.prune(name)
             } catch {
@@ -63,17 +63,17 @@ extension Supervisor {
 }
 
 extension CacheStore {
-    func holdings(besides configured: Set<String>) async throws(CacheError) -> [CacheHolding] {
+    func holdings(besides configured: Set<String>) async throws(CacheError) -> [CacheUsage] {
         try await workers.run("index") { [cache] () throws(CacheError) in try cache.holdings(besides: configured) }
     }
 
-    func prune(_ pipeline: String) async throws(CacheError) -> CacheHolding? {
+    func prune(_ pipeline: String) async throws(CacheError) -> CacheUsage? {
         try await workers.run("prune") { [cache] () throws(CacheError) in try cache.prune(pipeline) }
     }
 }
 
 extension UnownedPipeline {
-    init(_ holding: CacheHolding) {
+    init(_ holding: CacheUsage) {
         self.init(
             name: holding.pipeline, file: holding.file, generations: Int64(holding.generations), bytes: holding.bytes,
             committedAt: holding.committedAt?.microseconds)

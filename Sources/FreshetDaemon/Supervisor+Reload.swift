@@ -22,7 +22,7 @@ extension Supervisor {
     static func loader(_ options: DaemonOptions) -> ConfigurationLoader {
         ConfigurationLoader(
             searchPath: searchPath(options),
-            terms: ReadingTerms(
+            terms: LoadContext(
                 defaultSignals: isSystemService(options) ? StandardSignal.systemDefault : StandardSignal.userDefault,
                 busFault: BusMatch.fault(of:)),
             fileSystem: options.copies.isEmpty
@@ -36,11 +36,11 @@ extension Supervisor {
         guard options.invoker == 0 else { return HostFileSystem() }
         let trust = PathTrust(user: 0, isPersonal: false)
         return GuardedFileSystem(HostFileSystem()) { path in
-            do throws(PathTrust.Fault) {
+            do throws(PathTrust.ValidationError) {
                 try trust.check(DaemonOptions.absolute(path), as: .configuration)
                 return nil
             } catch {
-                return FileFault(
+                return FileError(
                     message: "root does not read this configuration: \(error.message)", remedy: error.remedy)
             }
         }
@@ -143,7 +143,7 @@ extension Supervisor {
     /// Gives pipelines that run their previous configuration if the service lacks what the new one needs.
     ///
     /// - Returns: the configuration to be applied, its surroundings, and the errors of those pipelines.
-    private func keepingRunning(_ new: Configuration) async -> (Configuration, Surroundings, [Diagnostic]) {
+    private func keepingRunning(_ new: Configuration) async -> (Configuration, HostEnvironment, [Diagnostic]) {
         let (checked, surroundings) = await checkingSurroundings(of: new)
         let running = Set(surroundings.faults.map(\.pipeline)).filter { pipelines[$0] != nil }
         guard new.isSound, !running.isEmpty else { return (checked, surroundings, []) }
@@ -239,7 +239,7 @@ extension Supervisor {
         let inForce = Set(configuration.pipelines.flatMap(\.programs))
         let transformer = JQTransformer(loop, workers: pools.helpers)
         var verdicts: [ProgramText: String?] = [:]
-        var faults: [ProgramFault] = []
+        var faults: [ProgramError] = []
         for definition in new.pipelines {
             for program in Set(definition.programs).subtracting(inForce).sorted(by: { $0.text < $1.text }) {
                 var verdict: String?
@@ -255,7 +255,7 @@ extension Supervisor {
                     verdicts[program] = .some(verdict)
                 }
                 guard let verdict else { continue }
-                faults.append(ProgramFault(pipeline: definition.name, program: program.text, message: verdict))
+                faults.append(ProgramError(pipeline: definition.name, program: program.text, message: verdict))
             }
         }
         guard !faults.isEmpty else { return new }
@@ -264,12 +264,12 @@ extension Supervisor {
     }
 
     /// Reads the credentials that pipelines name and looks for their groups, on a worker. Who lacks one is faulty.
-    func checkingSurroundings(of configuration: Configuration) async -> (Configuration, Surroundings) {
+    func checkingSurroundings(of configuration: Configuration) async -> (Configuration, HostEnvironment) {
         let credentials = Credentials(environment: options.environment)
         let loader = loader
         let trust = Self.trust(options)
         let (checked, surroundings) = await pools.configuration.run("configuration") {
-            let surroundings = Surroundings(of: configuration, credentials, trust)
+            let surroundings = HostEnvironment(of: configuration, credentials, trust)
             var checked = configuration
             if !surroundings.warnings.isEmpty {
                 checked = loader.noting(surroundings.warnings, as: .warning, in: checked)

@@ -19,7 +19,7 @@ extension Supervisor {
     /// Has the cache keep to a new definition.
     func applyRoom(_ daemon: DaemonDefinition) async {
         guard let cache = parts?.cache else { return }
-        let room = CacheRoom(daemon)
+        let room = CacheQuota(daemon)
         do throws(CacheError) {
             try await pools.cache.run("index") { () throws(CacheError) in try cache.setRoom(room) }
         } catch {
@@ -67,7 +67,7 @@ extension RemovedContent {
     }
 }
 
-extension CacheRoom {
+extension CacheQuota {
     init(_ daemon: DaemonDefinition) {
         let reserve: FreeSpaceReserve =
             switch daemon.minFree {

@@ -44,13 +44,13 @@ extension Supervisor {
     }
 
     /// What can be fired by hand, and who listens to it.
-    private struct FiredSource {
+    private struct ManualSignal {
         let fire: (_ detail: String) -> Void
-        let isHeard: (HostedPipeline) -> Bool
+        let isHeard: (RunningPipeline) -> Bool
     }
 
     /// Nil: there is none, or it is not to be fired by hand.
-    private func source(of name: String, in parts: Parts) -> FiredSource? {
+    private func source(of name: String, in parts: Parts) -> ManualSignal? {
         switch name {
         case SignalName.start: return standardSource(.start) { self.standard.start.fire($0) }
         // What is in the files is read by `freshetctl reload`; this is the signal alone.
@@ -60,30 +60,30 @@ extension Supervisor {
         default: break
         }
         for target in Set(targets.keys).union([.elsewhere]) where NetworkTargetFollower.row(of: target) == name {
-            return FiredSource(fire: { parts.network.raise(target, $0) }) { hosted in
+            return ManualSignal(fire: { parts.network.raise(target, $0) }) { hosted in
                 hosted.target == target && hosted.definition.refresh.on.contains(.network)
             }
         }
-        for (match, follower) in busSignals where BusSignalFollower.row(of: match) == name {
-            return FiredSource(fire: { follower.followed.raise($0) }) { hosted in
+        for (match, follower) in busSignals where SharedBusMatch.row(of: match) == name {
+            return ManualSignal(fire: { follower.followed.raise($0) }) { hosted in
                 hosted.definition.refresh.dbus.contains(match)
             }
         }
         for file in fileWatches.values.joined() where FileMonitor.signalName(of: file.watch.path) == name {
-            return FiredSource(fire: { file.watch.raise($0) }) { hosted in
+            return ManualSignal(fire: { file.watch.raise($0) }) { hosted in
                 hosted.definition.refresh.files.contains(file.watch.path)
             }
         }
-        for other in Set(pipelines.values.flatMap(\.definition.refresh.after)) where CommitNews.row(of: other) == name {
-            return FiredSource(fire: { self.commitNews.raise(other, $0) }) { hosted in
+        for other in Set(pipelines.values.flatMap(\.definition.refresh.after)) where CommitSignals.row(of: other) == name {
+            return ManualSignal(fire: { self.commitNews.raise(other, $0) }) { hosted in
                 hosted.definition.refresh.after.contains(other)
             }
         }
         return nil
     }
 
-    private func standardSource(_ signal: StandardSignal, fire: @escaping (String) -> Void) -> FiredSource {
-        FiredSource(fire: { fire($0) }, isHeard: { $0.definition.refresh.on.contains(signal) })
+    private func standardSource(_ signal: StandardSignal, fire: @escaping (String) -> Void) -> ManualSignal {
+        ManualSignal(fire: { fire($0) }, isHeard: { $0.definition.refresh.on.contains(signal) })
     }
 }
 

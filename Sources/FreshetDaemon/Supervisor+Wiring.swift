@@ -35,7 +35,7 @@ extension Supervisor {
     }
 
     /// The rows of `freshetctl signals` that a pipeline listens to, in the order of their names.
-    private func rows(of hosted: HostedPipeline) -> [String] {
+    private func rows(of hosted: RunningPipeline) -> [String] {
         let (definition, policy) = (hosted.definition, hosted.definition.refresh)
         var rows = policy.on.map { signal in
             signal == .network ? NetworkTargetFollower.row(of: hosted.target) : signal.rawValue
@@ -43,9 +43,9 @@ extension Supervisor {
         rows.append(SignalName.operation)
         if policy.every != nil { rows.append(SignalName.timer) }
         if !definition.parameters.isEmpty { rows.append(SignalName.parameter) }
-        rows += policy.dbus.map { BusSignalFollower.row(of: $0) }
+        rows += policy.dbus.map { SharedBusMatch.row(of: $0) }
         rows += policy.files.map { FileMonitor.signalName(of: $0) }
-        rows += policy.after.map { CommitNews.row(of: $0) }
+        rows += policy.after.map { CommitSignals.row(of: $0) }
         return rows.sorted()
     }
 

@@ -12,7 +12,7 @@ extension Supervisor {
     /// looked. All at once: while the way to their origins was gone, they may all have expired.
     ///
     /// - Parameter remembered: what is remembered of the pipelines, then and now.
-    func settleWithdrawals(_ remembered: inout [String: RememberedState]) async {
+    func settleWithdrawals(_ remembered: inout [String: PersistentState]) async {
         guard let store = parts?.store else { return }
         let now = WallClock.now
         let unsettled = configuration.pipelines.compactMap {
@@ -41,19 +41,19 @@ extension Supervisor {
             let isDamaged = results[definition.name] == .damaged(generation)
             remembered[definition.name]?.generation = isDamaged ? nil : generation
             news.say(
-                isDue ? .withdrawn : .returned, text: isDamaged ? PipelineVoice.withdrawnDamaged : nil,
+                isDue ? .withdrawn : .returned, text: isDamaged ? PipelineLogger.withdrawnDamaged : nil,
                 [.pipeline: .string(definition.name), .generation: .stringConvertible(generation.number)])
         }
         for message in [JournalMessage.withdrawn, .returned] { news.finish(message) }
     }
 
     /// What of a pipeline is withdrawn, as far as it is known without a look at the disk.
-    func withdrawn(_ name: String) -> OfferedGeneration? {
+    func withdrawn(_ name: String) -> CurrentGeneration? {
         pipelines[name]?.runner.status.withdrawn ?? faulty[name]?.remembered.withdrawn
     }
 
     /// Tells those whose business it is that readers find a copy no more, or the same one again.
-    func makeWithdrawalNews(_ name: String, _ hooks: HookDesk) -> PipelineReporter.WithdrawalNews {
+    func makeWithdrawalNews(_ name: String, _ hooks: HookScheduler) -> PipelineEventSink.WithdrawalHandler {
         { [commits = commitNews] generation, causes in
             hooks.offer(name, generation, causes: causes)
             // Who runs after it may have found nothing in between.
@@ -68,7 +68,7 @@ extension PipelineDefinition {
     /// Whether readers are to find nothing of what is remembered of it: see ``RefreshMachine``.
     ///
     /// - Parameter wallNow: microseconds since 1970.
-    func isWithdrawn(_ state: RememberedState, at wallNow: Int64) -> Bool {
+    func isWithdrawn(_ state: PersistentState, at wallNow: Int64) -> Bool {
         guard cache.withdraws, let maxAge = cache.maxAge, let generation = state.generation,
             generation.pinnedSince == nil
         else { return false }
@@ -79,7 +79,7 @@ extension PipelineDefinition {
 
 extension WithdrawalResult {
     /// What it was done to.
-    fileprivate var generation: OfferedGeneration? {
+    fileprivate var generation: CurrentGeneration? {
         switch self {
         case .done(let generation), .damaged(let generation): generation
         case .nothing, .left, .failed: nil
@@ -87,15 +87,15 @@ extension WithdrawalResult {
     }
 }
 
-extension RememberedState {
+extension PersistentState {
     /// What readers see.
-    var offered: OfferedGeneration? { generation.flatMap { $0.withdrawnSince == nil ? $0 : nil } }
+    var offered: CurrentGeneration? { generation.flatMap { $0.withdrawnSince == nil ? $0 : nil } }
     /// What they would see if it were not too old.
-    var withdrawn: OfferedGeneration? { generation.flatMap { $0.withdrawnSince == nil ? nil : $0 } }
+    var withdrawn: CurrentGeneration? { generation.flatMap { $0.withdrawnSince == nil ? nil : $0 } }
 }
 
 extension WithdrawnCopy {
-    init?(_ generation: OfferedGeneration) {
+    init?(_ generation: CurrentGeneration) {
         guard let since = generation.withdrawnSince else { return nil }
         self.init(
             number: Int64(clamping: generation.number), size: Int64(clamping: generation.size),

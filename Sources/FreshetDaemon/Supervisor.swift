@@ -37,16 +37,16 @@ actor Supervisor {
 
     nonisolated let events = ControlEvents()
     nonisolated let readers = ContentReaders()
-    let book: SignalBook
-    let news: NewsDesk
+    let book: SignalRegistry
+    let news: LogLimiter
     let slowJobs: SlowJobLog
     let standard = StandardSignals()
     let operation = Trigger(SignalName.operation)
     /// The sources that are there for as long as the daemon is.
-    var followings: [SignalBook.Following] = []
-    let commitNews = CommitNews()
+    var followings: [SignalRegistry.Following] = []
+    let commitNews = CommitSignals()
     /// What pipelines run after, by the pipelines' names.
-    var followedCommits: [String: [SignalBook.Following]] = [:]
+    var followedCommits: [String: [SignalRegistry.Following]] = [:]
     /// What no other host has, for delays that are always the same here.
     let identity: [UInt8]
 
@@ -57,8 +57,8 @@ actor Supervisor {
     var refusedReload: RefusedReload?
     /// What of it, and of its surroundings, must not be shown.
     var hidden: Set<String> = []
-    var pipelines: [String: HostedPipeline] = [:]
-    var faulty: [String: FaultyPipeline] = [:]
+    var pipelines: [String: RunningPipeline] = [:]
+    var faulty: [String: InvalidPipeline] = [:]
     var targets: [NetworkTarget: NetworkTargetFollower] = [:]
     var isReloading = false
     /// Reloads that take their turn after the one under way.
@@ -68,17 +68,17 @@ actor Supervisor {
     private var statusTimer: LoopTimer?
     /// Due when a network that has flapped is to be told of.
     var networkTimer: LoopTimer?
-    var sleepNews = SleepNews()
-    var busSignals: [BusSignalMatch: BusSignalFollower] = [:]
+    var sleepNews = SleepLogFilter()
+    var busSignals: [BusSignalMatch: SharedBusMatch] = [:]
     /// Nil as long as no pipeline listens to it.
     var sessionBus: BusSignals?
     /// What pipelines follow by `files`, by the pipelines' names.
-    var fileWatches: [String: [FollowedFile]] = [:]
-    let fileNews: FileNews
+    var fileWatches: [String: [SharedFileWatch]] = [:]
+    let fileNews: FileEventPublisher
     private var termination: SignalDescriptor?
     /// As process 1.
     private var reaper: OrphanReaper?
-    private var strays: StrayEnder?
+    private var strays: StrayProcessKiller?
     /// Nil where nobody watches.
     var heartbeat: Heartbeat?
     /// The control socket, if the service manager passed it.
@@ -106,14 +106,14 @@ actor Supervisor {
         /// Followed always: what the daemon says of the network as a whole.
         let elsewhere: NetworkWatch
         let engine: PipelineEngine
-        let slots: RequestSlots
+        let slots: RequestLimiter
         let memory: MemoryBudget
         let sleep: SleepMonitor
         let sessions: SessionMonitor
         /// Of the system's bus, which the two above hear too.
         let systemBus: BusSignals
         let files: FileMonitor
-        let hooks: HookDesk
+        let hooks: HookScheduler
     }
 
     /// - Parameters:
@@ -132,10 +132,10 @@ actor Supervisor {
         notifier = Notifier(environment: options.environment)
         clock = LoopEngineClock(loop: loop)
         pools = ThreadPools(clock: clock)
-        news = NewsDesk(log: log, clock: clock)
+        news = LogLimiter(log: log, clock: clock)
         slowJobs = SlowJobLog(log)
-        book = SignalBook(events: events, log: log, desk: news, clock: clock)
-        fileNews = FileNews(log: log, book: book)
+        book = SignalRegistry(events: events, log: log, desk: news, clock: clock)
+        fileNews = FileEventPublisher(log: log, book: book)
         directories = try Self.directories(options)
         configurationSince = started
         identity = MachineIdentity.read()?.bytes ?? MachineIdentity.hostName
@@ -170,7 +170,7 @@ actor Supervisor {
             log.say(.cannotStart, [.error: .string("\(error)")])
             return .configuration
         }
-        let surroundings: Surroundings
+        let surroundings: HostEnvironment
         configurationSince = WallClock.now
         let loaded = await load()
         (configuration, surroundings) = await checkingSurroundings(of: wanted(loaded))
@@ -259,7 +259,7 @@ actor Supervisor {
         try Self.makeDirectory(directories.state, mode: 0o700)
         try Self.makeDirectory(directories.cache, mode: 0o755)
         try Self.makeDirectory(directories.runtime, mode: 0o755)
-        let (room, removed, log) = (CacheRoom(configuration.daemon), removedForRoom, log)
+        let (room, removed, log) = (CacheQuota(configuration.daemon), removedForRoom, log)
         let (cache, report) = try await pools.cache.run { () throws(CacheError) in
             try LocalCache.open(
                 cacheDirectory: directories.cache, stateDirectory: directories.state, reserve: room.reserve,
@@ -281,9 +281,9 @@ actor Supervisor {
         } heldBack: { [news] pipeline, copy in
             news.say(.heldBack, [.pipeline: .string(pipeline), .generation: .stringConvertible(copy.number)])
         }
-        let slots = RequestSlots(configuration.daemon.requestLimits)
+        let slots = RequestLimiter(configuration.daemon.requestLimits)
         let memory = MemoryBudget(limit: JQTransformer.memoryForLongAnswers(of: configuration.daemon.memoryLimit))
-        let world = PipelineWorld(
+        let world = EngineDependencies(
             fetcher: SourceFetcher(
                 http: http, commands: CommandRunner(loop, workers: pools.commands),
                 files: FileReader(paths: pools.paths), copyFiles: FileReader(paths: pools.copies),
@@ -323,7 +323,7 @@ actor Supervisor {
     /// A process signal may come at any time from the start on. It is blocked and so stays pending until its
     /// descriptor is read: that must not be before somebody listens.
     private func listenToProcessSignals() throws {
-        if OrphanReaper.isNeeded { reaper = try OrphanReaper(loop) } else { strays = try StrayEnder(loop) }
+        if OrphanReaper.isNeeded { reaper = try OrphanReaper(loop) } else { strays = try StrayProcessKiller(loop) }
         termination = try SignalDescriptor(loop, [SIGTERM, SIGINT]) { [weak self] _ in self?.end() }
         adopt { await self.listenToHangup() }
     }

@@ -50,7 +50,7 @@ public final class ChildProcess: Sendable {
     /// The id of the process, which is the id of its group; with supervision that of the supervisor.
     public let identifier: Int32
     private let supervision: ProcessSupervision?
-    private let children: ChildLedger
+    private let children: ChildRegistry
     private let exit: ExitState
     private let watch: Mutex<DescriptorWatch?>
     private let isEnding = Mutex(false)

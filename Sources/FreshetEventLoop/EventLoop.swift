@@ -93,7 +93,7 @@ public final class EventLoop: Sendable {
     }
 
     /// Those that ``ChildProcess`` awaits.
-    let children = ChildLedger()
+    let children = ChildRegistry()
     let jobWatch: JobWatch
     private let epoll: OwnedDescriptor
     private let wakeUp: OwnedDescriptor

@@ -6,14 +6,14 @@ import CZlib
 /// anywhere.
 enum ContentProbe {
     /// Why a content has not the form.
-    struct Fault: Error, Hashable {
+    struct ValidationError: Error, Hashable {
         var message: String
 
         init(_ message: String) { self.message = message }
     }
 
     static func reply(to request: JQRequest) -> JQReply {
-        do throws(Fault) {
+        do throws(ValidationError) {
             let count: Int?
             switch request.program {
             case "xml": count = try passXML(request.input)
@@ -33,8 +33,8 @@ enum ContentProbe {
     // MARK: XML
 
     /// Well-formed, by expat. What a document names outside of itself is not read.
-    private static func passXML(_ input: [UInt8]) throws(Fault) -> Int? {
-        guard let parser = XML_ParserCreate(nil) else { throw Fault("memory has run out") }
+    private static func passXML(_ input: [UInt8]) throws(ValidationError) -> Int? {
+        guard let parser = XML_ParserCreate(nil) else { throw ValidationError("memory has run out") }
         defer { XML_ParserFree(parser) }
         var rest = input[...]
         repeat {
@@ -48,7 +48,7 @@ enum ContentProbe {
             guard status == XML_STATUS_OK else {
                 let words = XML_ErrorString(XML_GetErrorCode(parser)).map { String(cString: $0) } ?? "unknown error"
                 let (line, column) = (XML_GetCurrentLineNumber(parser), XML_GetCurrentColumnNumber(parser))
-                throw Fault("line \(line), column \(column + 1): \(words)")
+                throw ValidationError("line \(line), column \(column + 1): \(words)")
             }
         } while !rest.isEmpty
         return nil
@@ -57,20 +57,20 @@ enum ContentProbe {
     // MARK: gzip
 
     /// All members with their checksums and lengths, by zlib. What comes out is thrown away as it comes.
-    private static func passGzip(_ input: [UInt8]) throws(Fault) -> Int? {
+    private static func passGzip(_ input: [UInt8]) throws(ValidationError) -> Int? {
         // zlib's state points back at its stream, which so has to stay where it is.
         let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
         defer { stream.deallocate() }
         stream.initialize(to: z_stream())
         // 15 bits of window, the most there are; 16 more: the gzip format and no other (zlib.h).
         guard inflateInit2_(stream, 15 + 16, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK else {
-            throw Fault("memory has run out")
+            throw ValidationError("memory has run out")
         }
         defer { inflateEnd(stream) }
         var output = [UInt8](repeating: 0, count: pieceSize)
         let result = input.withUnsafeBufferPointer { input in
             output.withUnsafeMutableBufferPointer { output in
-                Result { () throws(Fault) in try inflateAll(stream, input, output) }
+                Result { () throws(ValidationError) in try inflateAll(stream, input, output) }
             }
         }
         try result.get()
@@ -80,7 +80,7 @@ enum ContentProbe {
     private static func inflateAll(
         _ stream: UnsafeMutablePointer<z_stream>, _ input: UnsafeBufferPointer<UInt8>,
         _ output: UnsafeMutableBufferPointer<UInt8>
-    ) throws(Fault) {
+    ) throws(ValidationError) {
         // zlib only reads the input (zlib.h, ZLIB_CONST), which is shorter than 4 GiB (JQRequest.maxInput).
         stream.pointee.next_in = UnsafeMutablePointer(mutating: input.baseAddress)
         stream.pointee.avail_in = UInt32(clamping: input.count)
@@ -92,8 +92,8 @@ enum ContentProbe {
             case Z_STREAM_END:
                 guard stream.pointee.avail_in > 0 else { return }
                 inflateReset(stream)
-            case Z_BUF_ERROR: throw Fault("it is cut off")
-            default: throw Fault(stream.pointee.msg.map { String(cString: $0) } ?? "the data is damaged")
+            case Z_BUF_ERROR: throw ValidationError("it is cut off")
+            default: throw ValidationError(stream.pointee.msg.map { String(cString: $0) } ?? "the data is damaged")
             }
         }
     }
@@ -102,17 +102,17 @@ enum ContentProbe {
 
     /// How many texts there are between boundaries, by libcrypto. What stands around them is nobody's concern (RFC 7468,
     /// section 2).
-    private static func countPEM(_ input: [UInt8]) throws(Fault) -> Int {
+    private static func countPEM(_ input: [UInt8]) throws(ValidationError) -> Int {
         // The memory is only read while the BIO lives.
         let result = input.withUnsafeBytes { bytes in
-            Result { () throws(Fault) in
+            Result { () throws(ValidationError) in
                 guard let source = BIO_new_mem_buf(bytes.baseAddress, Int32(clamping: bytes.count)) else {
-                    throw Fault("memory has run out")
+                    throw ValidationError("memory has run out")
                 }
                 defer { BIO_free(source) }
                 var count = 0
                 while try passText(from: source, number: count + 1) { count += 1 }
-                guard count > 0 else { throw Fault("there is no '-----BEGIN …-----' in it") }
+                guard count > 0 else { throw ValidationError("there is no '-----BEGIN …-----' in it") }
                 return count
             }
         }
@@ -120,7 +120,7 @@ enum ContentProbe {
     }
 
     /// False at the end.
-    private static func passText(from source: OpaquePointer, number: Int) throws(Fault) -> Bool {
+    private static func passText(from source: OpaquePointer, number: Int) throws(ValidationError) -> Bool {
         var label: UnsafeMutablePointer<CChar>?
         var header: UnsafeMutablePointer<CChar>?
         var data: UnsafeMutablePointer<UInt8>?
@@ -130,7 +130,7 @@ enum ContentProbe {
             let error = ERR_peek_last_error()
             // ERR_GET_REASON of err.h, a macro: the low 23 bits.
             if error & 0x7F_FFFF == UInt(PEM_R_NO_START_LINE) { return false }
-            throw Fault("text \(number): \(words(of: error))")
+            throw ValidationError("text \(number): \(words(of: error))")
         }
         defer {
             for memory in [
@@ -146,12 +146,12 @@ enum ContentProbe {
             let certificate = d2i_X509(nil, &next, length)
             X509_free(certificate)
             if certificate == nil {
-                throw Fault("text \(number) is no certificate: \(words(of: ERR_peek_last_error()))")
+                throw ValidationError("text \(number) is no certificate: \(words(of: ERR_peek_last_error()))")
             }
         case "X509 CRL":
             let list = d2i_X509_CRL(nil, &next, length)
             X509_CRL_free(list)
-            if list == nil { throw Fault("text \(number) is no revocation list: \(words(of: ERR_peek_last_error()))") }
+            if list == nil { throw ValidationError("text \(number) is no revocation list: \(words(of: ERR_peek_last_error()))") }
         default: break
         }
         return true

@@ -4,7 +4,7 @@ import FreshetPipelines
 extension Account {
     /// A run asks for a further page.
     mutating func startedMore(
-        _ order: RunOrder, at now: ContinuousClock.Instant, _ surroundings: Witness.Surroundings, copy: String?
+        _ order: RunOrder, at now: ContinuousClock.Instant, _ surroundings: Witness.HostEnvironment, copy: String?
     ) -> [String] {
         var faults = beginning(order, at: now, surroundings)
         if wishes.isEmpty { faults.append("run \(order.run) loads a page that nobody wants") }
@@ -39,7 +39,7 @@ extension Account {
 /// What came of somebody's wish for a further page.
 enum MoreAnswer: Sendable {
     case answered(RefreshAnswer)
-    case refused(LoadMoreFault)
+    case refused(LoadMoreError)
 }
 
 extension Witness {
@@ -87,7 +87,7 @@ extension Machine {
         let wish = witness.wants(name)
         _ = Task(executorPreference: place.executor) { [witness, flaw] in
             let answer: MoreAnswer
-            do throws(LoadMoreFault) {
+            do throws(LoadMoreError) {
                 switch flaw {
                 case .losesWishes: return
                 case .checksForPages: answer = .answered(await runner.refresh(force: false))

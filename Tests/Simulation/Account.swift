@@ -182,7 +182,7 @@ struct Account {
     /// Takes what the engine tells; returns what is wrong with it, and the URL if it is a success.
     mutating func heard(
         _ event: EngineEvent, at now: ContinuousClock.Instant, _ wallNow: Int64, _ second: Double,
-        _ surroundings: Witness.Surroundings, copy: String?
+        _ surroundings: Witness.HostEnvironment, copy: String?
     ) -> (faults: [String], url: String?) {
         switch event {
         case .runStarted(let order) where order.reason.isLoadMore:
@@ -204,7 +204,7 @@ struct Account {
 
     /// A check by the clock is due.
     mutating func rang(
-        _ cause: RunCause, at now: ContinuousClock.Instant, _ surroundings: Witness.Surroundings
+        _ cause: RunCause, at now: ContinuousClock.Instant, _ surroundings: Witness.HostEnvironment
     ) -> [String] {
         var faults: [String] = []
         if surroundings.isUntold { faults.append("a timer rings before the wake is told") }
@@ -241,7 +241,7 @@ struct Account {
     }
 
     mutating func started(
-        _ order: RunOrder, at now: ContinuousClock.Instant, second: Double, _ surroundings: Witness.Surroundings
+        _ order: RunOrder, at now: ContinuousClock.Instant, second: Double, _ surroundings: Witness.HostEnvironment
     ) -> [String] {
         heardAll()
         mayHaveBeenChecked = true
@@ -270,7 +270,7 @@ struct Account {
 
     /// What holds for every run.
     func beginning(
-        _ order: RunOrder, at now: ContinuousClock.Instant, _ surroundings: Witness.Surroundings
+        _ order: RunOrder, at now: ContinuousClock.Instant, _ surroundings: Witness.HostEnvironment
     ) -> [String] {
         var faults: [String] = []
         if let running { faults.append("run \(order.run) starts while \(running) is under way") }
@@ -289,7 +289,7 @@ struct Account {
 
     /// Offline is waited for; a check that is overdue is attempted now and then.
     private mutating func needsNoNetwork(
-        _ order: RunOrder, at now: ContinuousClock.Instant, _ surroundings: Witness.Surroundings
+        _ order: RunOrder, at now: ContinuousClock.Instant, _ surroundings: Witness.HostEnvironment
     ) -> [String] {
         guard needsNetwork, order.reason != .forced, let awaySince = surroundings.awaySince else { return [] }
         guard order.reason == .routingSaysNo else { return ["run \(order.run) starts while the network is away"] }

@@ -34,7 +34,7 @@ private struct Host {
                 policy: policy, needsNetwork: true, splay: splay * share(""),
                 plannedDelay: policy.randomDelay * share("news")),
             network: NetworkState(reachable: isOnline, epoch: 1, changedAt: Self.instant(-1000), path: "a"),
-            memory: RefreshMemory(lastCheck: lastCheck.map(Self.instant), hasGeneration: lastCheck != nil),
+            memory: StoredRefreshState(lastCheck: lastCheck.map(Self.instant), hasGeneration: lastCheck != nil),
             jitter: Jitter(seed: UInt64(number) &* 0x9E37_79B9), now: Self.beginning)
     }
 

@@ -46,7 +46,7 @@ final class Life: SnapshotStore {
         return !isOver
     }
 
-    func remembered(_ pipeline: String) async -> RememberedState { await disk.remembered(pipeline) }
+    func remembered(_ pipeline: String) async -> PersistentState { await disk.remembered(pipeline) }
 
     func part(_ pipeline: String, _ name: String) async -> StoredPart? {
         guard await hasTurned() else { return nil }
@@ -65,7 +65,7 @@ final class Life: SnapshotStore {
         return await disk.validators(pipeline, binding: binding)
     }
 
-    func keeper(of definition: PipelineDefinition) -> (any BodyKeeping)? { nil }
+    func keeper(of definition: PipelineDefinition) -> (any BodyStoring)? { nil }
 
     func copy(of definition: PipelineDefinition) async throws(RunFailure) -> [UInt8]? {
         guard await hasTurned() else { return nil }
@@ -83,7 +83,7 @@ final class Life: SnapshotStore {
     }
 
     func setAside(_ snapshot: Snapshot, of definition: PipelineDefinition, because reason: String) async
-        -> SetAsideResult
+        -> RejectionResult
     { .dropped }
 
     func keepsRefused(_ pipeline: String, _ digest: String) async -> Bool { false }
@@ -103,7 +103,7 @@ final class Life: SnapshotStore {
         await disk.rememberRetryAfter(pipeline, until: until)
     }
 
-    func rememberRequests(_ pipeline: String, _ requests: [SpentRequests]) async {
+    func rememberRequests(_ pipeline: String, _ requests: [RequestBurst]) async {
         guard await hasTurned() else { return }
         await disk.rememberRequests(pipeline, requests)
     }

@@ -66,7 +66,7 @@ final class Machine {
     /// One life of the daemon.
     final class Daemon {
         let engine: PipelineEngine
-        let slots: RequestSlots
+        let slots: RequestLimiter
         let life: Life
         let operation: Trigger
         var senses: Senses
@@ -82,10 +82,10 @@ final class Machine {
         init(_ machine: Machine, _ configuration: Configuration) {
             let clock = machine.place.clock
             self.configuration = configuration
-            slots = RequestSlots(configuration.daemon.requestLimits)
+            slots = RequestLimiter(configuration.daemon.requestLimits)
             life = Life(machine.disk, clock, latency: machine.latency, flaw: machine.flaw)
             engine = PipelineEngine(
-                PipelineWorld(
+                EngineDependencies(
                     fetcher: machine.place.internet, transformer: PageTransformer(), store: life, clock: clock,
                     slots: slots, prober: machine.place.internet.portal))
             operation = Trigger(SignalName.operation, now: { clock.now })
@@ -281,7 +281,7 @@ final class Machine {
     // MARK: What is to be seen
 
     var names: [String] { daemon?.hosted.keys.sorted() ?? [] }
-    var slots: RequestSlots? { daemon?.slots }
+    var slots: RequestLimiter? { daemon?.slots }
 
     func status(_ name: String) -> PipelineStatus? { daemon?.hosted[name]?.status }
 

@@ -29,14 +29,14 @@ final class Witness: Sendable {
     private struct State {
         var accounts: [String: Account] = [:]
         var faults: [String] = []
-        var surroundings = Surroundings()
+        var surroundings = HostEnvironment()
         var lastWish: UInt64 = 0
         /// Of all that happened, for two courses to be compared.
         var trace = Trace()
     }
 
     /// What is so for all pipelines.
-    struct Surroundings {
+    struct HostEnvironment {
         var goesToSleep = false
         /// The machine slept, and nobody knows it yet.
         var isUntold = false
@@ -109,7 +109,7 @@ final class Witness: Sendable {
     /// Another life of the daemon: what was only in its memory is gone.
     func booted() {
         state.withLock { state in
-            state.surroundings = Surroundings()
+            state.surroundings = HostEnvironment()
             for name in state.accounts.keys { state.accounts[name]?.restart() }
         }
     }

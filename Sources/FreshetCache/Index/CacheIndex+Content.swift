@@ -61,7 +61,7 @@ struct IndexedGeneration: Hashable, Sendable {
 }
 
 /// What a pipeline offers, or has withdrawn, as far as the index knows.
-struct IndexedOffer: Hashable, Sendable {
+struct IndexedPublication: Hashable, Sendable {
     var pipeline: IndexedPipeline
     var file: String
     var generation: IndexedGeneration
@@ -126,11 +126,11 @@ extension CacheIndex {
         try database.run("UPDATE pipelines SET file = ? WHERE id = ?", SQLiteValue(file), .integer(pipeline))
     }
 
-    mutating func offer(of name: String) throws(SQLiteError) -> IndexedOffer? {
+    mutating func offer(of name: String) throws(SQLiteError) -> IndexedPublication? {
         guard let pipeline = try pipeline(name), let file = pipeline.file, let current = pipeline.current,
             let generation = try generation(current, of: pipeline.id)
         else { return nil }
-        return IndexedOffer(pipeline: pipeline, file: file, generation: generation)
+        return IndexedPublication(pipeline: pipeline, file: file, generation: generation)
     }
 
     mutating func generations(of pipeline: Int64) throws(SQLiteError) -> [IndexedGeneration] {

@@ -18,7 +18,7 @@ extension CacheIndex {
         }
     }
 
-    mutating func addHook(_ hook: String, told: ToldContent?, of pipeline: Int64) throws(SQLiteError) {
+    mutating func addHook(_ hook: String, told: HookContent?, of pipeline: Int64) throws(SQLiteError) {
         try database.run(
             """
             INSERT OR REPLACE INTO hooks (pipeline, hook, told_number, told_digest, told_withdrawn) VALUES (?, ?, ?, ?, ?)
@@ -47,19 +47,19 @@ extension CacheIndex {
             .text(pipeline))
     }
 
-    private static func digest(_ told: ToldContent?) -> SQLiteValue {
+    private static func digest(_ told: HookContent?) -> SQLiteValue {
         told.map { .blob($0.content.digest.bytes) } ?? .null
     }
 
-    private static func isWithdrawn(_ told: ToldContent?) -> SQLiteValue { .integer(told?.isWithdrawn == true ? 1 : 0) }
+    private static func isWithdrawn(_ told: HookContent?) -> SQLiteValue { .integer(told?.isWithdrawn == true ? 1 : 0) }
 
     /// From two columns, number and digest.
     private static func content(
         _ row: borrowing SQLiteRow, at column: Int32, isWithdrawn: Bool
-    ) -> ToldContent? {
+    ) -> HookContent? {
         guard let number = row.optionalNumber(column), let digest = ContentDigest(bytes: row.blob(column + 1)) else {
             return nil
         }
-        return ToldContent(StoredContent(number: number, digest: digest), isWithdrawn: isWithdrawn)
+        return HookContent(StoredContent(number: number, digest: digest), isWithdrawn: isWithdrawn)
     }
 }

@@ -1,7 +1,7 @@
 /// Everything that a pipeline starts with.
-struct IndexedMemory: Sendable {
+struct IndexedPipelineState: Sendable {
     var pipeline: IndexedPipeline
-    var offer: IndexedOffer?
+    var offer: IndexedPublication?
     var attempts: RefreshState
     /// The number of the newest run, 0 if there was none.
     var lastRun: Int64
@@ -103,15 +103,15 @@ extension CacheIndex {
         """
     private static let memoryQueryOfOne = memoryQuery + " WHERE p.name = ?2"
 
-    mutating func memories(key: String) throws(SQLiteError) -> [IndexedMemory] {
+    mutating func memories(key: String) throws(SQLiteError) -> [IndexedPipelineState] {
         try database.rows(Self.memoryQuery, .text(key), read: Self.memory)
     }
 
-    mutating func memory(of name: String, key: String) throws(SQLiteError) -> IndexedMemory? {
+    mutating func memory(of name: String, key: String) throws(SQLiteError) -> IndexedPipelineState? {
         try database.row(Self.memoryQueryOfOne, .text(key), .text(name), read: Self.memory)
     }
 
-    private static func memory(_ row: borrowing SQLiteRow) -> IndexedMemory {
+    private static func memory(_ row: borrowing SQLiteRow) -> IndexedPipelineState {
         let pipeline = IndexedPipeline(
             id: row.integer(10), name: row.text(11), file: row.optionalText(12), current: row.optionalNumber(13),
             lastNumber: row.integer(14).clamped(to: 0...IndexBounds.numbers.upperBound),
@@ -119,11 +119,11 @@ extension CacheIndex {
             isSet: row.flag(25), withdrawnAt: row.optionalTime(26))
         // Without a generation all of its columns are NULL, and so its digest is none.
         let generation = pipeline.current == nil ? nil : Self.generation(row)
-        let offer: IndexedOffer? =
+        let offer: IndexedPublication? =
             if let file = pipeline.file, let generation {
-                IndexedOffer(pipeline: pipeline, file: file, generation: generation)
+                IndexedPublication(pipeline: pipeline, file: file, generation: generation)
             } else { nil }
-        return IndexedMemory(
+        return IndexedPipelineState(
             pipeline: pipeline, offer: offer,
             attempts: RefreshState(
                 lastAttempt: row.optionalTime(15),
@@ -177,7 +177,7 @@ extension CacheIndex {
     }
 
     /// What was spent of the budget of one pipeline, or of all, by their names.
-    mutating func requests(of name: String? = nil) throws(SQLiteError) -> [String: [SpentRequests]] {
+    mutating func requests(of name: String? = nil) throws(SQLiteError) -> [String: [RequestBurst]] {
         let rows = try database.rows(
             """
             SELECT p.name, r.first, r.last, r.count FROM requests r JOIN pipelines p ON p.id = r.pipeline
@@ -186,7 +186,7 @@ extension CacheIndex {
         ) { row in
             (
                 name: row.text(0),
-                spent: SpentRequests(
+                spent: RequestBurst(
                     first: row.time(1), last: row.time(2),
                     count: row.count(3))
             )
@@ -194,7 +194,7 @@ extension CacheIndex {
         return rows.reduce(into: [:]) { $0[$1.name, default: []].append($1.spent) }
     }
 
-    mutating func setRequests(_ requests: [SpentRequests], of pipeline: Int64) throws(SQLiteError) {
+    mutating func setRequests(_ requests: [RequestBurst], of pipeline: Int64) throws(SQLiteError) {
         try database.run("DELETE FROM requests WHERE pipeline = ?", .integer(pipeline))
         for spent in requests {
             try database.run(

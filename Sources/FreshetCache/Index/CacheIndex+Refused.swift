@@ -1,11 +1,11 @@
 /// What checks refused, and what of that the operator accepted.
 extension CacheIndex {
-    mutating func refused(of pipeline: Int64) throws(SQLiteError) -> IndexedRefusal? {
+    mutating func refused(of pipeline: Int64) throws(SQLiteError) -> IndexedRejection? {
         try database.row(Self.refusalQuery + " WHERE pipeline = ?", .integer(pipeline), read: Self.refusal) ?? nil
     }
 
     /// Of all pipelines.
-    mutating func refused() throws(SQLiteError) -> [(pipeline: Int64, refusal: IndexedRefusal)] {
+    mutating func refused() throws(SQLiteError) -> [(pipeline: Int64, refusal: IndexedRejection)] {
         try database.rows(Self.refusalQuery) { (pipeline: $0.integer(9), refusal: Self.refusal($0)) }.compactMap {
             row in
             row.refusal.map { (row.pipeline, $0) }
@@ -13,7 +13,7 @@ extension CacheIndex {
     }
 
     /// Instead of what was refused before.
-    mutating func setRefused(_ refusal: IndexedRefusal?, of pipeline: Int64) throws(SQLiteError) {
+    mutating func setRefused(_ refusal: IndexedRejection?, of pipeline: Int64) throws(SQLiteError) {
         guard let refusal else {
             return try database.run("DELETE FROM refused WHERE pipeline = ?", .integer(pipeline))
         }
@@ -55,9 +55,9 @@ extension CacheIndex {
         SELECT digest, size, refused_at, reason, truncated, expires, url, entity_tag, last_modified, pipeline FROM refused
         """
 
-    private static func refusal(_ row: borrowing SQLiteRow) -> IndexedRefusal? {
+    private static func refusal(_ row: borrowing SQLiteRow) -> IndexedRejection? {
         guard let digest = ContentDigest(bytes: row.blob(0)) else { return nil }
-        return IndexedRefusal(
+        return IndexedRejection(
             digest: digest, size: row.size(1), refusedAt: row.time(2),
             reason: row.text(3), truncated: row.flag(4),
             expires: row.optionalTime(5),
@@ -68,7 +68,7 @@ extension CacheIndex {
 }
 
 /// What was refused last of a pipeline.
-struct IndexedRefusal: Hashable, Sendable {
+struct IndexedRejection: Hashable, Sendable {
     var digest: ContentDigest
     /// Bytes.
     var size: Int64
@@ -80,7 +80,7 @@ struct IndexedRefusal: Hashable, Sendable {
     /// What the origin said about it.
     var validators: Validators?
 
-    var candidate: RefusedCandidate {
-        RefusedCandidate(digest: digest, size: size, refusedAt: refusedAt, reason: reason)
+    var candidate: RejectedCandidate {
+        RejectedCandidate(digest: digest, size: size, refusedAt: refusedAt, reason: reason)
     }
 }

@@ -38,20 +38,20 @@ extension CacheIndex {
     ///   - passedOver: pipelines that are not to be touched.
     ///   - isSpared: content that is not.
     mutating func expendable(
-        _ bytes: Int64, for asker: RoomAsker?, passingOver passedOver: Set<String>,
-        _ isSpared: (ExpendableContent) -> Bool = { _ in false }
-    ) throws(SQLiteError) -> [ExpendableContent] {
-        var found = Expendable(needed: bytes, passedOver: passedOver)
+        _ bytes: Int64, for asker: SpaceRequest?, passingOver passedOver: Set<String>,
+        _ isSpared: (RemovableContent) -> Bool = { _ in false }
+    ) throws(SQLiteError) -> [RemovableContent] {
+        var found = RemovalCandidates(needed: bytes, passedOver: passedOver)
         if let asker, asker.holdsLock, let row = try pipeline(asker.pipeline) {
             if asker.isRefusal {
                 if let refused = try refused(of: row.id) {
-                    found.add(ExpendableContent(refused, of: row.name), unless: isSpared)
+                    found.add(RemovableContent(refused, of: row.name), unless: isSpared)
                 }
             } else if asker.source == nil {
                 let old = try generations(of: row.id).filter { !row.holds($0.content) }
                 // The current one will be one of those that are kept.
                 for generation in old.dropLast(max(0, asker.keep - (row.current == nil ? 1 : 2))) {
-                    found.add(ExpendableContent(generation, of: row.name), unless: isSpared)
+                    found.add(RemovableContent(generation, of: row.name), unless: isSpared)
                 }
             }
         }
@@ -62,7 +62,7 @@ extension CacheIndex {
             """
         ) { row in
             found.add(
-                ExpendableContent(pipeline: row.text(0), number: nil, digest: row.blob(1), size: row.size(2)),
+                RemovableContent(pipeline: row.text(0), number: nil, digest: row.blob(1), size: row.size(2)),
                 unless: isSpared)
         }
         guard !found.isEnough, asker?.isRefusal != true else { return found.content }
@@ -75,7 +75,7 @@ extension CacheIndex {
             """
         ) { row in
             found.add(
-                ExpendableContent(
+                RemovableContent(
                     pipeline: row.text(0), number: row.number(3), digest: row.blob(1), size: row.size(2)),
                 unless: isSpared)
         }
@@ -83,7 +83,7 @@ extension CacheIndex {
     }
 
     /// Forgets content that is to go; false if it may not go any more, or has gone.
-    mutating func forget(_ content: ExpendableContent) throws(SQLiteError) -> Bool {
+    mutating func forget(_ content: RemovableContent) throws(SQLiteError) -> Bool {
         guard let row = try pipeline(content.pipeline) else { return false }
         guard let stored = content.stored else {
             guard try refused(of: row.id)?.digest == content.digest else { return false }
@@ -96,11 +96,11 @@ extension CacheIndex {
     }
 
     /// Expendable content, until it is enough.
-    private struct Expendable {
+    private struct RemovalCandidates {
         let needed: Int64
         let passedOver: Set<String>
-        private(set) var content: [ExpendableContent] = []
-        private var seen: Set<ExpendableContent> = []
+        private(set) var content: [RemovableContent] = []
+        private var seen: Set<RemovableContent> = []
         private var bytes: Int64 = 0
 
         init(needed: Int64, passedOver: Set<String>) {
@@ -111,7 +111,7 @@ extension CacheIndex {
 
         /// - Returns: whether more is needed.
         @discardableResult
-        mutating func add(_ item: ExpendableContent?, unless isSpared: (ExpendableContent) -> Bool) -> Bool {
+        mutating func add(_ item: RemovableContent?, unless isSpared: (RemovableContent) -> Bool) -> Bool {
             if isEnough { return false }
             guard let item, !passedOver.contains(item.pipeline), !isSpared(item), seen.insert(item).inserted else {
                 return true

@@ -7,12 +7,12 @@ extension CacheIndex {
     /// - Returns: the content that was forgotten; nil: none.
     mutating func assign(
         _ file: String, isSet: Bool, to row: IndexedPipeline
-    ) throws(SQLiteError) -> ForgottenContent? {
+    ) throws(SQLiteError) -> OrphanedContent? {
         try setFile(file, of: row.id)
         if let former = row.link, row.file != file || !isSet { try addFormerSet(former, of: row) }
         guard row.isSet != isSet else { return nil }
         try database.run("UPDATE pipelines SET is_set = ? WHERE id = ?", .integer(isSet ? 1 : 0), .integer(row.id))
-        let forgotten = ForgottenContent(
+        let forgotten = OrphanedContent(
             pipeline: row.name, generations: try generations(of: row.id).map(\.content),
             refused: try refused(of: row.id)?.digest)
         for content in forgotten.generations { try forget(generation: content.number, of: row.id) }
@@ -55,7 +55,7 @@ extension CacheIndex {
 }
 
 /// Content of a pipeline that the index has forgotten, and whose files are to go.
-struct ForgottenContent: Hashable, Sendable {
+struct OrphanedContent: Hashable, Sendable {
     var pipeline: String
     var generations: [StoredContent]
     /// What a check had refused.

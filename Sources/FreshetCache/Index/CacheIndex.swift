@@ -60,7 +60,7 @@ struct CacheIndex: ~Copyable, Sendable {
                 try database.commit()
             }
             var found = header.isDamaged(for: format) ? [IndexRepair("the number of the format", isDropped: false)] : []
-            if header.tables > 0 { found += try IndexAudit.perform(on: &database) }
+            if header.tables > 0 { found += try IndexValidation.perform(on: &database) }
             try Self.countContent(&database)
             repairs = found
             opened =

@@ -28,7 +28,7 @@ extension Int64 {
 }
 
 /// Values as they may be used, whatever the disk returns: the start has replaced what was out of range
-/// (``IndexAudit``), and what has been damaged since is brought into its range here.
+/// (``IndexValidation``), and what has been damaged since is brought into its range here.
 extension SQLiteRow {
     func number(_ column: Int32) -> Int64 { integer(column).clamped(to: IndexBounds.numbers) }
     func size(_ column: Int32) -> Int64 { integer(column).clamped(to: IndexBounds.sizes) }

@@ -15,7 +15,7 @@ struct Diagnosis: Hashable {
         var isFileThere: Bool
     }
 
-    enum Verdict: Hashable {
+    enum Outcome: Hashable {
         case good, bad
         /// It does not apply, or nothing can be said yet.
         case neither
@@ -23,7 +23,7 @@ struct Diagnosis: Hashable {
 
     /// A station on the way, in one line.
     struct Step: Hashable {
-        var verdict: Verdict
+        var verdict: Outcome
         var title: String
         var evidence: String
     }
@@ -77,7 +77,7 @@ struct Diagnosis: Hashable {
     }
 
     /// - Parameter conclusion: that the way ends here, if it has not ended before.
-    private mutating func add(_ verdict: Verdict, _ title: String, _ evidence: String, _ conclusion: Conclusion? = nil)
+    private mutating func add(_ verdict: Outcome, _ title: String, _ evidence: String, _ conclusion: Conclusion? = nil)
     {
         steps.append(Step(verdict: verdict, title: title, evidence: evidence))
         if stuck == nil { stuck = conclusion }

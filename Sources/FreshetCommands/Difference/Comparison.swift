@@ -131,7 +131,7 @@ struct Comparison {
     private func items(
         _ bytes: [UInt8], _ path: KeyPath, _ generation: Side
     ) throws(CommandFailure) -> ItemList {
-        do throws(ItemListFault) {
+        do throws(ItemListError) {
             return try ItemList(bytes, key: path)
         } catch {
             throw CommandFailure(

@@ -1,7 +1,7 @@
 import FreshetVarlink
 
 /// Why two contents cannot be compared item by item; `description` completes "the content of generation N".
-enum ItemListFault: Error, Hashable, CustomStringConvertible {
+enum ItemListError: Error, Hashable, CustomStringConvertible {
     case notAnArray
     case noKey(item: Int, path: String)
     case keyTwice(String)
@@ -60,7 +60,7 @@ struct ItemList {
     let items: [Item]
     private let bytes: [UInt8]
 
-    init(_ bytes: [UInt8], key path: KeyPath) throws(ItemListFault) {
+    init(_ bytes: [UInt8], key path: KeyPath) throws(ItemListError) {
         self.bytes = bytes
         let places: [(item: Range<Int>, key: Range<Int>?)]
         do throws(JSONScanner.SyntaxError) {

@@ -76,7 +76,7 @@ struct PipelineView {
     }
 
     /// Such as `/usr/lib/notify kiosk: exited with status 1, 3 attempts for generation 7, first 5min ago, next in 12s`.
-    static func text(of debt: HookDebt, _ times: Times) -> String {
+    static func text(of debt: PendingHook, _ times: Times) -> String {
         var text = debt.hook
         guard let since = debt.since else {
             return text + (debt.running ? " runs" : " waits for its turn") + " for generation \(debt.generation)"

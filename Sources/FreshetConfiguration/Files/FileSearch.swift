@@ -95,7 +95,7 @@ struct FileSearch {
     }
 
     private mutating func names(in directory: String, isTop: Bool = false) -> [String] {
-        do throws(FileFault) {
+        do throws(FileError) {
             guard let names = try fileSystem.names(inDirectory: directory) else {
                 if isTop, searchPath.mustExist {
                     faults.append(
@@ -137,7 +137,7 @@ enum PipelineName {
     static let maximumLength = 64
 
     /// What is wrong with a name; nil if nothing is.
-    static func fault(_ name: String) -> ValueFault? {
+    static func fault(_ name: String) -> ValueError? {
         let isWellFormed = name.utf8.allSatisfy { byte in
             switch byte {
             case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -147,15 +147,15 @@ enum PipelineName {
             }
         }
         guard isWellFormed, !name.isEmpty else {
-            return ValueFault(
+            return ValueError(
                 "\(name.quoted) is not a pipeline's name", remedy: "use letters, digits, '-', '_' and '.' for the file")
         }
         guard !name.hasPrefix("-"), !name.hasPrefix(".") else {
-            return ValueFault(
+            return ValueError(
                 "\(name.quoted) is not a pipeline's name", remedy: "let it begin with a letter, a digit or '_'")
         }
         guard name.utf8.count <= maximumLength else {
-            return ValueFault("the pipeline's name is longer than \(maximumLength) bytes", remedy: "rename the file")
+            return ValueError("the pipeline's name is longer than \(maximumLength) bytes", remedy: "rename the file")
         }
         return nil
     }

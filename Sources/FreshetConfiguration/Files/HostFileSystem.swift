@@ -4,7 +4,7 @@ import Glibc
 package struct HostFileSystem: ConfigurationFileSystem {
     package init() {}
 
-    package func names(inDirectory path: String) throws(FileFault) -> [String]? {
+    package func names(inDirectory path: String) throws(FileError) -> [String]? {
         guard let directory = opendir(path) else {
             let error = errno
             if error == ENOENT { return nil }
@@ -25,7 +25,7 @@ package struct HostFileSystem: ConfigurationFileSystem {
         }
     }
 
-    package func content(ofFile path: String, limit: Int) throws(FileFault) -> FileContent {
+    package func content(ofFile path: String, limit: Int) throws(FileError) -> FileContent {
         // O_NONBLOCK: a pipe by this name must not hold the reader up.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
         guard descriptor >= 0 else {
@@ -46,7 +46,7 @@ package struct HostFileSystem: ConfigurationFileSystem {
     }
 
     /// Reads to the end, which may be farther than expected if somebody is writing.
-    private static func bytes(of descriptor: Int32, expected: Int, limit: Int) throws(FileFault) -> [UInt8] {
+    private static func bytes(of descriptor: Int32, expected: Int, limit: Int) throws(FileError) -> [UInt8] {
         var bytes: [UInt8] = []
         // One more than expected, so that the end shows without growing.
         var capacity = expected + 1
@@ -74,12 +74,12 @@ package struct HostFileSystem: ConfigurationFileSystem {
         }
     }
 
-    private static func fault(_ error: Int32) -> FileFault {
+    private static func fault(_ error: Int32) -> FileError {
         let reason = reason(error)
         switch error {
         case EACCES, EPERM: return .forbidden(to: userName(), reason: reason)
-        case ENOTDIR: return FileFault(message: "a directory is expected here: \(reason)")
-        default: return FileFault(message: "it cannot be read: \(reason)")
+        case ENOTDIR: return FileError(message: "a directory is expected here: \(reason)")
+        default: return FileError(message: "it cannot be read: \(reason)")
         }
     }
 

@@ -5,7 +5,7 @@ package struct InMemoryFileSystem: ConfigurationFileSystem {
         /// A link to the null device.
         case mask
         /// Reading fails.
-        case fault(FileFault)
+        case fault(FileError)
         case emptyDirectory
     }
 
@@ -20,10 +20,10 @@ package struct InMemoryFileSystem: ConfigurationFileSystem {
         entries = texts.mapValues { .bytes(Array($0.utf8)) }
     }
 
-    package func names(inDirectory path: String) throws(FileFault) -> [String]? {
+    package func names(inDirectory path: String) throws(FileError) -> [String]? {
         switch entries[path] {
         case .fault(let fault): throw fault
-        case .bytes, .mask: throw FileFault(message: "a directory is expected here: Not a directory")
+        case .bytes, .mask: throw FileError(message: "a directory is expected here: Not a directory")
         case .emptyDirectory, nil: break
         }
         let prefix = path + "/"
@@ -34,7 +34,7 @@ package struct InMemoryFileSystem: ConfigurationFileSystem {
         return names.isEmpty && entries[path] == nil ? nil : Array(names)
     }
 
-    package func content(ofFile path: String, limit: Int) throws(FileFault) -> FileContent {
+    package func content(ofFile path: String, limit: Int) throws(FileError) -> FileContent {
         switch entries[path] {
         case .bytes(let bytes) where bytes.count > limit: throw .tooLarge(limit: limit)
         case .bytes(let bytes): return .bytes(bytes)

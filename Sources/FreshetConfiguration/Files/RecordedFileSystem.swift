@@ -1,8 +1,8 @@
 /// The files of a configuration as they were at one moment. A process of root reads a draft where only root may look, gives
 /// its rights up, and parses the files after that.
 package struct RecordedFileSystem: ConfigurationFileSystem {
-    private var names: [String: Result<[String]?, FileFault>] = [:]
-    private var contents: [String: Result<FileContent, FileFault>] = [:]
+    private var names: [String: Result<[String]?, FileError>] = [:]
+    private var contents: [String: Result<FileContent, FileError>] = [:]
 
     /// Reads all files that a loader may ask for. Blocks.
     package init(_ base: any ConfigurationFileSystem, at path: SearchPath) {
@@ -18,23 +18,23 @@ package struct RecordedFileSystem: ConfigurationFileSystem {
 
     @discardableResult
     private mutating func record(_ base: any ConfigurationFileSystem, directory: String) -> [String] {
-        let found = Result { () throws(FileFault) in try base.names(inDirectory: directory) }
+        let found = Result { () throws(FileError) in try base.names(inDirectory: directory) }
         names[directory] = found
         guard case .success(let list?) = found, list.count <= FileSearch.maximumNames else { return [] }
         for name in list where name.hasSuffix(".yaml") {
             let file = SearchPath.path(directory, name)
-            contents[file] = Result { () throws(FileFault) in
+            contents[file] = Result { () throws(FileError) in
                 try base.content(ofFile: file, limit: SourceText.maximumSize)
             }
         }
         return list
     }
 
-    package func names(inDirectory path: String) throws(FileFault) -> [String]? {
+    package func names(inDirectory path: String) throws(FileError) -> [String]? {
         try names[path]?.get() ?? nil
     }
 
-    package func content(ofFile path: String, limit: Int) throws(FileFault) -> FileContent {
+    package func content(ofFile path: String, limit: Int) throws(FileError) -> FileContent {
         try contents[path]?.get() ?? .absent
     }
 }

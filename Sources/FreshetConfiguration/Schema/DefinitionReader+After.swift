@@ -44,9 +44,9 @@ extension DefinitionReader {
 extension ValueKind where Value == String {
     fileprivate static let onePipelineName = ValueKind(name: "a pipeline's name", read: pipelineName.read)
     fileprivate static let pipelineName = ValueKind(name: "a list of pipelines' names such as [catalogue]") {
-        scalar throws(ValueFault) in
+        scalar throws(ValueError) in
         guard PipelineName.fault(scalar.text) == nil else {
-            throw ValueFault(
+            throw ValueError(
                 "has to name pipelines, not \(scalar.text.quoted)",
                 remedy: "a pipeline's name is its file's, without the directory and '.yaml'")
         }

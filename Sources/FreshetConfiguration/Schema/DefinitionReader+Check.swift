@@ -82,14 +82,14 @@ extension DefinitionReader {
 
 extension ValueKind where Value == Int {
     /// A share that is neither nothing nor all.
-    fileprivate static let percentage = ValueKind(name: "a share such as 50%") { scalar throws(ValueFault) in
+    fileprivate static let percentage = ValueKind(name: "a share such as 50%") { scalar throws(ValueError) in
         guard scalar.text.hasSuffix("%") else {
-            throw ValueFault("has to be a share such as 50%, not \(scalar.text.quoted)", remedy: "write it with a '%'")
+            throw ValueError("has to be a share such as 50%, not \(scalar.text.quoted)", remedy: "write it with a '%'")
         }
         let digits = scalar.text.dropLast()
         guard digits.utf8.allSatisfy({ (48...57).contains($0) }), let share = Int(digits), (0...99).contains(share)
         else {
-            throw ValueFault("has to be a whole number from 0% to 99%, not \(scalar.text.quoted)")
+            throw ValueError("has to be a whole number from 0% to 99%, not \(scalar.text.quoted)")
         }
         return share
     }

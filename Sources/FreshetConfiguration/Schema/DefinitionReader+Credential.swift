@@ -45,7 +45,7 @@ private enum CredentialScheme: String, CaseIterable, Sendable {
 
 extension ValueKind where Value == String {
     fileprivate static let headerName = ValueKind(name: "the name of a header such as X-Api-Key") {
-        scalar throws(ValueFault) in
+        scalar throws(ValueError) in
         try HTTPText.checkHeaderName(scalar.text)
         return scalar.text
     }

@@ -22,7 +22,7 @@ extension DefinitionReader {
 extension ValueKind where Value == UInt64? {
     /// A size, or `infinity`, which is nil.
     fileprivate static func sizeOrInfinity(_ range: ClosedRange<UInt64>) -> ValueKind {
-        ValueKind(name: "a size such as 512M, or infinity") { scalar throws(ValueFault) in
+        ValueKind(name: "a size such as 512M, or infinity") { scalar throws(ValueError) in
             scalar.text == "infinity" ? nil : try ValueKind<UInt64>.size(range).read(scalar)
         }
     }
@@ -30,7 +30,7 @@ extension ValueKind where Value == UInt64? {
 
 extension ValueKind where Value == FreeSpaceRule {
     fileprivate static let freeSpace = ValueKind(name: "a size such as 512M, or a share such as 10%") {
-        scalar throws(ValueFault) in
+        scalar throws(ValueError) in
         guard scalar.text.hasSuffix("%") else {
             return .bytes(try ValueKind<UInt64>.size(0...ByteSize.largest).read(scalar))
         }
@@ -38,7 +38,7 @@ extension ValueKind where Value == FreeSpaceRule {
         guard !digits.isEmpty, digits.utf8.allSatisfy({ (48...57).contains($0) }), let share = UInt64(digits),
             share <= 99
         else {
-            throw ValueFault("has to be a size, or a whole number from 0% to 99%, not \(scalar.text.quoted)")
+            throw ValueError("has to be a size, or a whole number from 0% to 99%, not \(scalar.text.quoted)")
         }
         return .percent(share)
     }

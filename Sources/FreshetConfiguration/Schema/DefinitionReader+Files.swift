@@ -1,7 +1,7 @@
 import FreshetPipelines
 
 /// Where a pipeline's copy is, and where that stands in its file.
-struct CacheFilePlace {
+struct CacheFileLocation {
     /// The names that it takes below `current/`, that of its `cache.file` first.
     var names: [String]
     /// The name of the copy itself.
@@ -43,7 +43,7 @@ extension DefinitionReader {
         var files: [CachedFile] = []
         for file in entries {
             if case .removed = file.value.content { continue }
-            do throws(ValueFault) {
+            do throws(ValueError) {
                 // As the name of a key says the same of any file, quotation marks do not matter.
                 _ = try ValueKind<String>.fileName.read(Node.Scalar(text: file.key, isPlain: false))
             } catch {

@@ -60,18 +60,18 @@ extension DefinitionReader {
 extension ValueKind where Value == String {
     /// The name of a unit as systemd.unit(5) has them, with its type.
     fileprivate static let unitName = ValueKind(name: "the name of a unit such as nginx.service") {
-        scalar throws(ValueFault) in
+        scalar throws(ValueError) in
         let name = scalar.text
         let types = ["service", "socket", "mount", "target", "slice", "scope", "timer", "path", "swap", "automount"]
         guard let dot = name.lastIndex(of: "."), types.contains(String(name[name.index(after: dot)...])) else {
-            throw ValueFault(
+            throw ValueError(
                 "has to be the name of a unit with its type, not \(name.quoted)",
                 remedy: "write \((name + ".service").quoted)")
         }
         guard name.utf8.count < 256, dot > name.startIndex,
             name.utf8.allSatisfy({ HTTPText.isLetterOrDigit($0) || ":-_.\\@".utf8.contains($0) })
         else {
-            throw ValueFault(
+            throw ValueError(
                 "is not the name of a unit",
                 remedy: "it has at most 255 letters, digits and :-_.\\@; systemd-escape(1) makes one of anything")
         }

@@ -22,25 +22,25 @@ extension DefinitionReader {
 
 extension ValueKind where Value == NetworkProbe {
     /// The URL of a probe. It carries no credentials, whoever would wish it to.
-    static let probe = ValueKind(name: "a URL such as https://example.com/204") { scalar throws(ValueFault) in
+    static let probe = ValueKind(name: "a URL such as https://example.com/204") { scalar throws(ValueError) in
         guard !scalar.text.contains(where: { "{}".contains($0) }) else {
-            throw ValueFault("holds a brace", remedy: "a probe has no places for values; a literal brace is %7B or %7D")
+            throw ValueError("holds a brace", remedy: "a probe has no places for values; a literal brace is %7B or %7D")
         }
-        do throws(ValueFault) {
+        do throws(ValueError) {
             return NetworkProbe(url: scalar.text, host: try URLText.host(of: scalar.text))
         } catch {
             guard error == .userInformation else { throw error }
-            throw ValueFault(error.message, remedy: "remove what stands before '@': a probe carries no credentials")
+            throw ValueError(error.message, remedy: "remove what stands before '@': a probe carries no credentials")
         }
     }
 }
 
 extension ValueKind where Value == NetworkNeed {
     fileprivate static let networkNeed = ValueKind(name: "true, false, an address or {probe: URL}") {
-        scalar throws(ValueFault) in
+        scalar throws(ValueError) in
         if let flag = try? ValueKind<Bool>.boolean.read(scalar) { return flag ? .yes : .no }
         guard !scalar.text.contains("://") else {
-            throw ValueFault("has to be true, false or an address, not a URL", remedy: "write {probe: URL}")
+            throw ValueError("has to be true, false or an address, not a URL", remedy: "write {probe: URL}")
         }
         guard scalar.text.contains(where: { ":.".contains($0) }) else { throw .notBoolean(scalar) }
         return .address(try ValueKind<String>.address.read(scalar))

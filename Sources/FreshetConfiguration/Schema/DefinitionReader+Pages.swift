@@ -184,9 +184,9 @@ extension DefinitionReader {
 extension ValueKind where Value == String {
     /// `next` without keys.
     fileprivate static let linkWord = ValueKind(name: "'link', or keys such as {cursor: .next, parameter: cursor}") {
-        scalar throws(ValueFault) in
+        scalar throws(ValueError) in
         guard scalar.text == "link" else {
-            throw ValueFault(
+            throw ValueError(
                 "has to be 'link' or keys of its own, not \(scalar.text.quoted)",
                 remedy: scalar.text.hasPrefix(".") ? "for a program that gives the URL: {url: \(scalar.text)}" : nil)
         }
@@ -195,12 +195,12 @@ extension ValueKind where Value == String {
 
     /// The name of a query parameter, which is percent-encoded as far as it needs that.
     fileprivate static let parameter = ValueKind(name: "the name of a query parameter such as cursor") {
-        scalar throws(ValueFault) in
+        scalar throws(ValueError) in
         let name = scalar.text
         guard (1...100).contains(name.utf8.count), name.utf8.allSatisfy({ (0x21..<0x7F).contains($0) }),
             !name.utf8.contains(where: { "?&=#%".utf8.contains($0) })
         else {
-            throw ValueFault(
+            throw ValueError(
                 "is not the name of a query parameter",
                 remedy: "write it alone, without '?', '&', '=' and its value; it is percent-encoded as it has to be")
         }
@@ -210,7 +210,7 @@ extension ValueKind where Value == String {
 
 extension ValueKind where Value == PageLoad {
     fileprivate static let pageLoad = ValueKind(name: "'all', or a number of pages such as 1") {
-        scalar throws(ValueFault) in
+        scalar throws(ValueError) in
         if scalar.text == "all" { return .all }
         return .first(try ValueKind<Int>.integer(1...DefinitionReader.maximumPages).read(scalar))
     }

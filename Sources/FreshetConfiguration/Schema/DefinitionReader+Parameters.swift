@@ -114,18 +114,18 @@ extension DefinitionReader {
 
 extension ValueKind where Value == String {
     /// A value of a parameter, which may be empty if it is quoted.
-    fileprivate static let parameterValue = ValueKind(name: "text") { scalar throws(ValueFault) in
-        if let fault = ParameterDefinition("", default: "").fault(of: scalar.text) { throw ValueFault(fault) }
+    fileprivate static let parameterValue = ValueKind(name: "text") { scalar throws(ValueError) in
+        if let fault = ParameterDefinition("", default: "").fault(of: scalar.text) { throw ValueError(fault) }
         return scalar.text
     }
 
     fileprivate static let pattern = ValueKind(name: "a regular expression such as '[a-z]{2}'") {
-        scalar throws(ValueFault) in
-        do throws(ParameterPattern.Fault) {
+        scalar throws(ValueError) in
+        do throws(ParameterPattern.ValidationError) {
             _ = try ParameterPattern(scalar.text)
             return scalar.text
         } catch {
-            throw ValueFault(error.message, remedy: error.remedy)
+            throw ValueError(error.message, remedy: error.remedy)
         }
     }
 }

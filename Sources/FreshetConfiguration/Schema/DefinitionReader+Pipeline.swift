@@ -14,7 +14,7 @@ extension DefinitionReader {
     ///   stands, if it could be read.
     mutating func pipeline(
         named name: String, from root: Node
-    ) -> (definition: PipelineDefinition?, cacheFile: CacheFilePlace?) {
+    ) -> (definition: PipelineDefinition?, cacheFile: CacheFileLocation?) {
         guard let file = self.root(.pipeline, root) else { return (nil, nil) }
         let description = value("description", in: file, .line)
         readParameters(in: file)
@@ -28,7 +28,7 @@ extension DefinitionReader {
         var check = check(in: file, sources: stage?.all.map(\.source), copies: cache?.format)
         readProofs(of: &check, of: stage, in: file)
         let hooks = hooks(in: file)
-        let cacheFile = cache.flatMap { cache in cacheLocation.map { CacheFilePlace(of: cache, at: $0) } }
+        let cacheFile = cache.flatMap { cache in cacheLocation.map { CacheFileLocation(of: cache, at: $0) } }
         if let cache { checkForm(of: check, of: cache, in: file) }
         guard var stage, let cache else { return (nil, cacheFile) }
         // Of one answer there is one transform, wherever it stands.
@@ -205,7 +205,7 @@ extension DefinitionReader {
         for entry in entries {
             if case .removed = entry.value.content { continue }
             let keyPath = "\(section.path("headers")).\(entry.key)"
-            do throws(ValueFault) {
+            do throws(ValueError) {
                 try HTTPText.checkHeaderName(entry.key)
             } catch {
                 self.error(entry.location, keyPath, "\(entry.key.quoted) \(error.message)", remedy: error.remedy)
@@ -305,12 +305,12 @@ extension ValueKind where Value == String {
     /// What systemd takes for the name of a credential and a file system for a file's, as far as it needs no quoting. Not
     /// quoted in a message: it may be the secret itself, put at the wrong place.
     static let credentialName = ValueKind(name: "the name of a credential such as api-token") {
-        scalar throws(ValueFault) in
+        scalar throws(ValueError) in
         let name = scalar.text
         guard (1...64).contains(name.utf8.count), !name.hasPrefix("."),
             name.utf8.allSatisfy({ HTTPText.isLetterOrDigit($0) || "-_.".utf8.contains($0) })
         else {
-            throw ValueFault(
+            throw ValueError(
                 "is not the name of a credential",
                 remedy:
                     "name it in at most 64 letters, digits, '-', '_' and '.'; the secret itself stays in a file that "
@@ -320,7 +320,7 @@ extension ValueKind where Value == String {
     }
 
     /// Where an item's key is: what freshetctl takes for `--key`.
-    fileprivate static let itemKey = ValueKind(name: "a path such as .id or .meta.name") { scalar throws(ValueFault) in
+    fileprivate static let itemKey = ValueKind(name: "a path such as .id or .meta.name") { scalar throws(ValueError) in
         let path = try ValueKind.text.read(scalar)
         let names = path.dropFirst().split(separator: ".", omittingEmptySubsequences: false)
         guard path.hasPrefix("."),
@@ -329,7 +329,7 @@ extension ValueKind where Value == String {
                     !name.isEmpty && name.utf8.allSatisfy { HTTPText.isLetterOrDigit($0) || "-_".utf8.contains($0) }
                 })
         else {
-            throw ValueFault(
+            throw ValueError(
                 "has to say where an item's key is, not \(path.quoted)",
                 remedy: "write a path of names such as .id or .meta.name, or . if the items themselves are the keys")
         }
@@ -337,15 +337,15 @@ extension ValueKind where Value == String {
     }
 
     /// A group by name, as useradd(8) makes them, or by number.
-    fileprivate static let groupName = ValueKind(name: "the name of a group") { scalar throws(ValueFault) in
+    fileprivate static let groupName = ValueKind(name: "the name of a group") { scalar throws(ValueError) in
         let name = scalar.text
         guard (1...256).contains(name.utf8.count), !name.hasPrefix("-"), !name.contains(":"), !name.contains("/"),
             !name.unicodeScalars.contains(where: { $0.actsOnTerminal || $0.properties.isWhitespace })
-        else { throw ValueFault("is not the name of a group", remedy: "see the first column of /etc/group") }
+        else { throw ValueError("is not the name of a group", remedy: "see the first column of /etc/group") }
         return name
     }
 
-    fileprivate static let headerValue = ValueKind(name: "one line of text") { scalar throws(ValueFault) in
+    fileprivate static let headerValue = ValueKind(name: "one line of text") { scalar throws(ValueError) in
         try HTTPText.checkHeaderValue(scalar.text)
         return scalar.text
     }
@@ -353,8 +353,8 @@ extension ValueKind where Value == String {
 
 extension ValueKind where Value == (url: String, host: String) {
     static let url = ValueKind(name: "a URL such as https://example.com/data.json") {
-        scalar throws(ValueFault) in
-        do throws(URLTemplate.Fault) {
+        scalar throws(ValueError) in
+        do throws(URLTemplate.ValidationError) {
             _ = try URLTemplate(scalar.text)
         } catch {
             let remedy: String? =
@@ -363,7 +363,7 @@ extension ValueKind where Value == (url: String, host: String) {
                 case .unbalanced, .notAName: "a place for a value is a name in braces; a literal brace is %7B or %7D"
                 case .missing, .notASegment, .tooLong: nil
                 }
-            throw ValueFault(error.sentence, remedy: remedy)
+            throw ValueError(error.sentence, remedy: remedy)
         }
         return (scalar.text, try URLText.host(of: scalar.text))
     }

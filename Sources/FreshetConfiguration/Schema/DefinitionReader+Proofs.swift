@@ -108,21 +108,21 @@ extension DefinitionReader {
 extension ValueKind where Value == String {
     /// A file in a list of sums: a name, or a path.
     fileprivate static let listedName = ValueKind(name: "the name of a file in the list") {
-        scalar throws(ValueFault) in
+        scalar throws(ValueError) in
         let name = try ValueKind.line.read(scalar)
-        guard !name.isEmpty else { throw ValueFault("is empty", remedy: "write what the list calls the file") }
+        guard !name.isEmpty else { throw ValueError("is empty", remedy: "write what the list calls the file") }
         return name.hasPrefix("./") ? String(name.dropFirst(2)) : name
     }
 }
 
 extension ValueKind where Value == MinisignKey {
     fileprivate static let minisignKey = ValueKind(name: "a public key of minisign, which begins with RW") {
-        scalar throws(ValueFault) in
-        do throws(MinisignKey.Fault) {
+        scalar throws(ValueError) in
+        do throws(MinisignKey.ValidationError) {
             return try MinisignKey(scalar.text)
         } catch {
             // Not quoted: it may be the secret one.
-            throw ValueFault(error.message, remedy: "write the second line of the publisher's .pub file")
+            throw ValueError(error.message, remedy: "write the second line of the publisher's .pub file")
         }
     }
 }

@@ -126,10 +126,10 @@ extension ValueKind where Value: CaseIterable & RawRepresentable<String> {
     static func choice() -> ValueKind {
         let words = Value.allCases.map(\.rawValue)
         let choices = words.joined(separator: ", ")
-        return ValueKind(name: "one of \(choices)") { scalar throws(ValueFault) in
+        return ValueKind(name: "one of \(choices)") { scalar throws(ValueError) in
             if let value = Value(rawValue: scalar.text) { return value }
             let near = Suggestion.nearest(to: scalar.text, among: words)
-            throw ValueFault(
+            throw ValueError(
                 "has to be one of \(choices), not \(scalar.text.quoted)", remedy: near.map { "did you mean '\($0)'?" })
         }
     }
@@ -137,9 +137,9 @@ extension ValueKind where Value: CaseIterable & RawRepresentable<String> {
 
 extension ValueKind where Value == StandardSignal {
     fileprivate static let signal = ValueKind(name: "a list of signals such as [network, resume]") {
-        scalar throws(ValueFault) in
+        scalar throws(ValueError) in
         guard scalar.text != "operator" else {
-            throw ValueFault("need not name 'operator'", remedy: "the operator is always heard: leave it out")
+            throw ValueError("need not name 'operator'", remedy: "the operator is always heard: leave it out")
         }
         return try ValueKind.choice().read(scalar)
     }
@@ -147,24 +147,24 @@ extension ValueKind where Value == StandardSignal {
 
 extension ValueKind where Value == String {
     /// A path whose changes are heeded: of a file or a directory, there or not.
-    fileprivate static let watchedPath = ValueKind(name: "a list of absolute paths") { scalar throws(ValueFault) in
+    fileprivate static let watchedPath = ValueKind(name: "a list of absolute paths") { scalar throws(ValueError) in
         let text = scalar.text
         guard text != "/" else {
-            throw ValueFault("cannot be the root directory", remedy: "name what matters below it")
+            throw ValueError("cannot be the root directory", remedy: "name what matters below it")
         }
         guard !text.hasSuffix("/") else {
-            throw ValueFault("ends in '/'", remedy: "leave that out, for a directory too")
+            throw ValueError("ends in '/'", remedy: "leave that out, for a directory too")
         }
         let path = try ValueKind.absolutePath.read(scalar)
         guard !path.unicodeScalars.contains(where: \.actsOnTerminal) else {
-            throw ValueFault("has to be a path without control characters")
+            throw ValueError("has to be a path without control characters")
         }
         let names = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
         guard !names.contains("..") else {
-            throw ValueFault("must not hold '..'", remedy: "write the path out")
+            throw ValueError("must not hold '..'", remedy: "write the path out")
         }
         guard !names.contains("."), !names.contains("") else {
-            throw ValueFault("holds an empty name or '.'", remedy: "leave it out")
+            throw ValueError("holds an empty name or '.'", remedy: "leave it out")
         }
         return path
     }
@@ -173,17 +173,17 @@ extension ValueKind where Value == String {
 extension ValueKind where Value == RequestBudget {
     /// A number of requests and the time in which they may be made.
     fileprivate static let budget = ValueKind(name: "a budget such as 500/day or 20/hour") {
-        scalar throws(ValueFault) in
+        scalar throws(ValueError) in
         let parts = scalar.text.split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count == 2, let period = RequestBudget.Period(rawValue: String(parts[1])) else {
-            throw ValueFault(
+            throw ValueError(
                 "has to be a budget such as 500/day or 20/hour, not \(scalar.text.quoted)",
                 remedy: "write the number of requests, a slash, and hour or day")
         }
         let digits = String(parts[0])
         guard let limit = Int(digits), mostBudget.contains(limit), digits.utf8.allSatisfy({ (48...57).contains($0) })
         else {
-            throw ValueFault(
+            throw ValueError(
                 "needs a number from \(mostBudget.lowerBound) to \(mostBudget.upperBound) in front of the slash, not "
                     + digits.quoted)
         }

@@ -82,31 +82,31 @@ private enum MethodName: String, CaseIterable, Sendable {
 
 extension ValueKind where Value == String {
     fileprivate static let body = ValueKind(name: "text, in quotation marks or after '|'") {
-        scalar throws(ValueFault) in
+        scalar throws(ValueError) in
         let text = try ValueKind.text.read(scalar)
         guard text.utf8.count <= DefinitionReader.maximumBodyLength else {
-            throw ValueFault("is longer than \(DefinitionReader.maximumBodyLength) bytes")
+            throw ValueError("is longer than \(DefinitionReader.maximumBodyLength) bytes")
         }
         return text
     }
 
     /// unix(7): an address has 108 bytes, with a NUL at the end of a path.
-    fileprivate static let socketPath = ValueKind(name: "the absolute path of a socket") { scalar throws(ValueFault) in
+    fileprivate static let socketPath = ValueKind(name: "the absolute path of a socket") { scalar throws(ValueError) in
         let path = try ValueKind.absolutePath.read(scalar)
         guard path.utf8.count <= 107 else {
-            throw ValueFault("is longer than the path of a socket may be, 107 bytes")
+            throw ValueError("is longer than the path of a socket may be, 107 bytes")
         }
         return path
     }
 
     /// RFC 9110, 8.3: a media type, and parameters that are left as they are.
     fileprivate static let contentType = ValueKind(name: "a media type such as application/json") {
-        scalar throws(ValueFault) in
+        scalar throws(ValueError) in
         try HTTPText.checkHeaderValue(scalar.text)
         let type = scalar.text.prefix { $0 != ";" }.filter { $0 != " " && $0 != "\t" }
         let parts = type.split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count == 2, parts.allSatisfy({ HTTPText.isToken($0) }) else {
-            throw ValueFault("has to be a media type such as application/json, not \(scalar.text.quoted)")
+            throw ValueError("has to be a media type such as application/json, not \(scalar.text.quoted)")
         }
         return scalar.text
     }

@@ -11,9 +11,9 @@ struct DefinitionReader {
     var parameterNames: [String] = []
     /// A drop-in could not be read: what is missing may stand there.
     let isIncomplete: Bool
-    let terms: ReadingTerms
+    let terms: LoadContext
 
-    init(isIncomplete: Bool = false, terms: ReadingTerms = ReadingTerms()) {
+    init(isIncomplete: Bool = false, terms: LoadContext = LoadContext()) {
         self.isIncomplete = isIncomplete
         self.terms = terms
     }
@@ -108,7 +108,7 @@ struct DefinitionReader {
                     remedy: "it has to be \(kind.name); to have the default, leave the key out")
                 return nil
             }
-            do throws(ValueFault) {
+            do throws(ValueError) {
                 return try kind.read(scalar)
             } catch {
                 self.error(node.location, keyPath, "'\(key)' \(error.message)", remedy: error.remedy)

@@ -60,9 +60,9 @@ package enum KeyCatalogue {
         }
 
         /// What to say about a key that this section does not have.
-        func fault(forKey key: String) -> ValueFault {
+        func fault(forKey key: String) -> ValueError {
             if laterKeys.contains(key) {
-                return ValueFault("\(key.quoted) is not supported by this version", remedy: "leave it out")
+                return ValueError("\(key.quoted) is not supported by this version", remedy: "leave it out")
             }
             // The own kind of file first.
             let others =
@@ -71,20 +71,20 @@ package enum KeyCatalogue {
             let homes = others.filter { $0.ownKeys.contains(key) && key != "format" }
             if !homes.isEmpty {
                 let places = homes.map { $0.place(seenFrom: self) }.joined(separator: " or ")
-                return ValueFault("\(key.quoted) belongs \(places)", remedy: "move it there")
+                return ValueError("\(key.quoted) belongs \(places)", remedy: "move it there")
             }
             if let near = Suggestion.nearest(to: key, among: keys) {
-                return ValueFault("unknown key \(key.quoted)", remedy: "did you mean '\(near)'?")
+                return ValueError("unknown key \(key.quoted)", remedy: "did you mean '\(near)'?")
             }
             for other in others {
                 guard let near = Suggestion.nearest(to: key, among: other.keys) else { continue }
-                return ValueFault(
+                return ValueError(
                     "unknown key \(key.quoted)", remedy: "did you mean '\(near)' \(other.place(seenFrom: self))?")
             }
             if others.contains(where: { $0.laterKeys.contains(key) }) {
-                return ValueFault("\(key.quoted) is not supported by this version", remedy: "leave it out")
+                return ValueError("\(key.quoted) is not supported by this version", remedy: "leave it out")
             }
-            return ValueFault("unknown key \(key.quoted)", remedy: "the keys here are \(keys.joined(separator: ", "))")
+            return ValueError("unknown key \(key.quoted)", remedy: "the keys here are \(keys.joined(separator: ", "))")
         }
     }
 

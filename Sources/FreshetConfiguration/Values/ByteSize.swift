@@ -5,28 +5,28 @@ package enum ByteSize {
 
     private static let prefixes = Array("KMGTPE")
 
-    static func read(_ text: String) throws(ValueFault) -> UInt64 {
+    static func read(_ text: String) throws(ValueError) -> UInt64 {
         var rest = text[...]
         let number = try DecimalNumber.read(from: &rest, ofKind: "a size such as 64K or 64M", in: text)
         let unit = String(rest.drop { $0 == " " })
         guard let size = number.multiplied(by: try factor(of: unit)), size <= largest else {
-            throw ValueFault("is larger than 8 EiB")
+            throw ValueError("is larger than 8 EiB")
         }
-        guard number.billionths == 0 || !unit.isEmpty else { throw ValueFault("has to be a whole number of bytes") }
+        guard number.billionths == 0 || !unit.isEmpty else { throw ValueError("has to be a whole number of bytes") }
         return size
     }
 
-    private static func factor(of unit: String) throws(ValueFault) -> UInt64 {
+    private static func factor(of unit: String) throws(ValueError) -> UInt64 {
         if unit.isEmpty || unit == "B" { return 1 }
         guard let first = unit.first, let index = prefixes.firstIndex(of: Character(first.uppercased())) else {
-            throw ValueFault(
+            throw ValueError(
                 "has the unknown unit of size \(unit.quoted)",
                 remedy: "the units are K, M, G and T, or KiB, MiB, GiB, TiB")
         }
         let letter = prefixes[index]
         guard unit == "\(letter)" || unit == "\(letter)iB" else {
             // MB is 10⁶ to some and 2²⁰ to others.
-            throw ValueFault(
+            throw ValueError(
                 "has the unknown unit of size \(unit.quoted)",
                 remedy: "write \(letter) or \(letter)iB, which is 2^\((index + 1) * 10) bytes")
         }
@@ -45,12 +45,12 @@ package enum ByteSize {
 
 extension ValueKind where Value == UInt64 {
     static func size(_ range: ClosedRange<UInt64>) -> ValueKind {
-        ValueKind(name: "a size such as 64K or 64M") { scalar throws(ValueFault) in
+        ValueKind(name: "a size such as 64K or 64M") { scalar throws(ValueError) in
             let size = try ByteSize.read(scalar.text)
             guard range.contains(size) else {
                 throw size < range.lowerBound
-                    ? ValueFault("has to be at least \(ByteSize.text(range.lowerBound))")
-                    : ValueFault("has to be at most \(ByteSize.text(range.upperBound))")
+                    ? ValueError("has to be at least \(ByteSize.text(range.lowerBound))")
+                    : ValueError("has to be at most \(ByteSize.text(range.upperBound))")
             }
             return size
         }

@@ -25,27 +25,27 @@ enum HTTPText {
         }
     }
 
-    static func checkHeaderName(_ name: String) throws(ValueFault) {
+    static func checkHeaderName(_ name: String) throws(ValueError) {
         guard isToken(name) else {
-            throw ValueFault("is not the name of a header", remedy: "letters, digits and '-' make one; no ':' or space")
+            throw ValueError("is not the name of a header", remedy: "letters, digits and '-' make one; no ':' or space")
         }
         guard !ownHeaders.contains(name.lowercased()) else {
-            throw ValueFault("is a header that Freshet sets by itself", remedy: "leave it out")
+            throw ValueError("is a header that Freshet sets by itself", remedy: "leave it out")
         }
     }
 
     /// A header's value (RFC 9110, 5.5). Never quoted in a message: it may be a secret.
-    static func checkHeaderValue(_ value: String) throws(ValueFault) {
+    static func checkHeaderValue(_ value: String) throws(ValueError) {
         guard value.utf8.allSatisfy({ $0 == 0x09 || (0x20...0x7E).contains($0) }) else {
-            throw ValueFault(
+            throw ValueError(
                 "holds a line break, a control character or one that is not ASCII",
                 remedy: "a header is one line of ASCII; encode other text as the origin expects it")
         }
         guard value.first?.isWhitespace != true, value.last?.isWhitespace != true else {
-            throw ValueFault("begins or ends with a space", remedy: "remove it")
+            throw ValueError("begins or ends with a space", remedy: "remove it")
         }
         guard value.utf8.count <= maximumHeaderValueLength else {
-            throw ValueFault("is longer than \(maximumHeaderValueLength) bytes")
+            throw ValueError("is longer than \(maximumHeaderValueLength) bytes")
         }
     }
 }

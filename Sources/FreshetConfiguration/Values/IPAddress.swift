@@ -15,14 +15,14 @@ enum IPAddress {
 
 extension ValueKind where Value == String {
     /// A literal IPv4 or IPv6 address that one can go to.
-    static let address = ValueKind(name: "an IPv4 or IPv6 address") { scalar throws(ValueFault) in
+    static let address = ValueKind(name: "an IPv4 or IPv6 address") { scalar throws(ValueError) in
         guard IPAddress.isV4(scalar.text) || IPAddress.isV6(scalar.text) else {
-            throw ValueFault(
+            throw ValueError(
                 "has to be an IPv4 or IPv6 address, not \(scalar.text.quoted)",
                 remedy: "names are not looked up here, and brackets, ports and interfaces have no place in it")
         }
         guard scalar.text != "0.0.0.0", scalar.text != "::" else {
-            throw ValueFault("is the address that means none")
+            throw ValueError("is the address that means none")
         }
         return scalar.text
     }

@@ -17,10 +17,10 @@ package enum TimeSpan {
         (["y", "year", "years"], 31_557_600_000_000_000),
     ]
 
-    static func read(_ text: String) throws(ValueFault) -> Duration {
+    static func read(_ text: String) throws(ValueError) -> Duration {
         var rest = text[...].drop(while: \.isWhitespace)
-        guard !rest.isEmpty else { throw ValueFault("has to be a duration such as 15min, and is empty") }
-        guard !rest.hasPrefix("-") else { throw ValueFault("must not be negative") }
+        guard !rest.isEmpty else { throw ValueError("has to be a duration such as 15min, and is empty") }
+        guard !rest.hasPrefix("-") else { throw ValueError("must not be negative") }
         var total: Int64 = 0
         while !rest.isEmpty {
             let number = try DecimalNumber.read(from: &rest, ofKind: "a duration such as 15min", in: text)
@@ -30,20 +30,20 @@ package enum TimeSpan {
             let (sum, overflow) = total.addingReportingOverflow(
                 number.multiplied(by: UInt64(try nanoseconds(of: unit))).flatMap { Int64(exactly: $0) } ?? .max)
             guard !overflow, .nanoseconds(sum) <= longest else {
-                throw ValueFault("is longer than the longest duration, 100 years")
+                throw ValueError("is longer than the longest duration, 100 years")
             }
             total = sum
         }
         return .nanoseconds(total)
     }
 
-    private static func nanoseconds(of unit: Substring) throws(ValueFault) -> Int64 {
+    private static func nanoseconds(of unit: Substring) throws(ValueError) -> Int64 {
         guard !unit.isEmpty else { return 1_000_000_000 }
         if let known = units.first(where: { $0.names.contains(String(unit)) }) { return known.nanoseconds }
         let near =
             units.flatMap(\.names).first { $0.count > 1 && $0 == unit.lowercased() }
             ?? Suggestion.nearest(to: String(unit), among: units.flatMap(\.names).filter { $0.count > 2 })
-        throw ValueFault(
+        throw ValueError(
             "has the unknown unit of time \(unit.quoted)",
             remedy: near.map { "did you mean \($0.quoted)?" } ?? "the units are ms, s, min, h, d, w, M (months) and y")
     }
@@ -77,17 +77,17 @@ struct DecimalNumber {
     ///   - text: All of the value, which the message quotes.
     static func read(
         from rest: inout Substring, ofKind kind: String, in text: String
-    ) throws(ValueFault) -> DecimalNumber {
+    ) throws(ValueError) -> DecimalNumber {
         let digits = rest.prefix { "0"..."9" ~= $0 }
         rest = rest.dropFirst(digits.count)
         var fraction: Substring = ""
         if rest.hasPrefix(".") {
             fraction = rest.dropFirst().prefix { "0"..."9" ~= $0 }
             rest = rest.dropFirst(fraction.count + 1)
-            guard !fraction.isEmpty else { throw ValueFault("has to be \(kind), not \(text.quoted)") }
+            guard !fraction.isEmpty else { throw ValueError("has to be \(kind), not \(text.quoted)") }
         }
-        guard !digits.isEmpty else { throw ValueFault("has to be \(kind), not \(text.quoted)") }
-        guard let whole = UInt64(digits) else { throw ValueFault("is too large a number: \(text.quoted)") }
+        guard !digits.isEmpty else { throw ValueError("has to be \(kind), not \(text.quoted)") }
+        guard let whole = UInt64(digits) else { throw ValueError("is too large a number: \(text.quoted)") }
         let billionths = UInt64(fraction.prefix(9)) ?? 0
         let scale = (fraction.count..<max(9, fraction.count)).reduce(UInt64(1)) { scale, _ in scale * 10 }
         return DecimalNumber(whole: whole, billionths: billionths * scale)
@@ -106,15 +106,15 @@ struct DecimalNumber {
 extension ValueKind where Value == Duration {
     /// - Parameter range: What is allowed, as far as one key alone can say.
     static func duration(_ range: ClosedRange<Duration> = .zero...TimeSpan.longest) -> ValueKind {
-        ValueKind(name: "a duration such as 15min") { scalar throws(ValueFault) in
+        ValueKind(name: "a duration such as 15min") { scalar throws(ValueError) in
             guard scalar.text != "infinity" else {
-                throw ValueFault("must end some day", remedy: "'infinity' is not allowed here; choose a duration")
+                throw ValueError("must end some day", remedy: "'infinity' is not allowed here; choose a duration")
             }
             let duration = try TimeSpan.read(scalar.text)
             guard range.contains(duration) else {
                 throw duration < range.lowerBound
-                    ? ValueFault("has to be at least \(TimeSpan.text(range.lowerBound))")
-                    : ValueFault("has to be at most \(TimeSpan.text(range.upperBound))")
+                    ? ValueError("has to be at least \(TimeSpan.text(range.lowerBound))")
+                    : ValueError("has to be at most \(TimeSpan.text(range.upperBound))")
             }
             return duration
         }
@@ -125,7 +125,7 @@ extension ValueKind where Value == Duration? {
     /// A duration, or `infinity`, which is read as nil.
     static func durationOrInfinity(_ range: ClosedRange<Duration>) -> ValueKind {
         let finite = ValueKind<Duration>.duration(range)
-        return ValueKind(name: finite.name) { scalar throws(ValueFault) in
+        return ValueKind(name: finite.name) { scalar throws(ValueError) in
             scalar.text == "infinity" ? nil : try finite.read(scalar)
         }
     }

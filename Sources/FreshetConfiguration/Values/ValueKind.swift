@@ -2,11 +2,11 @@
 struct ValueKind<Value: Sendable>: Sendable {
     /// With its article and an example: "a duration such as 15min".
     var name: String
-    var read: @Sendable (Node.Scalar) throws(ValueFault) -> Value
+    var read: @Sendable (Node.Scalar) throws(ValueError) -> Value
 }
 
 /// Why a text is not of its kind: the rest of a sentence that begins with the key, and what to do.
-struct ValueFault: Error, Hashable {
+struct ValueError: Error, Hashable {
     var message: String
     var remedy: String?
 
@@ -18,7 +18,7 @@ struct ValueFault: Error, Hashable {
 
 extension ValueKind where Value == Bool {
     /// `true` or `false` and nothing else: YAML's other words for them are a well-known trap.
-    static let boolean = ValueKind(name: "true or false") { scalar throws(ValueFault) in
+    static let boolean = ValueKind(name: "true or false") { scalar throws(ValueError) in
         switch scalar.text {
         case "true" where scalar.isPlain: return true
         case "false" where scalar.isPlain: return false
@@ -27,26 +27,26 @@ extension ValueKind where Value == Bool {
     }
 }
 
-extension ValueFault {
-    static func notBoolean(_ scalar: Node.Scalar) -> ValueFault {
+extension ValueError {
+    static func notBoolean(_ scalar: Node.Scalar) -> ValueError {
         let remedy: String? =
             switch scalar.text.lowercased() {
             case "yes", "on", "true", "y": "write true, in small letters and without quotes"
             case "no", "off", "false", "n": "write false, in small letters and without quotes"
             default: nil
             }
-        return ValueFault("has to be true or false, not \(scalar.text.quoted)", remedy: remedy)
+        return ValueError("has to be true or false, not \(scalar.text.quoted)", remedy: remedy)
     }
 }
 
 extension ValueKind where Value == Int {
     /// A whole number in decimal digits.
     static func integer(_ range: ClosedRange<Int>) -> ValueKind {
-        ValueKind(name: "a number from \(range.lowerBound) to \(range.upperBound)") { scalar throws(ValueFault) in
+        ValueKind(name: "a number from \(range.lowerBound) to \(range.upperBound)") { scalar throws(ValueError) in
             guard scalar.text.utf8.allSatisfy({ (48...57).contains($0) }), let value = Int(scalar.text),
                 range.contains(value)
             else {
-                throw ValueFault(
+                throw ValueError(
                     "has to be a number from \(range.lowerBound) to \(range.upperBound), not \(scalar.text.quoted)")
             }
             return value
@@ -56,23 +56,23 @@ extension ValueKind where Value == Int {
 
 extension ValueKind where Value == UInt32 {
     /// Permission bits as a quoted octal number, as chmod(1) takes them.
-    static let fileMode = ValueKind(name: "a quoted octal number such as \"0644\"") { scalar throws(ValueFault) in
+    static let fileMode = ValueKind(name: "a quoted octal number such as \"0644\"") { scalar throws(ValueError) in
         let digits = scalar.text
         guard (3...4).contains(digits.utf8.count), digits.utf8.allSatisfy({ (48...55).contains($0) }),
             let mode = UInt32(digits, radix: 8)
         else {
-            throw ValueFault(
+            throw ValueError(
                 "has to be three or four octal digits such as \"0644\", not \(digits.quoted)")
         }
         // YAML's versions disagree about what a plain 0644 is: 420, 644 or text.
         guard !scalar.isPlain else {
-            throw ValueFault("needs quotes", remedy: "write \"\(digits)\": without them YAML reads a number")
+            throw ValueError("needs quotes", remedy: "write \"\(digits)\": without them YAML reads a number")
         }
         guard mode & ~0o777 == 0 else {
-            throw ValueFault("has bits beyond 0777", remedy: "the cache has no use for set-user-id and its like")
+            throw ValueError("has bits beyond 0777", remedy: "the cache has no use for set-user-id and its like")
         }
         guard mode & 0o400 != 0 else {
-            throw ValueFault("takes the right to read from the service itself", remedy: "add 0400")
+            throw ValueError("takes the right to read from the service itself", remedy: "add 0400")
         }
         return mode
     }
@@ -80,71 +80,71 @@ extension ValueKind where Value == UInt32 {
 
 extension ValueKind where Value == String {
     /// A line for people.
-    static let line = ValueKind(name: "one line of text") { scalar throws(ValueFault) in
+    static let line = ValueKind(name: "one line of text") { scalar throws(ValueError) in
         guard !scalar.text.unicodeScalars.contains(where: \.actsOnTerminal) else {
-            throw ValueFault("has to be one line without control characters")
+            throw ValueError("has to be one line without control characters")
         }
-        guard scalar.text.utf8.count <= 500 else { throw ValueFault("is longer than 500 bytes") }
+        guard scalar.text.utf8.count <= 500 else { throw ValueError("is longer than 500 bytes") }
         return scalar.text
     }
 
     /// Any text, but what C's strings end at.
-    static let text = ValueKind(name: "text") { scalar throws(ValueFault) in
-        guard !scalar.text.unicodeScalars.contains("\0") else { throw ValueFault("holds a NUL character") }
+    static let text = ValueKind(name: "text") { scalar throws(ValueError) in
+        guard !scalar.text.unicodeScalars.contains("\0") else { throw ValueError("holds a NUL character") }
         return scalar.text
     }
 
     /// A jq program; whether it compiles is seen by those who run it.
-    static let program = ValueKind(name: "a jq program such as '.keys | length > 0'") { scalar throws(ValueFault) in
+    static let program = ValueKind(name: "a jq program such as '.keys | length > 0'") { scalar throws(ValueError) in
         let text = try ValueKind.text.read(scalar)
         guard !text.allSatisfy(\.isWhitespace) else {
-            throw ValueFault("is an empty program", remedy: "leave the key out")
+            throw ValueError("is an empty program", remedy: "leave the key out")
         }
         return text
     }
 
-    static let absolutePath = ValueKind(name: "an absolute path") { scalar throws(ValueFault) in
+    static let absolutePath = ValueKind(name: "an absolute path") { scalar throws(ValueError) in
         let path = try ValueKind.text.read(scalar)
         guard path.hasPrefix("/") else {
-            throw ValueFault(
+            throw ValueError(
                 "has to be an absolute path, not \(path.quoted)",
                 remedy: path.hasPrefix("~")
                     ? "write the home directory out" : "begin it with '/': the service runs in a directory of its own")
         }
         // PATH_MAX of Linux, with its NUL.
-        guard path.utf8.count < 4096 else { throw ValueFault("is longer than a path may be, 4095 bytes") }
-        guard !path.hasSuffix("/") else { throw ValueFault("names a directory", remedy: "name a file in it") }
+        guard path.utf8.count < 4096 else { throw ValueError("is longer than a path may be, 4095 bytes") }
+        guard !path.hasSuffix("/") else { throw ValueError("names a directory", remedy: "name a file in it") }
         return path
     }
 
     /// A name in the cache directory. 255 bytes is Linux's limit; the rest is for the suffixes of temporary names.
-    static let fileName = ValueKind(name: "a file name such as jwks.json") { scalar throws(ValueFault) in
+    static let fileName = ValueKind(name: "a file name such as jwks.json") { scalar throws(ValueError) in
         let name = scalar.text
         guard !name.contains("/") else {
-            throw ValueFault(
+            throw ValueError(
                 "has to be a file name without '/'", remedy: "the cache keeps all files in one directory, current/")
         }
         guard !name.hasPrefix(".") else {
-            throw ValueFault("must not begin with a '.'", remedy: "choose a visible name")
+            throw ValueError("must not begin with a '.'", remedy: "choose a visible name")
         }
         guard !name.isEmpty, !name.unicodeScalars.contains(where: \.actsOnTerminal) else {
-            throw ValueFault("has to be a file name without control characters")
+            throw ValueError("has to be a file name without control characters")
         }
-        guard name.utf8.count <= 200 else { throw ValueFault("is longer than 200 bytes") }
+        guard name.utf8.count <= 200 else { throw ValueError("is longer than 200 bytes") }
         return name
     }
 
     /// An Internet media type without parameters (RFC 9110, 8.3.1), in lower case.
-    static let mediaType = ValueKind(name: "a media type such as application/json") { scalar throws(ValueFault) in
+    static let mediaType = ValueKind(name: "a media type such as application/json") { scalar throws(ValueError) in
         let parts = scalar.text.split(separator: "/", omittingEmptySubsequences: false)
         guard !scalar.text.contains(";") else {
-            throw ValueFault("has to be a media type alone", remedy: "leave out what begins with ';'")
+            throw ValueError("has to be a media type alone", remedy: "leave out what begins with ';'")
         }
         guard !scalar.text.contains("*") else {
-            throw ValueFault("must not hold a '*'", remedy: "list the types that are expected")
+            throw ValueError("must not hold a '*'", remedy: "list the types that are expected")
         }
         guard parts.count == 2, parts.allSatisfy({ HTTPText.isToken($0) }) else {
-            throw ValueFault("has to be a media type such as application/json, not \(scalar.text.quoted)")
+            throw ValueError("has to be a media type such as application/json, not \(scalar.text.quoted)")
         }
         return scalar.text.lowercased()
     }

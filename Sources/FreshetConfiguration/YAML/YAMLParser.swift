@@ -26,7 +26,7 @@ struct YAMLParser: ~Copyable {
     }
 
     /// What is not YAML.
-    struct SyntaxFault: Error {
+    struct YAMLSyntaxError: Error {
         var problem: String
         /// What was being read, such as "while parsing a block mapping", and the line where that began.
         var context: (words: String, line: Int)?
@@ -58,7 +58,7 @@ struct YAMLParser: ~Copyable {
     }
 
     /// The next event. Do not ask again after `streamEnd` or an error.
-    mutating func next() throws(SyntaxFault) -> Event {
+    mutating func next() throws(YAMLSyntaxError) -> Event {
         var event = yaml_event_t()
         guard yaml_parser_parse(parser, &event) == 1 else { throw fault() }
         defer { yaml_event_delete(&event) }
@@ -98,14 +98,14 @@ struct YAMLParser: ~Copyable {
         return result
     }
 
-    private func fault() -> SyntaxFault {
+    private func fault() -> YAMLSyntaxError {
         let value = parser.pointee
         let problem = value.problem.map { String(cString: $0) } ?? "out of memory"
         if value.error == YAML_READER_ERROR {
-            return SyntaxFault(problem: problem, place: .byte(value.problem_offset))
+            return YAMLSyntaxError(problem: problem, place: .byte(value.problem_offset))
         }
         let place = Self.place(value.problem_mark)
-        return SyntaxFault(
+        return YAMLSyntaxError(
             problem: problem,
             context: value.context.map { (String(cString: $0), Self.place(value.context_mark).line) },
             place: .mark(line: place.line, column: place.column))

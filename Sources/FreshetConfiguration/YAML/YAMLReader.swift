@@ -209,7 +209,7 @@ struct YAMLReader {
     }
 
     private mutating func next(from parser: inout YAMLParser) throws(Stop) -> YAMLParser.Event {
-        do throws(YAMLParser.SyntaxFault) {
+        do throws(YAMLParser.YAMLSyntaxError) {
             return try parser.next()
         } catch {
             let place =

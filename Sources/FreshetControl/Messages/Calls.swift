@@ -160,11 +160,11 @@ package enum ControlMessage {
     }
 
     /// Parameters of `ParametersRefused`.
-    package struct Refusals: Codable, Hashable, Sendable {
+    package struct InvalidParameters: Codable, Hashable, Sendable {
         package var name: String
-        package var refusals: [RefusedSetting]
+        package var refusals: [InvalidSetting]
 
-        package init(name: String, refusals: [RefusedSetting]) {
+        package init(name: String, refusals: [InvalidSetting]) {
             self.name = name
             self.refusals = refusals
         }

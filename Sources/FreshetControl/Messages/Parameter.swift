@@ -40,7 +40,7 @@ package struct ParameterSetting: Codable, Hashable, Sendable {
 }
 
 /// A value that is not taken, and why.
-package struct RefusedSetting: Codable, Hashable, Sendable {
+package struct InvalidSetting: Codable, Hashable, Sendable {
     package var parameter: String
     /// The rest of a sentence that begins with the parameter, such as `has to be one of en, de`.
     package var reason: String

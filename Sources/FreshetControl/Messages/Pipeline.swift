@@ -249,7 +249,7 @@ package struct BranchFailureStatus: Codable, Hashable, Sendable {
 }
 
 /// A hook that is owed: it has not succeeded yet for what readers see.
-package struct HookDebt: Codable, Hashable, Sendable {
+package struct PendingHook: Codable, Hashable, Sendable {
     /// The command, for people.
     package var hook: String
     /// What it is owed for.
@@ -340,7 +340,7 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
     /// Nil if it has none.
     package var parameters: [ParameterStatus]?
     /// Hooks that are owed; nil: none.
-    package var hooks: [HookDebt]?
+    package var hooks: [PendingHook]?
     /// What readers would see if it were not too old; nil: nothing is withdrawn.
     package var withdrawn: WithdrawnCopy?
     /// Since when the operator holds it, also while a run ends; nil: nobody does.
@@ -356,7 +356,7 @@ package struct PipelineStatus: Codable, Hashable, Sendable {
         lastRun: RunStatus? = nil, lastCauses: [CauseStatus] = [], nextRun: NextRun? = nil,
         failure: FailureStatus? = nil, candidate: CandidateStatus? = nil, budget: BudgetStatus? = nil,
         branches: BranchesStatus? = nil, more: MorePages? = nil, needsNetwork: Bool = false, path: String? = nil,
-        parameters: [ParameterStatus]? = nil, hooks: [HookDebt]? = nil, withdrawn: WithdrawnCopy? = nil,
+        parameters: [ParameterStatus]? = nil, hooks: [PendingHook]? = nil, withdrawn: WithdrawnCopy? = nil,
         heldSince: Int64? = nil
     ) {
         self.heldSince = heldSince

@@ -6,22 +6,22 @@ import Glibc
 import Logging
 import Synchronization
 
-/// The engine's ``Inspecting`` made real: has the program of `check.exec` look at a candidate, as hooks are run
+/// The engine's ``CandidateInspecting`` made real: has the program of `check.exec` look at a candidate, as hooks are run
 /// (``TrustedPrograms``).
 ///
 /// A candidate that is on disk is looked at there; of one in memory the program is given a file for the time of its run.
-final class CandidateInspector: Inspecting {
+final class CandidateInspector: CandidateInspecting {
     private let programs: TrustedPrograms
-    private let files: HandedFiles
-    private let say: @Sendable (TrustedPrograms.Saying, _ pipeline: String, _ command: [String]) -> Void
+    private let files: ProgramInputFiles
+    private let say: @Sendable (TrustedPrograms.OutputHandling, _ pipeline: String, _ command: [String]) -> Void
     private let lastNumber = Mutex<UInt64>(0)
 
     /// - Parameters:
     ///   - files: those for candidates in memory.
     ///   - say: is told what programs write, on the loop's thread.
     init(
-        _ programs: TrustedPrograms, _ files: HandedFiles,
-        say: @escaping @Sendable (TrustedPrograms.Saying, _ pipeline: String, _ command: [String]) -> Void
+        _ programs: TrustedPrograms, _ files: ProgramInputFiles,
+        say: @escaping @Sendable (TrustedPrograms.OutputHandling, _ pipeline: String, _ command: [String]) -> Void
     ) {
         self.programs = programs
         self.files = files
@@ -72,7 +72,7 @@ final class CandidateInspector: Inspecting {
 
     /// Times alone do not tell: what is written within one tick of the kernel's clock, or through a memory map, may leave
     /// them as they were.
-    private func isIntact(_ kept: KeptBody) async throws(FetchError) -> Bool {
+    private func isIntact(_ kept: StoredBody) async throws(FetchError) -> Bool {
         do throws(RunFailure) {
             return try await kept.pending.isIntact()
         } catch {
@@ -110,9 +110,9 @@ final class CandidateInspector: Inspecting {
     }
 }
 
-extension TrustedPrograms.Saying {
+extension TrustedPrograms.OutputHandling {
     /// Has the journal tell it, as a check's.
-    func tell(of command: [String], of pipeline: String, _ news: NewsDesk, _ log: Logger) {
+    func tell(of command: [String], of pipeline: String, _ news: LogLimiter, _ log: Logger) {
         let fields: [JournalField: Logger.MetadataValue] = [
             .pipeline: .string(pipeline), .check: .string(Redaction.text(command.joined(separator: " "))),
         ]

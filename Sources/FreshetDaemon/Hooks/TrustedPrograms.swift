@@ -12,7 +12,7 @@ struct TrustedPrograms: Sendable {
     let trust: PathTrust
 
     /// What a program writes, as it goes to the journal.
-    enum Saying: Hashable, Sendable {
+    enum OutputHandling: Hashable, Sendable {
         case line(String)
         /// So many lines more were written than are taken.
         case leftOut(Int)
@@ -26,7 +26,7 @@ struct TrustedPrograms: Sendable {
     ///   - say: called on the loop's thread with what it writes.
     func perform(
         _ command: [String], _ variables: [String: String], timeout: Duration,
-        _ say: @escaping @Sendable (Saying) -> Void
+        _ say: @escaping @Sendable (OutputHandling) -> Void
     ) async throws(FetchError) {
         try await listening(command, say) { (output) async throws(FetchError) in
             try await commands.perform(
@@ -37,7 +37,7 @@ struct TrustedPrograms: Sendable {
     /// Runs a program to its end for its exit status.
     func ask(
         _ command: [String], _ variables: [String: String], timeout: Duration,
-        _ say: @escaping @Sendable (Saying) -> Void
+        _ say: @escaping @Sendable (OutputHandling) -> Void
     ) async throws(FetchError) -> Int32 {
         try await listening(command, say) { (output) async throws(FetchError) in
             try await commands.ask(command, variables: variables, directory: "/", timeout: timeout, output: output)
@@ -45,7 +45,7 @@ struct TrustedPrograms: Sendable {
     }
 
     private func listening<Result: Sendable>(
-        _ command: [String], _ say: @escaping @Sendable (Saying) -> Void,
+        _ command: [String], _ say: @escaping @Sendable (OutputHandling) -> Void,
         _ run: (@escaping @Sendable (UnsafeRawBufferPointer) -> Void) async throws(FetchError) -> Result
     ) async throws(FetchError) -> Result {
         try await check(command.first ?? "")
@@ -62,7 +62,7 @@ struct TrustedPrograms: Sendable {
 
     private func check(_ path: String) async throws(FetchError) {
         try await workers.run("program") { () throws(FetchError) in
-            do throws(PathTrust.Fault) {
+            do throws(PathTrust.ValidationError) {
                 try trust.check(path)
             } catch {
                 let remedy = error.remedy.map { "; \($0)" } ?? ""

@@ -28,7 +28,7 @@ struct PathTrust: Sendable {
         var mode: UInt32
     }
 
-    struct Fault: Error, Hashable {
+    struct ValidationError: Error, Hashable {
         /// A sentence without the program's path.
         var message: String
         var remedy: String?
@@ -45,8 +45,8 @@ struct PathTrust: Sendable {
     /// - Parameter entry: looks at a path, not through a link; throws `errno`. Blocks.
     func check(
         _ path: String, as use: Use = .program, _ entry: (String) throws(Errno) -> Entry = Self.look
-    ) throws(Fault) {
-        do throws(Fault) {
+    ) throws(ValidationError) {
+        do throws(ValidationError) {
             try walk(path, use, entry)
         } catch {
             // Nothing is read there: the reader reports that, and why.
@@ -54,7 +54,7 @@ struct PathTrust: Sendable {
         }
     }
 
-    private func walk(_ path: String, _ use: Use, _ entry: (String) throws(Errno) -> Entry) throws(Fault) {
+    private func walk(_ path: String, _ use: Use, _ entry: (String) throws(Errno) -> Entry) throws(ValidationError) {
         var ahead = Self.components(path)[...]
         var directory = ""
         var links = 0
@@ -69,38 +69,38 @@ struct PathTrust: Sendable {
             switch found.kind {
             case .link(let target):
                 links += 1
-                guard links <= Self.mostLinks else { throw Fault(message: "\(place) leads in a circle of links") }
+                guard links <= Self.mostLinks else { throw ValidationError(message: "\(place) leads in a circle of links") }
                 try checkOwner(found, at: place)
                 if target.hasPrefix("/") { directory = "" }
                 ahead = (Self.components(target) + ahead)[...]
             case .directory:
                 guard !ahead.isEmpty || use == .configuration else {
-                    throw Fault(message: "\(place) is a directory", remedy: "name a program")
+                    throw ValidationError(message: "\(place) is a directory", remedy: "name a program")
                 }
                 // What lies in a directory with the sticky bit only its owner takes away; the next one is looked at too.
                 try check(found, at: place, mayBeShared: ahead.count > (use == .configuration ? 0 : 1))
                 directory = place
             case .file:
-                guard ahead.isEmpty else { throw Fault(message: "\(place) is no directory") }
+                guard ahead.isEmpty else { throw ValidationError(message: "\(place) is no directory") }
                 return try check(found, at: place)
             case .other where use == .configuration && ahead.isEmpty: return try checkOwner(found, at: place)
-            case .other: throw Fault(message: "\(place) is neither a file nor a directory", remedy: "name a program")
+            case .other: throw ValidationError(message: "\(place) is neither a file nor a directory", remedy: "name a program")
             }
         }
-        guard use == .configuration else { throw Fault(message: "it is a directory", remedy: "name a program") }
+        guard use == .configuration else { throw ValidationError(message: "it is a directory", remedy: "name a program") }
     }
 
-    private func check(_ entry: Entry, at path: String, mayBeShared: Bool = false) throws(Fault) {
+    private func check(_ entry: Entry, at path: String, mayBeShared: Bool = false) throws(ValidationError) {
         try checkOwner(entry, at: path)
         let isSticky = entry.mode & 0o1000 != 0
         guard entry.mode & 0o022 == 0 || mayBeShared && isSticky else {
-            throw Fault(
+            throw ValidationError(
                 message: "others than its owner may write to \(path)", remedy: "chmod go-w \(path)")
         }
     }
 
     /// Only root may own it, and in a person's own service that person.
-    private func checkOwner(_ entry: Entry, at path: String) throws(Fault) {
+    private func checkOwner(_ entry: Entry, at path: String) throws(ValidationError) {
         guard entry.owner != 0, !(isPersonal && entry.owner == user ?? entry.owner) else { return }
         let reason =
             if entry.owner == user {
@@ -108,18 +108,18 @@ struct PathTrust: Sendable {
             } else {
                 "the user \(entry.owner), who could act as \(user == 0 ? "root" : "the service's user")"
             }
-        throw Fault(message: "\(path) belongs to \(reason)", remedy: "chown root \(path)")
+        throw ValidationError(message: "\(path) belongs to \(reason)", remedy: "chown root \(path)")
     }
 
     private static func look(
         at path: String, _ entry: (String) throws(Errno) -> Entry
-    ) throws(Fault) -> Entry {
+    ) throws(ValidationError) -> Entry {
         do throws(Errno) {
             return try entry(path)
         } catch {
             throw error.code == ENOENT
-                ? Fault(message: "\(path) is not there", isMissing: true)
-                : Fault(
+                ? ValidationError(message: "\(path) is not there", isMissing: true)
+                : ValidationError(
                     message: "\(path) cannot be looked at: \(String(cString: strerror(error.code)))",
                     isForbidden: error.code == EACCES)
         }

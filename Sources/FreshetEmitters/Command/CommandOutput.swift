@@ -5,7 +5,7 @@ import FreshetPipelines
 /// `@unchecked Sendable`: ``CommandRun`` alone has it, and calls it on the loop's thread.
 final class CommandOutput: @unchecked Sendable {
     let limit: UInt64
-    private let keeper: (any BodyKeeping)?
+    private let keeper: (any BodyStoring)?
     private var spool: BodySpool
     private var kept: (any PendingBody)?
     private var waiter: CheckedContinuation<Void, Never>?
@@ -14,7 +14,7 @@ final class CommandOutput: @unchecked Sendable {
     private(set) var failure: RunFailure?
 
     /// - Parameter limit: the most bytes.
-    init(limit: UInt64, keeper: (any BodyKeeping)?) {
+    init(limit: UInt64, keeper: (any BodyStoring)?) {
         self.limit = limit
         self.keeper = keeper
         spool = BodySpool(handsOn: keeper != nil, limit: limit)
@@ -76,7 +76,7 @@ final class CommandOutput: @unchecked Sendable {
         } catch {
             throw .failed(error)
         }
-        return .kept(KeptBody(kept, size: spool.count))
+        return .kept(StoredBody(kept, size: spool.count))
     }
 
     func discard(isolation: isolated (any Actor)? = #isolation) async {

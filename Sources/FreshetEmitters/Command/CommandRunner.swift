@@ -47,7 +47,7 @@ package struct CommandRunner: Sendable {
     ///
     /// - Parameter progress: called on the loop's thread with the bytes so far.
     func run(
-        _ command: [String], maxBytes: UInt64, keeper: (any BodyKeeping)? = nil,
+        _ command: [String], maxBytes: UInt64, keeper: (any BodyStoring)? = nil,
         progress: @escaping @Sendable (UInt64) -> Void
     ) async throws(FetchError) -> FetchedBody {
         guard !Task.isCancelled else { throw .cancelled }

@@ -37,7 +37,7 @@ package struct FileReader: Sendable {
     ///   - progress: called with the bytes so far, not on the caller's thread.
     func read(
         _ path: String, saysSize: Bool = false, validators: Validators?, maxBytes: UInt64,
-        keeper: (any BodyKeeping)? = nil, caller: PathPool.Caller = PathPool.Caller(),
+        keeper: (any BodyStoring)? = nil, caller: PathPool.Caller = PathPool.Caller(),
         progress: @escaping @Sendable (UInt64) -> Void
     ) async throws(FetchError) -> FetchResult {
         guard !Task.isCancelled else { throw .cancelled }
@@ -56,7 +56,7 @@ package struct FileReader: Sendable {
         return try result.get()
     }
 
-    private func read(_ job: FileJob, _ keeper: (any BodyKeeping)?) async throws(FetchError) -> FetchResult {
+    private func read(_ job: FileJob, _ keeper: (any BodyStoring)?) async throws(FetchError) -> FetchResult {
         for _ in 0..<Self.attempts {
             let reading = try await paths.run(job.path, for: job.caller) { () throws(FetchError) in
                 try job.readOnce()
@@ -77,7 +77,7 @@ package struct FileReader: Sendable {
 
     /// Returns nil if the file changed while it was read.
     private func keep(
-        _ file: FileJob.OpenFile, _ job: FileJob, _ keeper: any BodyKeeping
+        _ file: FileJob.OpenFile, _ job: FileJob, _ keeper: any BodyStoring
     ) async throws(FetchError) -> FetchedContent? {
         let body: any PendingBody
         do throws(RunFailure) {
@@ -104,7 +104,7 @@ package struct FileReader: Sendable {
             }
             if isUnchanged, size == file.size {
                 return FetchedContent(
-                    .kept(KeptBody(body, size: size)), validators: Validators(entityTag: file.entityTag))
+                    .kept(StoredBody(body, size: size)), validators: Validators(entityTag: file.entityTag))
             }
         } catch {
             await body.discard()

@@ -64,7 +64,7 @@ struct BodySpool {
             filling.reserveCapacity(Self.pieceSize)
             action = .handOn
         }
-        if !handsOn { BodyGrowth.prepare(&filling, for: bytes.count, limit: limit) }
+        if !handsOn { BufferGrowth.prepare(&filling, for: bytes.count, limit: limit) }
         filling.append(contentsOf: bytes)
         count += bytes.count
         return action

@@ -57,7 +57,7 @@ extension HTTPClient {
         } catch {
             return .failure(.failed(error))
         }
-        content.body = .kept(KeptBody(kept, size: exchange.spool.count))
+        content.body = .kept(StoredBody(kept, size: exchange.spool.count))
         return .success(.content(content))
     }
 

@@ -124,11 +124,11 @@ package actor HTTPClient {
             throw .failed(RunFailure(.local, "the source's URL at \(source.host) is not an http or https URL"))
         }
         let fields: [String]
-        let proof: ClientProof?
+        let proof: ClientIdentity?
         do throws(RunFailure) {
             fields = try source.fields(with: credentials)
             proof = try source.clientCertificate.map { certificate throws(RunFailure) in
-                try ClientProof(certificate, in: credentialFiles, for: source)
+                try ClientIdentity(certificate, in: credentialFiles, for: source)
             }
         } catch {
             throw .failed(error)

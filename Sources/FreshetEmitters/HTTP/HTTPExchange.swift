@@ -67,7 +67,7 @@ final class HTTPExchange {
     private let configured: Location
     /// The configuration's header fields, secrets included.
     private let fields: [String]
-    private let proof: ClientProof?
+    private let proof: ClientIdentity?
     private let progress: @Sendable (UInt64) -> Void
     private let announced: @Sendable (UInt64) -> Void
     /// Told of each hop that begins.
@@ -75,7 +75,7 @@ final class HTTPExchange {
     private let isProven: Bool
     private let refusal: (@Sendable (String?) -> RunFailure?)?
     /// Where the body goes if it is long.
-    let keeper: (any BodyKeeping)?
+    let keeper: (any BodyStoring)?
 
     var machine: TransferStateMachine
     /// Set while its task waits for the next piece of the body, or for the end.
@@ -122,7 +122,7 @@ final class HTTPExchange {
 
     init(
         _ easy: EasyHandle, _ request: FetchRequest, _ source: HTTPSource, at location: Location, fields: [String],
-        proof: ClientProof? = nil, options: HTTPClient.Options, for purpose: Purpose = .data
+        proof: ClientIdentity? = nil, options: HTTPClient.Options, for purpose: Purpose = .data
     ) {
         self.easy = easy
         self.purpose = purpose

@@ -10,7 +10,7 @@ import Glibc
 /// other.
 ///
 /// jq 1.6 reads numbers as IEEE doubles: integers beyond 2^53 lose their last digits (``FreshetJQ/JQHelper``).
-package actor JQTransformer: JQAsking {
+package actor JQTransformer: JQEvaluating {
     private enum Turn {
         case proceed(HelperProcess?, turn: Duration?)
         case cancelled
@@ -28,7 +28,7 @@ package actor JQTransformer: JQAsking {
     private var pool: HelperPool<HelperProcess>
     private var waiters: [UInt64: CheckedContinuation<Turn, Never>] = [:]
     private var lastTicket: UInt64 = 0
-    private var working: [UInt64: TurnWatch] = [:]
+    private var working: [UInt64: ProcessorTimeWatch] = [:]
     private var coolTimer: LoopTimer?
     /// Killed, and kept until the kernel has said so.
     private var ending: [HelperProcess] = []
@@ -74,7 +74,7 @@ package actor JQTransformer: JQAsking {
     }
 
     package nonisolated func share(of pipeline: UInt64) -> any Transforming {
-        JQShare(transformer: self, pipeline: pipeline)
+        JQClient(transformer: self, pipeline: pipeline)
     }
 
     /// Of no pipeline, or of all.
@@ -170,7 +170,7 @@ package actor JQTransformer: JQAsking {
             perform(pool.leave(ticket, nil, used: nil, at: .now))
             throw .failed(RunFailure(.local, "could not start the jq helper: \(error)"))
         }
-        let watch = TurnWatch(helper, loop) { [weak self] in
+        let watch = ProcessorTimeWatch(helper, loop) { [weak self] in
             self?.assumeIsolated { $0.perform($0.pool.turnEnds(ticket)) }
         }
         working[ticket] = watch

@@ -16,20 +16,20 @@ package struct HookMachine: Sendable {
         package var pipeline: String
         package var hook: HookDefinition
         /// What it is to be told of.
-        package var generation: OfferedGeneration
+        package var generation: CurrentGeneration
         /// Why there is that, for people; nil: not known any more.
         package var causes: String?
         /// What it was told of last.
-        package var told: GenerationMark?
+        package var told: GenerationIdentity?
         /// Counted from 1 for each generation.
         package var attempt: Int
         /// What is to be remembered before it is started.
-        package var memory: HookMemory
+        package var memory: StoredHookState
     }
 
     package enum Result: Hashable, Sendable {
         /// With what is remembered of it now.
-        case ended(HookMemory)
+        case ended(StoredHookState)
         /// The daemon ends: it is owed as before.
         case cancelled
     }
@@ -41,10 +41,10 @@ package struct HookMachine: Sendable {
     }
 
     /// A hook that is owed, for people.
-    package struct Debt: Hashable, Sendable {
+    package struct PendingRun: Hashable, Sendable {
         package var hook: HookDefinition
         package var generation: UInt64
-        package var memory: HookMemory
+        package var memory: StoredHookState
         package var isRunning: Bool
         /// The next attempt; nil: it runs, or waits for its turn.
         package var next: Instant?
@@ -55,14 +55,14 @@ package struct HookMachine: Sendable {
 
     private struct Hook {
         var definition: HookDefinition
-        var memory: HookMemory
+        var memory: StoredHookState
         /// Until then it waits, since it failed.
         var due: Instant?
     }
 
     private struct Pipeline {
         var hooks: [Hook]
-        var current: OfferedGeneration?
+        var current: CurrentGeneration?
         var causes: String?
 
         /// The next hook to be run.
@@ -93,7 +93,7 @@ package struct HookMachine: Sendable {
     ///
     /// - Parameter current: what readers see, or saw when that was looked at: a newer one is known if it came in between.
     package mutating func configure(
-        _ name: String, _ hooks: [(definition: HookDefinition, memory: HookMemory)], current: OfferedGeneration?,
+        _ name: String, _ hooks: [(definition: HookDefinition, memory: StoredHookState)], current: CurrentGeneration?,
         at now: Instant
     ) -> [Action] {
         guard !hooks.isEmpty else { return dismiss(name, at: now) }
@@ -124,7 +124,7 @@ package struct HookMachine: Sendable {
     ///
     /// - Parameter causes: why, for people.
     package mutating func offer(
-        _ name: String, _ generation: OfferedGeneration, causes: String?, at now: Instant
+        _ name: String, _ generation: CurrentGeneration, causes: String?, at now: Instant
     ) -> [Action] {
         guard let known = pipelines[name], known.current?.turn ?? 0 <= generation.turn else { return [] }
         if known.current?.mark != generation.mark || known.causes == nil { pipelines[name]?.causes = causes }
@@ -149,7 +149,7 @@ package struct HookMachine: Sendable {
             let isFailure = memory.tried != nil && memory.tried == pipelines[order.pipeline]?.current?.mark
             pipelines[order.pipeline]?.hooks[index].due =
                 isFailure
-                ? now + jitter.duration(upTo: BackOff.ceiling(after: memory.attempts, policy: Self.retry)) : nil
+                ? now + jitter.duration(upTo: Backoff.ceiling(after: memory.attempts, policy: Self.retry)) : nil
         }
         if result != .cancelled { enqueue(order.pipeline, at: now) }
         return next(at: now)
@@ -174,12 +174,12 @@ package struct HookMachine: Sendable {
     package var failing: Int { pipelines.keys.reduce(0) { $0 + failing($1) } }
 
     /// What is owed of a pipeline, in the order in which its hooks are configured.
-    package func debts(of name: String) -> [Debt] {
+    package func debts(of name: String) -> [PendingRun] {
         guard let pipeline = pipelines[name], let current = pipeline.current else { return [] }
         return pipeline.hooks.compactMap { hook in
             let isRunning = running[name] == hook.definition.identity
             guard isRunning || hook.memory.owes(current.mark) else { return nil }
-            return Debt(
+            return PendingRun(
                 hook: hook.definition, generation: current.number, memory: hook.memory, isRunning: isRunning,
                 next: isRunning ? nil : hook.due)
         }

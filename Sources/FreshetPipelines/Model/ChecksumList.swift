@@ -5,7 +5,7 @@
 /// It comes from anywhere, and is read in one pass without anything but copies of its texts.
 struct ChecksumList: Hashable, Sendable {
     /// What the list does not say.
-    enum Fault: Error, Hashable {
+    enum ValidationError: Error, Hashable {
         case empty
         case notThere(name: String)
         /// Files of this name have different sums.
@@ -29,7 +29,7 @@ struct ChecksumList: Hashable, Sendable {
 
     /// The sum of a file, as 64 hexadecimal digits in lower case. It is the one with this name; if there is none, the one
     /// in any directory with this name; if the list is one sum without a name, that.
-    func digest(of name: String?) throws(Fault) -> String {
+    func digest(of name: String?) throws(ValidationError) -> String {
         guard let first = entries.first else { throw .empty }
         let digests = Set(entries.map(\.digest))
         if digests.count == 1, entries.allSatisfy({ $0.name == nil }) { return first.digest }

@@ -3,7 +3,7 @@
 /// The forms of keys and signatures are those that https://jedisct1.github.io/minisign/ describes.
 package struct MinisignKey: Hashable, Sendable, CustomStringConvertible {
     /// Why a text is no key, as the rest of a sentence that begins with it.
-    package struct Fault: Error, Hashable {
+    package struct ValidationError: Error, Hashable {
         package var message: String
     }
 
@@ -13,13 +13,13 @@ package struct MinisignKey: Hashable, Sendable, CustomStringConvertible {
     package let ed25519: [UInt8]
 
     /// From the line that minisign(1) shows and writes, in Base64.
-    package init(_ text: some StringProtocol) throws(Fault) {
+    package init(_ text: some StringProtocol) throws(ValidationError) {
         guard let bytes = Base64Text.bytes(of: Array(text.utf8)) else {
-            throw Fault(message: "is not a line of Base64 such as RWQf6LRC…")
+            throw ValidationError(message: "is not a line of Base64 such as RWQf6LRC…")
         }
         guard bytes.starts(with: MinisignSignature.Kind.whole.rawValue.utf8), bytes.count == 42 else {
             // The secret key's line begins otherwise, and is longer.
-            throw Fault(
+            throw ValidationError(
                 message: bytes.count > 100
                     ? "is a secret key, which belongs nowhere but to who signs"
                     : "is not a public key of minisign, whose line has 56 characters and begins with RW")
@@ -29,11 +29,11 @@ package struct MinisignKey: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// From a file as minisign(1) writes it: a line of comment, then the key. The comment may be missing.
-    package init(file bytes: [UInt8]) throws(Fault) {
+    package init(file bytes: [UInt8]) throws(ValidationError) {
         let lines = MinisignSignature.lines(of: bytes)
         guard let line = lines.first(where: { !$0.isEmpty && !$0.starts(with: MinisignSignature.untrusted.utf8) })
         else {
-            throw Fault(message: "has no key in it")
+            throw ValidationError(message: "has no key in it")
         }
         try self.init(String(decoding: line, as: UTF8.self))
     }
@@ -71,7 +71,7 @@ package struct MinisignSignature: Hashable, Sendable {
     }
 
     /// Why a file is no signature, as the rest of a sentence that begins with it.
-    package struct Fault: Error, Hashable {
+    package struct ValidationError: Error, Hashable {
         package var message: String
     }
 
@@ -91,18 +91,18 @@ package struct MinisignSignature: Hashable, Sendable {
     static let untrusted = "untrusted comment:"
     private static let trusted = "trusted comment: "
 
-    package init(_ file: [UInt8]) throws(Fault) {
+    package init(_ file: [UInt8]) throws(ValidationError) {
         let lines = Self.lines(of: file)
         guard lines.count >= 4, lines[0].starts(with: Self.untrusted.utf8), lines[2].starts(with: Self.trusted.utf8)
         else {
-            throw Fault(
+            throw ValidationError(
                 message: "is no signature of minisign, which has four lines, the first and the third with comments")
         }
         guard let bytes = Base64Text.bytes(of: Array(lines[1])), bytes.count == 74,
             let global = Base64Text.bytes(of: Array(lines[3])), global.count == 64
-        else { throw Fault(message: "has a signature that is cut off or damaged") }
+        else { throw ValidationError(message: "has a signature that is cut off or damaged") }
         guard let kind = Kind(rawValue: String(decoding: bytes[..<2], as: UTF8.self)) else {
-            throw Fault(message: "has a signature of a kind that is not known")
+            throw ValidationError(message: "has a signature of a kind that is not known")
         }
         self.kind = kind
         number = Array(bytes[2..<10])

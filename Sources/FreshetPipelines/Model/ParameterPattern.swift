@@ -9,7 +9,7 @@ internal import Glibc
 /// the value.
 package struct ParameterPattern: ~Copyable {
     /// Why a pattern is none: the rest of a sentence that begins with it.
-    package struct Fault: Error, Hashable, Sendable {
+    package struct ValidationError: Error, Hashable, Sendable {
         package var message: String
         package var remedy: String?
 
@@ -22,14 +22,14 @@ package struct ParameterPattern: ~Copyable {
     private let compiled: regex_t
     private let locale: UnicodeLocale
 
-    package init(_ pattern: String) throws(Fault) {
+    package init(_ pattern: String) throws(ValidationError) {
         guard pattern.utf8.count <= ParameterLimits.patternBytes else {
-            throw Fault("is longer than \(ParameterLimits.patternBytes) bytes")
+            throw ValidationError("is longer than \(ParameterLimits.patternBytes) bytes")
         }
         var translation = PatternTranslation(pattern)
         let text = try translation.text()
         guard let locale = UnicodeLocale() else {
-            throw Fault(
+            throw ValidationError(
                 "cannot be used: this machine does not have the locale C.UTF-8",
                 remedy: "install it; in Debian it is part of the package libc-bin")
         }
@@ -39,7 +39,7 @@ package struct ParameterPattern: ~Copyable {
             var reason = [CChar](repeating: 0, count: 128)
             _ = regerror(status, nil, &reason, reason.count)
             let bytes = reason.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
-            throw Fault("is no regular expression: \(String(decoding: bytes, as: UTF8.self).lowercased())")
+            throw ValidationError("is no regular expression: \(String(decoding: bytes, as: UTF8.self).lowercased())")
         }
         self.compiled = compiled
         self.locale = locale
@@ -94,7 +94,7 @@ private struct PatternTranslation {
 
     init(_ pattern: String) { rest = pattern[...] }
 
-    mutating func text() throws(ParameterPattern.Fault) -> String {
+    mutating func text() throws(ParameterPattern.ValidationError) -> String {
         while let character = rest.popFirst() {
             switch character {
             case "\\": try escape()
@@ -103,13 +103,13 @@ private struct PatternTranslation {
                 count()
             case "(":
                 guard rest.first != "?" else {
-                    throw ParameterPattern.Fault("has '(?'", remedy: "groups are written (…) here, and have no options")
+                    throw ParameterPattern.ValidationError("has '(?'", remedy: "groups are written (…) here, and have no options")
                 }
                 result.append(character)
                 groups.append((0, 0))
             case ")":
                 guard groups.count > 1, let inner = groups.popLast() else {
-                    throw ParameterPattern.Fault("has a ')' without its '('", remedy: "a literal one is \\)")
+                    throw ParameterPattern.ValidationError("has a ')' without its '('", remedy: "a literal one is \\)")
                 }
                 result.append(character)
                 count(max(inner.all, 1))
@@ -120,7 +120,7 @@ private struct PatternTranslation {
                 count(character.unicodeScalars.count)
             }
             guard groups.reduce(0, { $0 + $1.all }) <= Self.mostStates else {
-                throw ParameterPattern.Fault(
+                throw ParameterPattern.ValidationError(
                     "repeats too much", remedy: "a value's length is limited anyway: use * or +")
             }
         }
@@ -132,8 +132,8 @@ private struct PatternTranslation {
         groups[groups.count - 1].last = states
     }
 
-    private mutating func escape() throws(ParameterPattern.Fault) {
-        guard let character = rest.popFirst() else { throw ParameterPattern.Fault("ends in a backslash") }
+    private mutating func escape() throws(ParameterPattern.ValidationError) {
+        guard let character = rest.popFirst() else { throw ParameterPattern.ValidationError("ends in a backslash") }
         if let named = Self.classes[character] {
             result += named.outside
         } else {
@@ -143,24 +143,24 @@ private struct PatternTranslation {
         count()
     }
 
-    private static func checkMark(_ character: Character) throws(ParameterPattern.Fault) {
+    private static func checkMark(_ character: Character) throws(ParameterPattern.ValidationError) {
         guard let byte = character.asciiValue, byte > 0x20, byte < 0x7F, !character.isLetter, !character.isNumber else {
-            throw ParameterPattern.Fault(
+            throw ParameterPattern.ValidationError(
                 "has '\\\(character)', which is not known here",
                 remedy: "the classes are \\w, \\d, \\s, \\W, \\D and \\S")
         }
     }
 
     /// `{n}`, `{n,}` or `{n,m}`.
-    private mutating func repetition() throws(ParameterPattern.Fault) {
+    private mutating func repetition() throws(ParameterPattern.ValidationError) {
         guard let end = rest.firstIndex(of: "}") else {
-            throw ParameterPattern.Fault("has a '{' without its '}'", remedy: "a literal one is \\{")
+            throw ParameterPattern.ValidationError("has a '{' without its '}'", remedy: "a literal one is \\{")
         }
         let numbers = rest[..<end].split(separator: ",", omittingEmptySubsequences: false)
         let most = (numbers.last.flatMap { Int($0) } ?? numbers.first.flatMap { Int($0) }) ?? 0
         guard (1...2).contains(numbers.count), numbers.first.map({ Int($0) != nil }) ?? false, most <= Self.mostStates
         else {
-            throw ParameterPattern.Fault("has braces that are no repetition such as {2} or {1,8}")
+            throw ParameterPattern.ValidationError("has braces that are no repetition such as {2} or {1,8}")
         }
         result += "{\(rest[...end])"
         rest = rest[rest.index(after: end)...]
@@ -169,7 +169,7 @@ private struct PatternTranslation {
     }
 
     /// What stands in brackets. In the words of regcomp(3) `]` has to be the first, `-` the last and `^` neither.
-    private mutating func bracket() throws(ParameterPattern.Fault) {
+    private mutating func bracket() throws(ParameterPattern.ValidationError) {
         let isNegated = rest.first == "^"
         if isNegated { rest.removeFirst() }
         var items = ""
@@ -177,7 +177,7 @@ private struct PatternTranslation {
         var isFirst = true
         while true {
             guard var character = rest.popFirst() else {
-                throw ParameterPattern.Fault("has a '[' without its ']'", remedy: "a literal one is \\[")
+                throw ParameterPattern.ValidationError("has a '[' without its ']'", remedy: "a literal one is \\[")
             }
             if character == "]", !isFirst { break }
             isFirst = false
@@ -186,7 +186,7 @@ private struct PatternTranslation {
                 continue
             }
             if character == "\\" {
-                guard let escaped = rest.popFirst() else { throw ParameterPattern.Fault("ends in a backslash") }
+                guard let escaped = rest.popFirst() else { throw ParameterPattern.ValidationError("ends in a backslash") }
                 if let named = Self.classes[escaped], !named.inside.isEmpty {
                     items += named.inside
                     continue
@@ -197,12 +197,12 @@ private struct PatternTranslation {
             if rest.first == "-", let last = rest.dropFirst().first, last != "]" {
                 rest = rest.dropFirst(2)
                 guard !"[]^-\\".contains(character), !"[]^-\\".contains(last) else {
-                    throw ParameterPattern.Fault(
+                    throw ParameterPattern.ValidationError(
                         "has a range that begins or ends with a bracket, '^', '-' or a backslash",
                         remedy: "write its characters out")
                 }
                 guard character.isASCII, last.isASCII else {
-                    throw ParameterPattern.Fault(
+                    throw ParameterPattern.ValidationError(
                         "has a range of characters that are not ASCII",
                         remedy: "list them, or write [[:alpha:]] for the letters of all scripts")
                 }
@@ -217,13 +217,13 @@ private struct PatternTranslation {
     }
 
     /// The rest of `[:alpha:]` and its like.
-    private mutating func named(_ kind: Character) throws(ParameterPattern.Fault) -> String {
+    private mutating func named(_ kind: Character) throws(ParameterPattern.ValidationError) -> String {
         var text = "["
         while let character = rest.popFirst() {
             text.append(character)
             if character == "]", text.count > 3, text.dropLast().last == kind { return text }
         }
-        throw ParameterPattern.Fault("has a '[\(kind)' without its '\(kind)]'")
+        throw ParameterPattern.ValidationError("has a '[\(kind)' without its '\(kind)]'")
     }
 
     private mutating func write(isNegated: Bool, _ items: String, _ marks: Set<Character>) {

@@ -42,7 +42,7 @@ package struct ParameterDefinition: Hashable, Sendable {
             if choices.contains(value) { return nil }
             return isSecret ? "is none of its choices" : "has to be one of \(choices.joined(separator: ", "))"
         case .pattern(let text):
-            do throws(ParameterPattern.Fault) {
+            do throws(ParameterPattern.ValidationError) {
                 return try ParameterPattern(text).matches(value) ? nil : "has to match the pattern \(text)"
             } catch {
                 return "cannot be compared with the pattern \(text), which \(error.message)"
@@ -104,7 +104,7 @@ package struct ParameterChange: Hashable, Sendable {
 }
 
 /// Why a value is not taken.
-package struct ParameterRefusal: Hashable, Sendable {
+package struct ParameterError: Hashable, Sendable {
     package var name: String
     package var reason: Reason
 
@@ -117,8 +117,8 @@ package struct ParameterRefusal: Hashable, Sendable {
 }
 
 /// Why a change is refused, as a whole: at least one of its values is not taken.
-package struct ParameterRefusals: Error, Hashable, Sendable {
-    package var refusals: [ParameterRefusal]
+package struct ParameterErrors: Error, Hashable, Sendable {
+    package var refusals: [ParameterError]
 }
 
 /// What is set of a pipeline's parameters; the others have their defaults.
@@ -147,24 +147,24 @@ package struct ParameterSettings: Hashable, Sendable {
     /// Applies changes together, or none of them.
     package mutating func apply(
         _ changes: [ParameterChange], for definition: PipelineDefinition
-    ) throws(ParameterRefusals) {
-        var refusals: [ParameterRefusal] = []
+    ) throws(ParameterErrors) {
+        var refusals: [ParameterError] = []
         var new = self
         for change in changes {
             guard let parameter = definition.parameters.first(where: { $0.name == change.name }) else {
                 refusals.append(
-                    ParameterRefusal(name: change.name, reason: .unknown(definition.parameters.map(\.name))))
+                    ParameterError(name: change.name, reason: .unknown(definition.parameters.map(\.name))))
                 continue
             }
             if let value = change.value, let fault = parameter.fault(of: value) {
-                refusals.append(ParameterRefusal(name: change.name, reason: .fault(fault)))
+                refusals.append(ParameterError(name: change.name, reason: .fault(fault)))
             }
             new.set[change.name] = change.value
         }
         if refusals.isEmpty, let (name, fault) = definition.fault(with: new.values(for: definition)) {
-            refusals.append(ParameterRefusal(name: name ?? changes.first?.name ?? "", reason: .fault(fault)))
+            refusals.append(ParameterError(name: name ?? changes.first?.name ?? "", reason: .fault(fault)))
         }
-        guard refusals.isEmpty else { throw ParameterRefusals(refusals: refusals) }
+        guard refusals.isEmpty else { throw ParameterErrors(refusals: refusals) }
         self = new
     }
 

@@ -4,14 +4,14 @@ extension SourceDefinition {
     /// fields, a body and the arguments of a command (``TextTemplate``). What has no value stays as it is, and is a failure
     /// in a URL.
     package func filled(_ value: (URLTemplate.Place) -> String?) throws(RunFailure) -> SourceDefinition {
-        do throws(PlaceFault) {
+        do throws(PlaceError) {
             return try filling(value)
         } catch {
             throw RunFailure(.local, error.sentence)
         }
     }
 
-    private func filling(_ value: (URLTemplate.Place) -> String?) throws(PlaceFault) -> SourceDefinition {
+    private func filling(_ value: (URLTemplate.Place) -> String?) throws(PlaceError) -> SourceDefinition {
         switch self {
         case .http(var source):
             source.url = try Self.url(source.url, value)
@@ -24,14 +24,14 @@ extension SourceDefinition {
                 let kind = TextTemplate.Kind(contentType: contentType)
             {
                 source.method = .post(
-                    body: try Self.text(body, as: kind, value, PlaceFault.body), contentType: contentType)
+                    body: try Self.text(body, as: kind, value, PlaceError.body), contentType: contentType)
             }
             return .http(source)
         case .command(let arguments):
             // The program itself depends on no value.
             var filled = Array(arguments.prefix(1))
             for argument in arguments.dropFirst() {
-                filled.append(try Self.text(argument, as: .argument, value, PlaceFault.argument))
+                filled.append(try Self.text(argument, as: .argument, value, PlaceError.argument))
             }
             return .command(filled)
         case .file, .copy, .joined:
@@ -41,10 +41,10 @@ extension SourceDefinition {
 
     private static func url(
         _ url: String, _ value: (URLTemplate.Place) -> String?
-    ) throws(PlaceFault) -> String {
+    ) throws(PlaceError) -> String {
         // Without a place nothing has to be taken apart.
         guard url.utf8.contains(UInt8(ascii: "{")) else { return url }
-        do throws(URLTemplate.Fault) {
+        do throws(URLTemplate.ValidationError) {
             if let place = URLTemplate.whole(url) {
                 guard let text = value(place) else { throw .missing(place) }
                 return text
@@ -57,10 +57,10 @@ extension SourceDefinition {
 
     private static func text(
         _ text: String, as kind: TextTemplate.Kind, _ value: (URLTemplate.Place) -> String?,
-        _ fault: (TextTemplate.Fault) -> PlaceFault
-    ) throws(PlaceFault) -> String {
+        _ fault: (TextTemplate.ValidationError) -> PlaceError
+    ) throws(PlaceError) -> String {
         guard text.utf8.contains(UInt8(ascii: "{")) else { return text }
-        do throws(TextTemplate.Fault) {
+        do throws(TextTemplate.ValidationError) {
             return try TextTemplate(text, as: kind).filled(value)
         } catch {
             throw fault(error)
@@ -70,7 +70,7 @@ extension SourceDefinition {
     /// What is wrong with these values together: the parameter, if it is one's, and the rest of a sentence that begins
     /// with it. Places that are none of a parameter count as filled well.
     package func fault(with values: ParameterValues) -> (parameter: String?, fault: String)? {
-        do throws(PlaceFault) {
+        do throws(PlaceError) {
             // Good anywhere.
             _ = try filling { values.value($0) ?? "0" }
             return nil
@@ -81,12 +81,12 @@ extension SourceDefinition {
 }
 
 /// What is wrong with a value, and where it would stand.
-enum PlaceFault: Error, Hashable {
-    case url(URLTemplate.Fault)
+enum PlaceError: Error, Hashable {
+    case url(URLTemplate.ValidationError)
     /// - Parameter name: the header field's.
-    case header(String, TextTemplate.Fault)
-    case body(TextTemplate.Fault)
-    case argument(TextTemplate.Fault)
+    case header(String, TextTemplate.ValidationError)
+    case body(TextTemplate.ValidationError)
+    case argument(TextTemplate.ValidationError)
 
     /// It quotes no value: that may be a secret.
     var sentence: String {
@@ -120,7 +120,7 @@ enum PlaceFault: Error, Hashable {
     }
 }
 
-extension TextTemplate.Fault {
+extension TextTemplate.ValidationError {
     /// The rest of a sentence that begins with the text. It quotes no value.
     fileprivate var sentence: String {
         switch self {
@@ -141,7 +141,7 @@ extension PipelineDefinition {
     }
 }
 
-extension URLTemplate.Fault {
+extension URLTemplate.ValidationError {
     /// The rest of a sentence that begins with the URL. It quotes no value: that may be a secret.
     package var sentence: String {
         switch self {

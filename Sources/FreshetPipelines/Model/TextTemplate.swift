@@ -16,7 +16,7 @@ package struct TextTemplate: Hashable, Sendable {
     }
 
     /// What is wrong with a value.
-    package enum Fault: Error, Hashable, Sendable {
+    package enum ValidationError: Error, Hashable, Sendable {
         /// A header field cannot hold it.
         case notInHeader(URLTemplate.Place)
         /// It stands outside of quotation marks, and is nothing that may.
@@ -89,7 +89,7 @@ package struct TextTemplate: Hashable, Sendable {
     }
 
     /// The text with these values.
-    package func filled(_ value: (URLTemplate.Place) -> String?) throws(Fault) -> String {
+    package func filled(_ value: (URLTemplate.Place) -> String?) throws(ValidationError) -> String {
         var result: [UInt8] = []
         for part in parts {
             switch part {
@@ -116,7 +116,7 @@ package struct TextTemplate: Hashable, Sendable {
 
     private func append(
         _ text: String, at place: URLTemplate.Place, inString: Bool, to result: inout [UInt8]
-    ) throws(Fault) {
+    ) throws(ValidationError) {
         switch kind {
         case .argument:
             result += text.utf8

@@ -28,7 +28,7 @@ package struct URLTemplate: Hashable, Sendable {
     }
 
     /// What is wrong with a template, or with a value for it.
-    package enum Fault: Error, Hashable, Sendable {
+    package enum ValidationError: Error, Hashable, Sendable {
         /// A `{` without its `}`, or the other way round.
         case unbalanced
         /// What stands between the braces is not names with dots.
@@ -51,7 +51,7 @@ package struct URLTemplate: Hashable, Sendable {
 
     private let parts: [Part]
 
-    package init(_ text: String) throws(Fault) {
+    package init(_ text: String) throws(ValidationError) {
         var parts: [Part] = []
         var inQuery = false
         let endOfHost = Self.endOfHost(text)
@@ -73,7 +73,7 @@ package struct URLTemplate: Hashable, Sendable {
         self.parts = parts
     }
 
-    private static func place(_ text: Substring) throws(Fault) -> Place {
+    private static func place(_ text: Substring) throws(ValidationError) -> Place {
         guard let place = Place(named: text) else { throw .notAName(String(text)) }
         return place
     }
@@ -106,7 +106,7 @@ package struct URLTemplate: Hashable, Sendable {
     }
 
     /// The URL with these values.
-    package func url(_ value: (Place) -> String?) throws(Fault) -> String {
+    package func url(_ value: (Place) -> String?) throws(ValidationError) -> String {
         var url: [UInt8] = []
         // Where values of the path stand.
         var filled: [(place: Place, text: String, offset: Int)] = []

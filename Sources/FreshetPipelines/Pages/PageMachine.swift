@@ -308,7 +308,7 @@ struct PageMachine: Sendable {
             failures += 1
             let pause = failure.retryAfter ?? .zero
             guard failures <= Self.retryLimit, pause <= Self.longestPause else { return .fail }
-            let ceiling = min(BackOff.ceiling(after: failures, policy: retry), Self.longestPause)
+            let ceiling = min(Backoff.ceiling(after: failures, policy: retry), Self.longestPause)
             return .again(after: max(pause, jitter.duration(upTo: ceiling)))
         // Another attempt would change nothing.
         case (.certificateDate, _), (.refused, _), (.content, _), (.local, _), (.absent, _), (.budget, _),

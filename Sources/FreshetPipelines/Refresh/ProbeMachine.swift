@@ -1,5 +1,5 @@
 /// What came of asking for a proof, as each pipeline that waits for it is told.
-package enum ProofVerdict: Hashable, Sendable {
+package enum ProofResult: Hashable, Sendable {
     /// The network leads to where it should. It holds for the epoch and those before, until the instant.
     case proven(epoch: UInt64, until: ContinuousClock.Instant)
     /// Not yet, with a sentence for people that says what came instead. It is tried again, and told again if the
@@ -8,7 +8,7 @@ package enum ProofVerdict: Hashable, Sendable {
 }
 
 /// A wish for a proof.
-package struct ProofWish: Hashable, Sendable {
+package struct ProofRequest: Hashable, Sendable {
     package var probe: NetworkProbe
     /// The network epoch that the proof has to be of, or of a later one.
     package var epoch: UInt64
@@ -62,10 +62,10 @@ struct ProbeMachine: Sendable {
         case ask(attempt: UInt64, epoch: UInt64)
         /// Cancels an attempt; its end is awaited.
         case cancel(attempt: UInt64)
-        case tell([Waiter], ProofVerdict)
+        case tell([Waiter], ProofResult)
         /// The instant at which ``Event/timer`` is due, instead of the one before; nil: never.
         case wake(at: Instant?)
-        case report(ProbeNews)
+        case report(ProbeEvent)
     }
 
     private struct Attempt: Hashable, Sendable {
@@ -81,7 +81,7 @@ struct ProbeMachine: Sendable {
     }
 
     /// While the proof fails: since when, and whether people were told.
-    private struct Spell: Hashable, Sendable {
+    private struct FailurePeriod: Hashable, Sendable {
         var began: Instant
         var isTold = false
         var sentence: String
@@ -96,12 +96,12 @@ struct ProbeMachine: Sendable {
     private var attempt: Attempt?
     private var lastAttempt: (number: UInt64, began: Instant?) = (0, nil)
     private var proof: (epoch: UInt64, until: Instant)?
-    /// The latest ``ProofWish/since``.
+    /// The latest ``ProofRequest/since``.
     private var since: Instant?
     /// Attempts in a row that failed, and when the next one may begin.
     private var failures = 0
     private var nextAttempt: Instant?
-    private var spell: Spell?
+    private var spell: FailurePeriod?
     private var lastWake: Instant?
     private var actions: [Action] = []
 
@@ -224,7 +224,7 @@ struct ProbeMachine: Sendable {
         // Of a thousand who know already, none is woken each minute.
         let listeners = spell?.sentence == sentence ? untold : waiters
         untold = []
-        var spell = spell ?? Spell(began: attempt.began, sentence: sentence, epoch: epoch)
+        var spell = spell ?? FailurePeriod(began: attempt.began, sentence: sentence, epoch: epoch)
         spell.sentence = sentence
         spell.epoch = epoch
         // That names are not resolved yet, or nothing is connected, is usual while a network settles.
@@ -244,7 +244,7 @@ struct ProbeMachine: Sendable {
 }
 
 /// What people are told of a proof.
-package enum ProbeNews: Hashable, Sendable {
+package enum ProbeEvent: Hashable, Sendable {
     /// It fails, with the sentence for people; once until it succeeds.
     case refused(NetworkProbe, String)
     /// It succeeded after it was told to fail.

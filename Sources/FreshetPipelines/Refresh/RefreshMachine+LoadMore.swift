@@ -1,5 +1,5 @@
 /// Somebody wants one further page of a set.
-struct MoreWish: Hashable, Sendable {
+struct LoadMoreRequest: Hashable, Sendable {
     var place: [String]
     var requests: [UInt64]
     /// The operator's asking, as often as it was.
@@ -16,7 +16,7 @@ extension RefreshMachine {
     /// At so many places further pages can be wanted at once.
     package static let mostMore = 64
 
-    enum MoreStanding: Hashable, Sendable {
+    enum LoadMoreState: Hashable, Sendable {
         case nothingWanted
         /// A run is under way, or the machine is about to sleep.
         case waits
@@ -51,11 +51,11 @@ extension RefreshMachine {
         guard more.count < Self.mostMore else { return answer(requests, .refused(.crowded(limit: Self.mostMore))) }
         let detail = (["load-more"] + (place.isEmpty ? [] : [BranchFailure.text(place)])).joined(separator: " ")
         more.append(
-            MoreWish(
+            LoadMoreRequest(
                 place: place, requests: requests, cause: RunCause(SignalName.operation, first: now, detail: detail)))
     }
 
-    func moreStanding(at now: Instant) -> MoreStanding {
+    func moreStanding(at now: Instant) -> LoadMoreState {
         if more.isEmpty { return .nothingWanted }
         if run != nil || goesToSleep { return .waits }
         return isProven(at: now) ? .goes : .unproven
@@ -109,7 +109,7 @@ extension RefreshMachine {
             // By the network that there is now, if there is one.
             finishLoadMore(run, .superseded, answers: false, now)
             if let cause = run.order.causes.first, case .loadMore(let place) = run.order.reason {
-                wantAgain(MoreWish(place: place, requests: run.requests, cause: cause), now)
+                wantAgain(LoadMoreRequest(place: place, requests: run.requests, cause: cause), now)
             }
         case (_, .restart?):
             finishLoadMore(run, .superseded, now)
@@ -120,7 +120,7 @@ extension RefreshMachine {
     }
 
     /// Wants first what was wanted before, and with it what was asked for the same place meanwhile.
-    private mutating func wantAgain(_ wish: MoreWish, _ now: Instant) {
+    private mutating func wantAgain(_ wish: LoadMoreRequest, _ now: Instant) {
         if let refusal = loadMoreRefusal(at: now) { return answer(wish.requests, .refused(refusal)) }
         var wish = wish
         if let index = more.firstIndex(where: { $0.place == wish.place }) {

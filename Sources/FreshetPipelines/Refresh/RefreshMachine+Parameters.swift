@@ -2,7 +2,7 @@
 /// of a run with other values.
 extension RefreshMachine {
     mutating func parametersChanged(_ values: ParameterValues, quiet: Duration, _ now: Instant) {
-        var gate = parameters ?? ParameterGate(ParameterValues())
+        var gate = parameters ?? ParameterDebouncer(ParameterValues())
         gate.set(values, quiet: quiet, at: now)
         parameters = gate
     }
@@ -55,7 +55,7 @@ extension RefreshMachine {
             return
         }
         guard var gate = parameters else {
-            parameters = ParameterGate(values)
+            parameters = ParameterDebouncer(values)
             return
         }
         gate.reconfigure(values, sameProduct: sameProduct)

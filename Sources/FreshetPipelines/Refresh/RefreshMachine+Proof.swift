@@ -5,7 +5,7 @@ extension RefreshMachine {
         var epoch: UInt64 = 0
         var until: Instant?
         /// What is asked for; nil: nothing.
-        var wish: ProofWish?
+        var wish: ProofRequest?
         /// Why the last attempt of those that are asked for failed.
         var refusal: String?
         /// When something happened last that may have changed the answer.
@@ -36,11 +36,11 @@ extension RefreshMachine {
         let probe = settings.policy.needsNetwork.probe
         guard probe != nil || proof != nil else { return }
         var proof = proof ?? Proof()
-        var wish: ProofWish?
+        var wish: ProofRequest?
         if let probe, run == nil, slotRequest == nil, !isHeld, !isStopped,
             standing(at: now) == .unproven || moreStanding(at: now) == .unproven
         {
-            wish = ProofWish(probe, epoch: network.state.epoch, since: proof.mayHaveChanged)
+            wish = ProofRequest(probe, epoch: network.state.epoch, since: proof.mayHaveChanged)
         }
         guard wish != proof.wish else { return }
         // Whatever changed, what was said before is not the answer to it.
@@ -50,7 +50,7 @@ extension RefreshMachine {
         actions.append(.prove(wish))
     }
 
-    mutating func proofCame(_ verdict: ProofVerdict, _ now: Instant) {
+    mutating func proofCame(_ verdict: ProofResult, _ now: Instant) {
         // Without a wish it was taken back while the verdict was under way.
         guard var proof, proof.wish != nil else { return }
         switch verdict {

@@ -1,7 +1,7 @@
 /// From something that is ready to a run, and from its end to what comes next.
 extension RefreshMachine {
     /// What stands between now and the next run.
-    enum Standing: Hashable, Sendable {
+    enum RunDecision: Hashable, Sendable {
         case nothingWanted
         case waiting(Wait)
         /// Nothing is in the way but that a proof of the network is missing.
@@ -9,7 +9,7 @@ extension RefreshMachine {
         case goes(RunReason)
     }
 
-    func standing(at now: Instant) -> Standing {
+    func standing(at now: Instant) -> RunDecision {
         guard retry != nil || !ready.isEmpty else {
             if !gathered.isEmpty { return .waiting(Wait(.quiet, until: storm.deliversAt)) }
             if let due = parameters?.due { return .waiting(Wait(.quiet, until: due)) }
@@ -256,7 +256,7 @@ extension RefreshMachine {
     private mutating func noteFailure(
         _ run: Run, _ failure: RunFailure, isPartial: Bool = false, _ now: Instant
     ) -> Int {
-        var tally = failing?.tally ?? FailureTally()
+        var tally = failing?.tally ?? FailureCounts()
         let attempts = tally.note(failure)
         var failing = OngoingFailure(
             failure: failure, since: failing?.since ?? now, attempts: attempts, isPartial: isPartial,
@@ -341,7 +341,7 @@ extension RefreshMachine {
             }
         }
         let attempts = noteFailure(run, failure, isPartial: partial != nil, now)
-        var delay = BackOff.delay(
+        var delay = Backoff.delay(
             after: attempts, failure.kind, isPartial: partial != nil, policy: settings.policy, jitter: &jitter)
         // What is new of the rest is not missed for the sake of a branch.
         if partial != nil, let every = settings.policy.every { delay = min(delay, every + settings.plannedDelay) }
@@ -362,8 +362,8 @@ extension RefreshMachine {
     /// The origin asked for that.
     mutating func leaveAlone(for asked: Duration, _ now: Instant) {
         // To the second is when all come back who were sent away.
-        let wait = BackOff.spread(
-            over: min(asked, BackOff.longestRetryAfter), after: (failing?.tally.failures ?? 0) + 1,
+        let wait = Backoff.spread(
+            over: min(asked, Backoff.longestRetryAfter), after: (failing?.tally.failures ?? 0) + 1,
             policy: settings.policy.retry, &jitter)
         let until = now.advanced(by: wait)
         retryAfter = until

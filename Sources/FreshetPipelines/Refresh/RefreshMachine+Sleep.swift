@@ -18,7 +18,7 @@ extension RefreshMachine {
 
     /// The wall clock shows another time: what was remembered by it is brought onto boot time anew, and a certificate
     /// that was not valid yet, or not any more, may be so now.
-    mutating func clockStepped(_ new: RefreshMemory, _ now: Instant) {
+    mutating func clockStepped(_ new: StoredRefreshState, _ now: Instant) {
         if retry?.kind == .certificateDate { retry?.isCut = true }
         if lastRefusal != nil {
             // It may have been for the time that the clock showed.

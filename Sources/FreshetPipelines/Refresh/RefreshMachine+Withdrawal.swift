@@ -1,5 +1,5 @@
 /// What is known of the copy, besides what runs say of it.
-package struct CopyFacts: Hashable, Sendable {
+package struct CopyState: Hashable, Sendable {
     package var number: UInt64
     /// Readers do not find it.
     package var isWithdrawn: Bool
@@ -19,18 +19,18 @@ package struct CopyFacts: Hashable, Sendable {
     /// - Parameters:
     ///   - now: this moment.
     ///   - wallNow: the same by the wall clock. What was written later than that counts as written now: that clock was set.
-    init(_ generation: OfferedGeneration, now: ContinuousClock.Instant, wallNow: Int64) {
+    init(_ generation: CurrentGeneration, now: ContinuousClock.Instant, wallNow: Int64) {
         self.init(
             number: generation.number, isWithdrawn: generation.withdrawnSince != nil,
             isPinned: generation.pinnedSince != nil,
             written: generation.writtenAt.map { wall in
-                now.advanced(by: .zero - max(.zero, RefreshMemory.span(from: wall, to: wallNow)))
+                now.advanced(by: .zero - max(.zero, StoredRefreshState.span(from: wall, to: wallNow)))
             })
     }
 }
 
 /// What came of withdrawing the copy, or of putting it back.
-package enum CopySettlement: Hashable, Sendable {
+package enum CopyChangeResult: Hashable, Sendable {
     case done
     /// It was left as it is: a run is about to end, or somebody has pinned it.
     case left
@@ -43,7 +43,7 @@ package enum CopySettlement: Hashable, Sendable {
 /// the two differ that is to be settled, one thing at a time.
 extension RefreshMachine {
     struct Withdrawal: Hashable, Sendable {
-        var copy: CopyFacts?
+        var copy: CopyState?
         /// It was asked to be withdrawn, or to be put back, and what came of it is not known yet.
         var asked: Bool?
         /// The last attempt has failed: readers find what they should not.
@@ -77,7 +77,7 @@ extension RefreshMachine {
         return withdrawal.retry == nil || run != nil
     }
 
-    mutating func copyChanged(_ copy: CopyFacts?) {
+    mutating func copyChanged(_ copy: CopyState?) {
         var new = withdrawal ?? Withdrawal()
         let before = new.copy
         new.copy = copy
@@ -102,7 +102,7 @@ extension RefreshMachine {
         withdrawal?.copy?.isWithdrawn = true
     }
 
-    mutating func copySettled(_ settlement: CopySettlement, _ now: Instant) {
+    mutating func copySettled(_ settlement: CopyChangeResult, _ now: Instant) {
         let isSo = settlement == .done && withdrawal?.copy?.isWithdrawn == withdrawal?.asked
         withdrawal?.asked = nil
         withdrawal?.hasFailed = settlement == .failed

@@ -38,11 +38,11 @@ package struct RefreshMachine: Sendable {
         /// The copy is withdrawn, and since it was not whole, it is not kept.
         case copyLost
         /// What is known of the copy; nil: there is none. It comes before all else that was told at the same time.
-        case copy(CopyFacts?)
+        case copy(CopyState?)
         /// When the content of the copy expires by what the content itself states; nil: it states nothing.
         case contentExpires(Instant?)
         /// What came of ``Action/withdraw`` or ``Action/putBack``.
-        case copySettled(CopySettlement)
+        case copySettled(CopyChangeResult)
         /// The machine is about to sleep, or is not any more.
         case goesToSleep(Bool)
         /// The machine woke up. It comes before what became due meanwhile, and before the signal `resume`.
@@ -50,11 +50,11 @@ package struct RefreshMachine: Sendable {
         /// The wall clock was stepped.
         ///
         /// - Parameter memory: what is known from before the restart, by the clock as it is now.
-        case clockStepped(RefreshMemory)
+        case clockStepped(StoredRefreshState)
         /// The slot that ``Action/requestSlot(_:)`` asked for is there.
         case slotGranted(UInt64)
         /// What came of asking for the proof that ``Action/prove(_:)`` wants.
-        case proof(ProofVerdict)
+        case proof(ProofResult)
         /// All that the run asks for waits for places, or does so no longer.
         case stalled(run: UInt64, Bool)
         /// The run has returned, and nothing of it goes on.
@@ -77,7 +77,7 @@ package struct RefreshMachine: Sendable {
         case releaseSlot(UInt64)
         /// Wants a proof of the network from now on, instead of the one before, until ``Event/proof(_:)`` brings it; nil:
         /// no longer.
-        case prove(ProofWish?)
+        case prove(ProofRequest?)
         case start(RunOrder)
         /// Readers are not to find the copy any more. What comes of it is told as ``Event/copySettled(_:)``.
         case withdraw
@@ -149,7 +149,7 @@ package struct RefreshMachine: Sendable {
 
     var settings: RefreshSettings
     var network: NetworkGate
-    var storm: StormGate
+    var storm: Debouncer
     var jitter: Jitter
 
     /// Heard, and not acted on before this host's share of the splay has passed.
@@ -160,18 +160,18 @@ package struct RefreshMachine: Sendable {
     /// Wants a run as soon as nothing is in the way.
     var ready = Wanted()
     /// What a failed run left to do.
-    @Apart var retry: Retry?
+    @Boxed var retry: Retry?
 
     /// Nil for a pipeline without a probe that never had one.
-    @Apart var proof: Proof?
+    @Boxed var proof: Proof?
 
     /// Nil for a pipeline that has none.
-    @Apart var parameters: ParameterGate?
+    @Boxed var parameters: ParameterDebouncer?
 
     /// The slot that was asked for and has not been granted yet.
     var slotRequest: UInt64?
     var lastSlot: UInt64 = 0
-    @Apart var run: Run?
+    @Boxed var run: Run?
     var lastRun: RunSummary?
     var lastRunNumber: UInt64
     var lastStart: Instant?
@@ -181,35 +181,35 @@ package struct RefreshMachine: Sendable {
     /// The last successful check of what is configured now.
     var lastSuccess: Instant?
     /// The last check that refused what it found, since that check; nil: there was none, or another failure came after it.
-    @Apart var lastRefusal: Instant?
+    @Boxed var lastRefusal: Instant?
     /// When what was checked then stops being fresh by its origin's word; nil: not known.
-    @Apart var originExpires: Instant?
+    @Boxed var originExpires: Instant?
     /// When the copy was last confirmed, whatever was configured then: from this its age counts.
     var confirmed: Instant?
     /// It was told that the copy is too old.
     var isExpired = false
     /// Nil for a copy whose content states no expiry.
-    @Apart var contentExpiry: ContentExpiry?
+    @Boxed var contentExpiry: ContentExpiry?
     /// Nil for a pipeline that withdraws nothing, and never did.
-    @Apart var withdrawal: Withdrawal?
-    @Apart var failing: OngoingFailure?
+    @Boxed var withdrawal: Withdrawal?
+    @Boxed var failing: OngoingFailure?
     var hasGeneration: Bool
     /// The next check by the clock.
     var plan: Instant?
     /// Until when the origin asked to be left alone.
     var retryAfter: Instant?
     /// Nil as long as nothing was spent of a budget.
-    @Apart var meter: RequestMeter?
+    @Boxed var meter: RequestMeter?
     var isHeld = false
     /// The machine is about to sleep: nothing starts until it is awake.
     var goesToSleep = false
     var isStopped = false
     /// What is known from before the restart, as it was brought onto boot time; nil once none of it counts any more.
-    @Apart var memory: RefreshMemory?
+    @Boxed var memory: StoredRefreshState?
     /// Requests that a run has to start for.
     var requests: [UInt64] = []
     /// Further pages that are wanted, and not asked for yet.
-    var more: [MoreWish] = []
+    var more: [LoadMoreRequest] = []
 
     var actions: [Action] = []
     var lastWake: Instant?
@@ -221,13 +221,13 @@ package struct RefreshMachine: Sendable {
     ///   - parameters: the values of its parameters.
     ///   - jitter: where random delays come from.
     package init(
-        _ settings: RefreshSettings, network: NetworkState, memory: RefreshMemory = RefreshMemory(),
+        _ settings: RefreshSettings, network: NetworkState, memory: StoredRefreshState = StoredRefreshState(),
         parameters: ParameterValues = ParameterValues(), jitter: Jitter, now: Instant
     ) {
         self.settings = settings
         self.network = NetworkGate(network, now: now)
         self.jitter = jitter
-        storm = StormGate(quiet: settings.policy.quiet, atMost: settings.policy.atMost)
+        storm = Debouncer(quiet: settings.policy.quiet, atMost: settings.policy.atMost)
         lastRunNumber = memory.lastRun
         lastSuccess = memory.lastCheck
         originExpires = memory.expires
@@ -238,7 +238,7 @@ package struct RefreshMachine: Sendable {
         if settings.policy.budget != nil, !memory.requests.isEmpty { meter = RequestMeter(memory.requests) }
         self.memory = memory
         if settings.withdraws || memory.copy?.isWithdrawn == true { withdrawal = Withdrawal(copy: memory.copy) }
-        if parameters != ParameterValues() { self.parameters = ParameterGate(parameters) }
+        if parameters != ParameterValues() { self.parameters = ParameterDebouncer(parameters) }
         // An overdue check leaves the signal `start` the time to come first, and keeps this host's splay.
         plan = plannedCheck(since: now).map { max($0, now.advanced(by: settings.splay + settings.policy.quiet)) }
         lastActivity = activity(at: now)
@@ -318,7 +318,7 @@ package struct RefreshMachine: Sendable {
         let planned = every + settings.plannedDelay
         guard let lastRefusal else { return lastSuccess?.advanced(by: planned) ?? instant }
         return lastRefusal.advanced(
-            by: BackOff.afterRefusal(failing?.tally.waits ?? 1, policy: settings.policy.retry, planned: planned))
+            by: Backoff.afterRefusal(failing?.tally.waits ?? 1, policy: settings.policy.retry, planned: planned))
     }
 
     /// When the origin was last found to have something, whether that was accepted or refused.

@@ -76,7 +76,7 @@ extension PipelineDefinition {
 }
 
 /// What the machine goes on from after a restart of the daemon, on its own clock.
-package struct RefreshMemory: Hashable, Sendable {
+package struct StoredRefreshState: Hashable, Sendable {
     /// The last check that succeeded.
     package var lastCheck: ContinuousClock.Instant?
     /// When the copy was last confirmed, whatever was configured then; of one of which no check is known, when it came.
@@ -89,7 +89,7 @@ package struct RefreshMemory: Hashable, Sendable {
     package var lastRun: UInt64
     package var hasGeneration: Bool
     /// Nil: there is no copy.
-    package var copy: CopyFacts?
+    package var copy: CopyState?
     /// What was spent of its budget.
     package var requests: [RequestMeter.Spent]
     /// The operator holds it.
@@ -98,7 +98,7 @@ package struct RefreshMemory: Hashable, Sendable {
     package init(
         lastCheck: ContinuousClock.Instant? = nil, confirmed: ContinuousClock.Instant? = nil,
         expires: ContinuousClock.Instant? = nil, retryAfter: ContinuousClock.Instant? = nil, lastRun: UInt64 = 0,
-        hasGeneration: Bool = false, copy: CopyFacts? = nil,
+        hasGeneration: Bool = false, copy: CopyState? = nil,
         requests: [RequestMeter.Spent] = []
     ) {
         self.lastCheck = lastCheck
@@ -117,11 +117,11 @@ package struct RefreshMemory: Hashable, Sendable {
     /// one of now; further ahead it is not believed, and the copy is checked. A wait for the origin is believed up to
     /// its limit.
     package init(
-        _ remembered: RememberedState, now: ContinuousClock.Instant, wallNow: Int64, tolerance: Duration
+        _ remembered: PersistentState, now: ContinuousClock.Instant, wallNow: Int64, tolerance: Duration
     ) {
         self.init(lastRun: remembered.lastRun, hasGeneration: remembered.generation != nil)
         isHeld = remembered.heldSince != nil
-        copy = remembered.generation.map { CopyFacts($0, now: now, wallNow: wallNow) }
+        copy = remembered.generation.map { CopyState($0, now: now, wallNow: wallNow) }
         confirmed = (remembered.lastCheck ?? remembered.generation?.committedAt).map { wall in
             now.advanced(by: .zero - max(.zero, Self.span(from: wall, to: wallNow)))
         }
@@ -139,7 +139,7 @@ package struct RefreshMemory: Hashable, Sendable {
         }
         if let wall = remembered.retryAfter {
             let left = Self.span(from: wallNow, to: wall)
-            if left > .zero { retryAfter = now.advanced(by: min(left, BackOff.longestRetryAfter)) }
+            if left > .zero { retryAfter = now.advanced(by: min(left, Backoff.longestRetryAfter)) }
         }
         // What lies in the future was spent before the clock was set back: it counts as of now.
         func instant(_ wall: Int64) -> ContinuousClock.Instant {

@@ -63,7 +63,7 @@ extension [RunCause] {
 /// What asks for a run and was not given one yet.
 struct Wanted: Hashable, Sendable {
     /// What a run may pass because a person asked for it.
-    enum Urgency: Int, Comparable, Sendable {
+    enum RunOverrides: Int, Comparable, Sendable {
         case none
         /// Passes quiet, `min-interval`, `fresh-for`, back-off and splay.
         case operation
@@ -74,7 +74,7 @@ struct Wanted: Hashable, Sendable {
     }
 
     var causes: [RunCause] = []
-    var urgency = Urgency.none
+    var urgency = RunOverrides.none
     /// The source is asked without conditions. It stays until a run has an answer.
     var isUnconditional = false
     /// The network came back for something that waited for it: acts on a back-off as an environment signal does.

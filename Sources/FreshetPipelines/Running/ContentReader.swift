@@ -1,11 +1,11 @@
 /// Gives answers to programs: a long one is kept aside until there is memory for it and for the programs.
 struct ContentReader: Sendable {
-    let world: PipelineWorld
+    let world: EngineDependencies
     /// Nil: no answer is kept aside.
     var definition: PipelineDefinition?
 
     /// Where a long answer goes that a program reads; nil: it is wanted in memory.
-    var keeper: (any BodyKeeping)? {
+    var keeper: (any BodyStoring)? {
         guard world.memory != nil, let definition else { return nil }
         return world.store.keeper(of: definition)
     }
@@ -15,7 +15,7 @@ struct ContentReader: Sendable {
     ///
     /// - Parameter work: is given the world in which programs have the memory that is theirs.
     func read<Result>(
-        _ body: FetchedBody, _ work: (_ bytes: [UInt8], PipelineWorld) async throws(FetchError) -> Result
+        _ body: FetchedBody, _ work: (_ bytes: [UInt8], EngineDependencies) async throws(FetchError) -> Result
     ) async throws(FetchError) -> Result {
         guard case .kept(let kept) = body else { return try await work(body.bytes ?? [], world) }
         do throws(FetchError) {
@@ -29,7 +29,7 @@ struct ContentReader: Sendable {
     }
 
     private func read<Result>(
-        _ kept: KeptBody, _ work: (_ bytes: [UInt8], PipelineWorld) async throws(FetchError) -> Result
+        _ kept: StoredBody, _ work: (_ bytes: [UInt8], EngineDependencies) async throws(FetchError) -> Result
     ) async throws(FetchError) -> Result {
         do throws(FetchError) {
             return try await read(kept, .usual, work)
@@ -40,8 +40,8 @@ struct ContentReader: Sendable {
     }
 
     private func read<Result>(
-        _ kept: KeptBody, _ level: MemoryShare.Level,
-        _ work: (_ bytes: [UInt8], PipelineWorld) async throws(FetchError) -> Result
+        _ kept: StoredBody, _ level: MemoryShare.Level,
+        _ work: (_ bytes: [UInt8], EngineDependencies) async throws(FetchError) -> Result
     ) async throws(FetchError) -> Result {
         let memory = try await world.reserve(for: kept.size, level)
         // To the end of all that is done with the bytes.

@@ -16,9 +16,9 @@ package struct DryRun: Sendable {
         package var requests: Int
     }
 
-    private let body: RunBody
+    private let body: RunExecutor
     private let store: CapturingStore
-    private let witness: WitnessingFetcher
+    private let witness: RecordingFetcher
 
     /// - Parameters:
     ///   - parameters: the values of the pipeline's parameters.
@@ -28,15 +28,15 @@ package struct DryRun: Sendable {
     package init(
         _ definition: PipelineDefinition, with parameters: ParameterValues, fetcher: any Fetching,
         transformer: any Transforming, helpers: CheckHelpers = CheckHelpers(), clock: any EngineClock,
-        limits: RequestSlots.Limits, copy: [UInt8]? = nil
+        limits: RequestLimiter.Limits, copy: [UInt8]? = nil
     ) {
         store = CapturingStore(copy: copy)
-        witness = WitnessingFetcher(fetcher)
-        let world = PipelineWorld(
+        witness = RecordingFetcher(fetcher)
+        let world = EngineDependencies(
             fetcher: witness, transformer: transformer, store: store, clock: clock,
-            slots: RequestSlots(limits), helpers: helpers)
-        body = RunBody(
-            definition: definition, world: world.with(RequestPlaces(world.slots, for: 0)), parameters: parameters,
+            slots: RequestLimiter(limits), helpers: helpers)
+        body = RunExecutor(
+            definition: definition, world: world.with(RunPermits(world.slots, for: 0)), parameters: parameters,
             epoch: 0, progress: RunProgress(), seed: .random(in: .min ... .max))
     }
 
@@ -88,20 +88,20 @@ private final class CapturingStore: SnapshotStore {
     func commit(_ snapshot: Snapshot, of definition: PipelineDefinition) async throws(RunFailure) -> CommitResult {
         captured.withLock { $0 = snapshot }
         return .changed(
-            OfferedGeneration(
+            CurrentGeneration(
                 number: 0, size: UInt64(snapshot.body.size), digest: "", committedAt: 0,
                 path: definition.cache.readerFile))
     }
 
     func setAside(_ snapshot: Snapshot, of definition: PipelineDefinition, because reason: String) async
-        -> SetAsideResult
+        -> RejectionResult
     { .dropped }
     /// What comes is compared and shown, and so is wanted in memory.
-    func keeper(of definition: PipelineDefinition) -> (any BodyKeeping)? { nil }
-    func remembered(_ pipeline: String) async -> RememberedState {
-        var state = RememberedState()
+    func keeper(of definition: PipelineDefinition) -> (any BodyStoring)? { nil }
+    func remembered(_ pipeline: String) async -> PersistentState {
+        var state = PersistentState()
         if let copy {
-            state.generation = OfferedGeneration(
+            state.generation = CurrentGeneration(
                 number: 0, size: UInt64(copy.count), digest: "", committedAt: 0, path: pipeline)
         }
         return state
@@ -115,7 +115,7 @@ private final class CapturingStore: SnapshotStore {
         _ pipeline: String, binding: String, asked: Validators, validators: Validators?, expires: Int64?
     ) async -> Bool { false }
     func rememberRetryAfter(_ pipeline: String, until: Int64?) async {}
-    func rememberRequests(_ pipeline: String, _ requests: [SpentRequests]) async {}
+    func rememberRequests(_ pipeline: String, _ requests: [RequestBurst]) async {}
     func rememberParameters(_ pipeline: String, _ settings: @escaping @Sendable () -> [String: String]) async {}
     func record(_ run: RunRecord) async {}
     func part(_ pipeline: String, _ name: String) async -> StoredPart? { nil }
@@ -125,7 +125,7 @@ private final class CapturingStore: SnapshotStore {
 }
 
 /// Asks somebody else, and notes of what type the last answer was.
-private final class WitnessingFetcher: Fetching {
+private final class RecordingFetcher: Fetching {
     private let fetcher: any Fetching
     private let noted = Lock<String?>(nil)
 

@@ -1,9 +1,9 @@
 /// The wait of one answer for memory, as its run knows it. Call ``end()`` in any case.
 struct MemoryWait: Sendable {
-    private let places: RequestPlaces
+    private let places: RunPermits
     private let number: UInt64
 
-    init(_ places: RequestPlaces) {
+    init(_ places: RunPermits) {
         self.places = places
         number = places.nextWait()
     }

@@ -19,7 +19,7 @@ struct PageLoader: Sendable {
     let source: HTTPSource
     /// What the programs find beside a page.
     var variables: [JQVariable] = []
-    let world: PipelineWorld
+    let world: EngineDependencies
     /// Nil: pages are in memory.
     var reader: ContentReader?
     /// What each answer, and all items together, must satisfy.

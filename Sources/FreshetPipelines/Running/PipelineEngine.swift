@@ -5,10 +5,10 @@ package import FreshetSignals
 /// One task listens for all of them: a pipeline at rest has none, but its part of a subscription and, if a check is
 /// planned, a timer. A run is a child task of the service.
 package final class PipelineEngine: Sendable {
-    let world: PipelineWorld
+    let world: EngineDependencies
     private let inbox = CauseInbox()
     let state = Lock(State())
-    private let probes: ProbeDesk
+    private let probes: ProbeCoordinator
 
     struct State {
         var runners: [CauseInbox.Key: PipelineRunner] = [:]
@@ -24,15 +24,15 @@ package final class PipelineEngine: Sendable {
     private static let probesKey: CauseInbox.Key = 0
 
     /// - Parameter tell: is told what people should know of probes, from the service's task; it must not block.
-    package init(_ world: PipelineWorld, probeNews tell: @escaping @Sendable (ProbeNews) -> Void = { _ in }) {
+    package init(_ world: EngineDependencies, probeNews tell: @escaping @Sendable (ProbeEvent) -> Void = { _ in }) {
         self.world = world
-        probes = ProbeDesk(world, Mailbox(inbox: inbox, key: Self.probesKey), tell: tell)
+        probes = ProbeCoordinator(world, Mailbox(inbox: inbox, key: Self.probesKey), tell: tell)
     }
 
     /// Asks for a proof once, with all who ask at the same time; nil if there is one, else a sentence that says why not.
     /// To be called while the service runs.
     package func refusal(of probe: NetworkProbe, epoch: UInt64) async -> String? {
-        await probes.refusal(of: ProofWish(probe, epoch: epoch), newKey())
+        await probes.refusal(of: ProofRequest(probe, epoch: epoch), newKey())
     }
 
     /// Adds a pipeline, before or while the service runs. It listens from the call on, and works when this returns.
@@ -60,7 +60,7 @@ package final class PipelineEngine: Sendable {
     ///   - seed: where random delays begin.
     ///   - report: is told what happens, in order, from the service's task; it must not block.
     package func add(
-        _ definition: PipelineDefinition, remembered: RememberedState, signal: Signal, network: NetworkState,
+        _ definition: PipelineDefinition, remembered: PersistentState, signal: Signal, network: NetworkState,
         splay: Duration = .zero, share: Double = 0, seed: UInt64 = .random(in: .min ... .max),
         report: @escaping @Sendable (EngineEvent) -> Void
     ) -> PipelineRunner {
@@ -90,7 +90,7 @@ package final class PipelineEngine: Sendable {
     }
 
     private func start(
-        _ definition: PipelineDefinition, _ settings: RefreshSettings, _ remembered: RememberedState,
+        _ definition: PipelineDefinition, _ settings: RefreshSettings, _ remembered: PersistentState,
         _ network: NetworkState, _ seed: UInt64, at place: Place, _ report: @escaping @Sendable (EngineEvent) -> Void
     ) -> PipelineRunner {
         let runner = PipelineRunner(

@@ -79,7 +79,7 @@ extension PipelineRunner {
     }
 
     /// Tells what readers see since somebody but a run has changed it: rolled it back, pinned it.
-    package func offers(_ generation: OfferedGeneration) {
+    package func offers(_ generation: CurrentGeneration) {
         state.withLock { $0.offer(generation) }
         lookAtCopy()
     }
@@ -93,7 +93,7 @@ extension PipelineRunner {
     }
 
     /// Tells that the operator has made what a check refused the copy that readers see.
-    package func accepted(_ generation: OfferedGeneration) {
+    package func accepted(_ generation: CurrentGeneration) {
         let run = state.withLock { state -> UInt64? in
             // Else another one was refused since, and stays that.
             guard let refused = state.refused, refused.digest == generation.digest else {

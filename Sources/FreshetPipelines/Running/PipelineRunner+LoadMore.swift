@@ -1,7 +1,7 @@
 internal import FreshetSignals
 
 /// Why no further page can be asked for.
-package enum LoadMoreFault: Error, Hashable, Sendable {
+package enum LoadMoreError: Error, Hashable, Sendable {
     /// Nothing of the pipeline comes in pages.
     case noPages
     /// Its pages are all loaded without being asked for.
@@ -27,7 +27,7 @@ extension PipelineRunner {
     /// - Returns: the place, and what came of it.
     package func loadMore(
         at place: [String]
-    ) async throws(LoadMoreFault) -> (place: [String], answer: RefreshAnswer) {
+    ) async throws(LoadMoreError) -> (place: [String], answer: RefreshAnswer) {
         let place = try existing(place)
         return (place, await answer { .loadMore(request: $0, place: place) })
     }
@@ -36,7 +36,7 @@ extension PipelineRunner {
     ///
     /// - Returns: its place.
     @discardableResult
-    package func requestMore(at place: [String]) throws(LoadMoreFault) -> [String] {
+    package func requestMore(at place: [String]) throws(LoadMoreError) -> [String] {
         let place = try mayLoadMore(at: place)
         mailbox.post(.loadMore(request: nil, place: place))
         return place
@@ -46,7 +46,7 @@ extension PipelineRunner {
     ///
     /// - Returns: its place.
     @discardableResult
-    package func mayLoadMore(at place: [String]) throws(LoadMoreFault) -> [String] {
+    package func mayLoadMore(at place: [String]) throws(LoadMoreError) -> [String] {
         let place = try existing(place)
         let now = world.clock.now
         if let refusal = state.withLock({ $0.machine.loadMoreRefusal(at: now) }) { throw .refused(refusal) }
@@ -58,8 +58,8 @@ extension PipelineRunner {
         state.withLock { state in state.pages.first { $0.path == place } }
     }
 
-    private func existing(_ place: [String]) throws(LoadMoreFault) -> [String] {
-        try state.withLock { state throws(LoadMoreFault) in
+    private func existing(_ place: [String]) throws(LoadMoreError) -> [String] {
+        try state.withLock { state throws(LoadMoreError) in
             let paged = state.definition.stage.all.compactMap(\.pages)
             guard !paged.isEmpty else { throw .noPages }
             guard paged.contains(where: \.loadsOnDemand) else { throw .notOnDemand }

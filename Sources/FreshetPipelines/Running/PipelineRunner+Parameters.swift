@@ -31,8 +31,8 @@ extension PipelineRunner {
     /// - Returns: the parameters that have another value now, by name.
     package func change(
         _ changes: [ParameterChange], othersToDefault: Bool = false
-    ) async throws(ParameterRefusals) -> [String] {
-        let changed = try state.withLock { state throws(ParameterRefusals) in
+    ) async throws(ParameterErrors) -> [String] {
+        let changed = try state.withLock { state throws(ParameterErrors) in
             var settings = state.parameters
             if othersToDefault { settings.clear() }
             try settings.apply(changes, for: state.definition)

@@ -3,13 +3,13 @@ internal import FreshetSignals
 /// Copies that are withdrawn from readers, and come back.
 extension PipelineRunner {
     /// What the machine was told of the copy.
-    struct ToldCopy: Hashable, Sendable {
+    struct ReportedCopy: Hashable, Sendable {
         var number: UInt64?
         var isWithdrawn: Bool
         var isPinned: Bool
         var writtenAt: Int64?
 
-        init(_ generation: OfferedGeneration?) {
+        init(_ generation: CurrentGeneration?) {
             number = generation?.number
             isWithdrawn = generation?.withdrawnSince != nil
             isPinned = generation?.pinnedSince != nil
@@ -24,19 +24,19 @@ extension PipelineRunner {
         else { return [] }
         var news: [RefreshMachine.Event] = []
         if state.isCopyLost {
-            (state.isCopyLost, state.toldCopy) = (false, ToldCopy(nil))
+            (state.isCopyLost, state.toldCopy) = (false, ReportedCopy(nil))
             news.append(.copyLost)
         }
-        let copy = ToldCopy(state.generation)
+        let copy = ReportedCopy(state.generation)
         guard copy != state.toldCopy else { return news }
         state.toldCopy = copy
-        return news + [.copy(state.generation.map { CopyFacts($0, now: now, wallNow: world.clock.wallNow) })]
+        return news + [.copy(state.generation.map { CopyState($0, now: now, wallNow: world.clock.wallNow) })]
     }
 
     /// Has readers find the copy no more, or again.
     func settleCopy(withdraws: Bool, in group: inout DiscardingTaskGroup) {
         group.addTask { [self] in
-            let settlement: CopySettlement
+            let settlement: CopyChangeResult
             switch await withdraws
                 ? world.store.withdraw(name, unless: { [self] in isConcluding })
                 : world.store.putBack(definition)
@@ -59,7 +59,7 @@ extension PipelineRunner {
     }
 
     /// What was withdrawn was not whole; unless there is a newer copy by now, there is none until the next run.
-    private func lost(_ generation: OfferedGeneration) {
+    private func lost(_ generation: CurrentGeneration) {
         let (isCopy, checked) = state.withLock { state in
             let isCopy = state.generation.map { $0.turn < generation.turn } ?? true
             if isCopy { (state.generation, state.isCopyLost) = (nil, true) }

@@ -6,14 +6,14 @@ internal import FreshetSignals
 package final class PipelineRunner: Sendable {
     package let name: String
 
-    let world: PipelineWorld
+    let world: EngineDependencies
     let mailbox: Mailbox<RefreshMachine.Event>
     let state: Lock<State>
     private let timer: any EngineTimer
     let report: @Sendable (EngineEvent) -> Void
-    private let probes: ProbeDesk
+    private let probes: ProbeCoordinator
     /// By the wall clock, for when that is stepped.
-    private let remembered: RememberedState
+    private let remembered: PersistentState
     private let seed: UInt64
 
     struct State {
@@ -24,28 +24,28 @@ package final class PipelineRunner: Sendable {
         var droppedParameters: [String]
         var subscription: CauseSubscription
         /// What readers see, or would if it were not withdrawn.
-        var generation: OfferedGeneration?
+        var generation: CurrentGeneration?
         /// What the machine was told of that; nil: it need not know.
-        var toldCopy: ToldCopy?
+        var toldCopy: ReportedCopy?
         /// The time that the content states, as the machine knows it.
-        var toldExpiry: ToldExpiry?
+        var toldExpiry: ReportedExpiry?
         /// The machine is to be told that the copy was withdrawn and is not kept, before it is told of another one.
         var isCopyLost = false
         /// Wall-clock microseconds since 1970.
         var lastCheck: Int64?
 
         /// What a run begins with, asked for or there.
-        var slot: (number: UInt64, ticket: RequestSlots.Ticket, origin: HTTPOrigin?)?
+        var slot: (number: UInt64, ticket: RequestLimiter.Ticket, origin: HTTPOrigin?)?
         /// Of the run under way, or of the last one.
-        var places: RequestPlaces?
+        var places: RunPermits?
         /// Set to end the run under way.
         var interruption: CurrentValue<Bool>?
         /// What a check refused last.
-        var refused: RefusedSnapshot?
+        var refused: RejectedSnapshot?
         /// The run that brought it; nil: one of a life before.
         var refusedRun: UInt64?
         /// What may be asked of it.
-        var refusal: KnownRefusal?
+        var refusal: KnownRejection?
         /// What the publisher said of the last content that was signed.
         var signed: SignedComment?
         /// Since when the operator holds it: wall-clock microseconds since 1970.
@@ -55,7 +55,7 @@ package final class PipelineRunner: Sendable {
         /// How far the run under way has come, or the last one came.
         var progress = RunProgress()
         /// What is the matter with its branches.
-        var branches = BranchBook()
+        var branches = BranchStatusTable()
         /// Its sets of pages that may be continued, as the last run left them.
         var pages: [PagesState]
 
@@ -70,7 +70,7 @@ package final class PipelineRunner: Sendable {
         var isWriting = false
 
         /// Notes what readers see, unless something newer is known already.
-        mutating func offer(_ new: OfferedGeneration?) {
+        mutating func offer(_ new: CurrentGeneration?) {
             if let new, new.turn >= generation?.turn ?? 0 { generation = new }
             // By whatever way it became the copy.
             if let digest = new?.digest, digest == refused?.digest { refused = nil }
@@ -81,14 +81,14 @@ package final class PipelineRunner: Sendable {
     enum Note: Sendable {
         case run(RunRecord)
         case retryAfter(Int64?)
-        case requests([SpentRequests])
+        case requests([RequestBurst])
         case parameters
     }
 
     init(
-        _ definition: PipelineDefinition, _ settings: RefreshSettings, remembered: RememberedState,
-        network: NetworkState, world: PipelineWorld, subscription: CauseSubscription,
-        mailbox: Mailbox<RefreshMachine.Event>, probes: ProbeDesk,
+        _ definition: PipelineDefinition, _ settings: RefreshSettings, remembered: PersistentState,
+        network: NetworkState, world: EngineDependencies, subscription: CauseSubscription,
+        mailbox: Mailbox<RefreshMachine.Event>, probes: ProbeCoordinator,
         seed: UInt64, report: @escaping @Sendable (EngineEvent) -> Void
     ) {
         name = definition.name
@@ -108,7 +108,7 @@ package final class PipelineRunner: Sendable {
         // The machine has it.
         known.lastRunRecord = nil
         self.remembered = known
-        let memory = RefreshMemory(
+        let memory = StoredRefreshState(
             known, now: now, wallNow: world.clock.wallNow, tolerance: settings.policy.freshFor)
         var machine = RefreshMachine(
             settings, network: network, memory: memory, parameters: values, jitter: Jitter(seed: seed), now: now)
@@ -121,11 +121,11 @@ package final class PipelineRunner: Sendable {
                 droppedParameters: remembered.parameters.keys.filter { parameters.set[$0] == nil }.sorted(),
                 subscription: subscription,
                 generation: remembered.generation,
-                toldCopy: machine.withdrawal == nil ? nil : ToldCopy(remembered.generation),
+                toldCopy: machine.withdrawal == nil ? nil : ReportedCopy(remembered.generation),
                 lastCheck: remembered.lastCheck,
                 refused: remembered.refused, signed: remembered.signed, heldSince: remembered.heldSince,
                 pages: remembered.generation == nil
-                    ? [] : PartsDesk.pages(remembered.pages, of: definition, with: values)))
+                    ? [] : PartCache.pages(remembered.pages, of: definition, with: values)))
     }
 
     /// Takes what has come and does what follows from it.
@@ -166,7 +166,7 @@ package final class PipelineRunner: Sendable {
             if state.machine.memory == nil, let success = state.machine.lastSuccess { state.lastCheck = wall(success) }
             // What was refused for its time may be right by this one.
             state.refusal = nil
-            return RefreshMemory(
+            return StoredRefreshState(
                 remembered, now: now, wallNow: wallNow, tolerance: state.machine.settings.policy.freshFor)
         }
         mailbox.post(.clockStepped(memory))
@@ -252,7 +252,7 @@ package final class PipelineRunner: Sendable {
         case .rememberRetryAfter(let instant):
             note(.retryAfter(instant.map(wall)), in: &group)
         case .rememberRequests(let spent):
-            let requests = spent.map { SpentRequests(first: wall($0.first), last: wall($0.last), count: $0.count) }
+            let requests = spent.map { RequestBurst(first: wall($0.first), last: wall($0.last), count: $0.count) }
             note(.requests(requests), in: &group)
         case .report(let event):
             if case .runEnded(let summary, _) = event {
@@ -275,15 +275,15 @@ package final class PipelineRunner: Sendable {
             // From now on it is the run's, which may need it no longer than for its first request.
             let slot = state.slot
             state.slot = nil
-            let places = RequestPlaces(
+            let places = RunPermits(
                 world.slots, for: mailbox.key, beginningWith: slot?.ticket, at: slot?.origin,
                 stalls: { [mailbox] in mailbox.post(.stalled(run: order.run, $0)) })
             state.places = places
             return (state.definition, state.generation?.truncated ?? false, places, state.refusal)
         }
-        var more: RunBody.More?
-        if case .loadMore(let place) = order.reason { more = RunBody.More(place: place, isTruncated: isTruncated) }
-        var body = RunBody(
+        var more: RunExecutor.More?
+        if case .loadMore(let place) = order.reason { more = RunExecutor.More(place: place, isTruncated: isTruncated) }
+        var body = RunExecutor(
             definition: definition, world: world.with(places), parameters: order.parameters, epoch: order.epoch,
             progress: progress, seed: seed &+ order.run, more: more,
             publication: more == nil ? publication : nil)
@@ -302,8 +302,8 @@ package final class PipelineRunner: Sendable {
     }
 
     /// For a run that shows readers what it has before it is over.
-    private var publication: RunBody.Publication {
-        RunBody.Publication(
+    private var publication: RunExecutor.Publication {
+        RunExecutor.Publication(
             isWanted: { [self] in
                 // A copy that was rolled back to or is pinned is not replaced by a part of another one.
                 state.withLock {
@@ -313,7 +313,7 @@ package final class PipelineRunner: Sendable {
             published: { [self] generation in state.withLock { $0.offer(generation) } })
     }
 
-    private func result(of body: RunBody, _ run: UInt64) async -> RunResult {
+    private func result(of body: RunExecutor, _ run: UInt64) async -> RunResult {
         do throws(FetchError) {
             let success = try await body.run()
             if let comment = body.progress.signedComment { await signed(comment, success) }
@@ -354,7 +354,7 @@ package final class PipelineRunner: Sendable {
     }
 
     /// Keeps what the publisher says of what has become the copy, or is it.
-    private func signed(_ comment: String, _ success: RunBody.Success) async {
+    private func signed(_ comment: String, _ success: RunExecutor.Success) async {
         if success.changed { report(.signed(comment: comment)) }
         // One that is held back is of other content.
         guard let generation = success.generation, success.changed || !generation.isBehind else { return }
@@ -392,7 +392,7 @@ package final class PipelineRunner: Sendable {
     }
 
     /// The wait with what it waits for, where only the desk knows that.
-    func detailed(_ wait: Wait, _ ticket: RequestSlots.Ticket?) -> Wait {
+    func detailed(_ wait: Wait, _ ticket: RequestLimiter.Ticket?) -> Wait {
         guard wait.reason == .slot, let ticket, let queue = world.slots.queue(of: ticket) else { return wait }
         var wait = wait
         wait.detail = queue.description
@@ -409,7 +409,7 @@ package final class PipelineRunner: Sendable {
     }
 
     private func releaseSlot(_ number: UInt64) {
-        let ticket = state.withLock { state -> RequestSlots.Ticket? in
+        let ticket = state.withLock { state -> RequestLimiter.Ticket? in
             guard let slot = state.slot, slot.number == number else { return nil }
             state.slot = nil
             return slot.ticket

@@ -75,18 +75,18 @@ final class RunProgress: Sendable {
     /// What a check refused.
     struct Refused: Hashable, Sendable {
         /// What is kept aside of it; nil: nothing, it is the copy.
-        var snapshot: RefusedSnapshot?
+        var snapshot: RejectedSnapshot?
         /// That has gone for room already.
         var isGone = false
         /// What the next run may ask of it; nil: nothing.
-        var known: KnownRefusal?
+        var known: KnownRejection?
     }
 
     /// Nil: nothing that is there still.
     var refused: Refused? { state.withLock { $0.refused } }
 
     /// - Parameter isKnown: the next run may ask whether it is there still.
-    func noteRefused(_ refusal: KnownRefusal, isKnown: Bool = true) {
+    func noteRefused(_ refusal: KnownRejection, isKnown: Bool = true) {
         state.withLock { $0.refused = Refused(snapshot: refusal.snapshot, known: isKnown ? refusal : nil) }
     }
 

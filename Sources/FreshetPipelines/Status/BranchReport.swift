@@ -5,14 +5,14 @@ package struct BranchReport: Hashable, Sendable {
     /// How many of them failed.
     package var failed: Int
     /// The first of those that failed, at most ``mostShown``.
-    package var failing: [BranchTrouble]
+    package var failing: [FailingBranch]
 
     /// More is read by nobody.
     package static let mostShown = 16
 }
 
 /// A branch that fails.
-package struct BranchTrouble: Hashable, Sendable {
+package struct FailingBranch: Hashable, Sendable {
     /// The keys that lead to it.
     package var path: [String]
     package var failure: RunFailure
@@ -22,9 +22,9 @@ package struct BranchTrouble: Hashable, Sendable {
 }
 
 /// Follows the branches of a pipeline from run to run.
-struct BranchBook {
+struct BranchStatusTable {
     private var total = 0
-    private var troubles: [BranchTrouble] = []
+    private var troubles: [FailingBranch] = []
     /// Why not all of the copy is new; nil: it is.
     private(set) var flaw: RunFailure?
 
@@ -34,7 +34,7 @@ struct BranchBook {
         let before = Dictionary(troubles.map { ($0.path, $0) }) { first, _ in first }
         troubles = failures.map { branch in
             let known = before[branch.path]
-            return BranchTrouble(
+            return FailingBranch(
                 path: branch.path, failure: branch.failure, since: known?.since ?? now,
                 attempts: (known?.attempts ?? 0) + 1)
         }

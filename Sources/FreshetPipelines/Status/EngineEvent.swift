@@ -34,7 +34,7 @@ package enum EngineEvent: Hashable, Sendable {
     /// kept either.
     ///
     /// - Parameter checked: the last check that confirmed it; nil: not known.
-    case withdrawnDamaged(OfferedGeneration, checked: ContinuousClock.Instant?)
+    case withdrawnDamaged(CurrentGeneration, checked: ContinuousClock.Instant?)
     /// Readers find a copy again.
     ///
     /// - Parameters:

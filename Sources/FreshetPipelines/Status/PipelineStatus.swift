@@ -110,9 +110,9 @@ package struct PipelineStatus: Hashable, Sendable {
     /// What a run waits for, whatever the activity is called.
     package var waitsFor: Wait?
     /// What readers see; nil: nothing yet, or it is withdrawn.
-    package var generation: OfferedGeneration?
+    package var generation: CurrentGeneration?
     /// What readers would see if it were not too old; nil: nothing is withdrawn.
-    package var withdrawn: OfferedGeneration?
+    package var withdrawn: CurrentGeneration?
     /// Nil while nothing is offered.
     package var freshness: Freshness?
     /// The last check that succeeded, a 304 included, from which age counts: wall-clock microseconds since 1970.
@@ -134,7 +134,7 @@ package struct PipelineStatus: Hashable, Sendable {
     /// Why it fails, also while the next attempt runs or waits; nil: its last run that counts did not fail.
     package var failing: OngoingFailure?
     /// What a check refused last, kept aside for a look.
-    package var refused: RefusedSnapshot?
+    package var refused: RejectedSnapshot?
     /// What is the matter with its branches; nil: it has none, or nothing.
     package var branches: BranchReport?
     /// Where a further page can be loaded; nil: nowhere.
@@ -143,7 +143,7 @@ package struct PipelineStatus: Hashable, Sendable {
     package var heldSince: Int64?
 
     /// What is kept as the copy, whether readers see it or not.
-    package var kept: OfferedGeneration? { generation ?? withdrawn }
+    package var kept: CurrentGeneration? { generation ?? withdrawn }
 }
 
 /// A budget of requests, and what was spent of it within the last period.
@@ -154,7 +154,7 @@ package struct BudgetUse: Hashable, Sendable {
 
 /// What has failed since all was well, each kind counted for itself: how often an origin failed says nothing of how long
 /// what it has is refused.
-struct FailureTally: Hashable, Sendable {
+struct FailureCounts: Hashable, Sendable {
     private(set) var failures = 0
     /// What did not fit what lies beside it.
     private(set) var mismatches = 0
@@ -195,7 +195,7 @@ package struct OngoingFailure: Hashable, Sendable {
     package var since: ContinuousClock.Instant
     /// How many runs ended like the last one: the origin's failures and what checks refuse are counted apart.
     package var attempts: Int
-    var tally = FailureTally()
+    var tally = FailureCounts()
     /// The last run made a copy, of which only a part is not new.
     package var isPartial: Bool
     /// The number of the last run that failed, and when it ended.

@@ -73,12 +73,12 @@ extension RunSummary {
     init?(remembered record: RunRecord, now: ContinuousClock.Instant, wallNow: Int64) {
         guard let outcome = RunOutcome(rawValue: record.outcome) else { return nil }
         // What lies in the future was before the clock was set back.
-        let age = max(.zero, RefreshMemory.span(from: record.started, to: wallNow))
+        let age = max(.zero, StoredRefreshState.span(from: record.started, to: wallNow))
         let started = now.advanced(by: .zero - age)
         self.init(
             run: record.run, reason: .signals, causes: [RunCause](summary: record.causes, at: started),
             started: started,
-            ended: started.advanced(by: max(.zero, RefreshMemory.span(from: record.started, to: record.ended))),
+            ended: started.advanced(by: max(.zero, StoredRefreshState.span(from: record.started, to: record.ended))),
             outcome: outcome, failure: record.error.map { RunFailure(.local, $0) }, counts: false,
             generation: record.generation)
     }

@@ -1,7 +1,7 @@
 /// The body of an answer: in memory, or kept aside because it is long.
 package enum FetchedBody: Sendable {
     case bytes([UInt8])
-    case kept(KeptBody)
+    case kept(StoredBody)
 
     /// Bytes.
     package var size: Int {
@@ -26,7 +26,7 @@ package enum FetchedBody: Sendable {
 }
 
 /// A body whose bytes are all there, aside.
-package struct KeptBody: Sendable {
+package struct StoredBody: Sendable {
     package let pending: any PendingBody
     /// Bytes.
     package let size: Int
@@ -68,7 +68,7 @@ extension PendingBody {
 }
 
 /// Keeps long bodies aside for one pipeline, where a commit finds them.
-package protocol BodyKeeping: Sendable {
+package protocol BodyStoring: Sendable {
     /// - Parameter size: how many bytes were announced; nil: that is not known.
     func begin(expecting size: UInt64?) async throws(RunFailure) -> any PendingBody
 }

@@ -34,7 +34,7 @@ package struct FetchRequest: Sendable {
     /// Whether a digest or a signature of the content is checked, so that a body that was cut is rejected in any case.
     package var isProven = false
     /// Where the body may go if it is long; nil: it is wanted in memory.
-    package var keeper: (any BodyKeeping)?
+    package var keeper: (any BodyStoring)?
     /// The key of the pipeline whose run asks; nil: none.
     package var pipeline: UInt64?
     /// Called with true when the file system does not answer for the path for a while, then with false when the access
@@ -46,7 +46,7 @@ package struct FetchRequest: Sendable {
         epoch: UInt64 = 0, progress: @escaping @Sendable (UInt64) -> Void = { _ in },
         announced: @escaping @Sendable (UInt64) -> Void = { _ in },
         asked: @escaping @Sendable () -> Void = {}, refusal: (@Sendable (String?) -> RunFailure?)? = nil,
-        keeper: (any BodyKeeping)? = nil
+        keeper: (any BodyStoring)? = nil
     ) {
         self.refusal = refusal
         self.keeper = keeper
@@ -137,7 +137,7 @@ package enum FetchError: Error, Hashable, Sendable {
 }
 
 /// A generation as readers see it.
-package struct OfferedGeneration: Hashable, Sendable {
+package struct CurrentGeneration: Hashable, Sendable {
     /// Numbered per pipeline from 1.
     package var number: UInt64
     /// Bytes.
@@ -186,8 +186,8 @@ package struct OfferedGeneration: Hashable, Sendable {
 }
 
 /// What is remembered of a pipeline across restarts of the daemon.
-package struct RememberedState: Hashable, Sendable {
-    package var generation: OfferedGeneration?
+package struct PersistentState: Hashable, Sendable {
+    package var generation: CurrentGeneration?
     /// The last check that succeeded, a 304 included: wall-clock microseconds since 1970.
     package var lastCheck: Int64?
     /// When that which was checked stops being fresh by its origin's word: wall-clock microseconds since 1970; nil: not
@@ -203,13 +203,13 @@ package struct RememberedState: Hashable, Sendable {
     /// nothing about what is configured now.
     package var binding: String?
     /// What was spent of its budget.
-    package var requests: [SpentRequests]
+    package var requests: [RequestBurst]
     /// What is set of its parameters, by their names.
     package var parameters: [String: String]
     /// Its sets of pages that may be continued.
     package var pages: [StoredPagesState]
     /// What a check refused last, if it is kept aside.
-    package var refused: RefusedSnapshot?
+    package var refused: RejectedSnapshot?
     /// What the publisher said of the last content that was signed.
     package var signed: SignedComment?
     /// Since when the operator holds it: wall-clock microseconds since 1970; nil: nobody does.
@@ -218,8 +218,8 @@ package struct RememberedState: Hashable, Sendable {
     package var isOfAnother = false
 
     package init(
-        generation: OfferedGeneration? = nil, lastCheck: Int64? = nil, expires: Int64? = nil, retryAfter: Int64? = nil,
-        lastRun: UInt64 = 0, binding: String? = nil, requests: [SpentRequests] = [], parameters: [String: String] = [:],
+        generation: CurrentGeneration? = nil, lastCheck: Int64? = nil, expires: Int64? = nil, retryAfter: Int64? = nil,
+        lastRun: UInt64 = 0, binding: String? = nil, requests: [RequestBurst] = [], parameters: [String: String] = [:],
         pages: [StoredPagesState] = []
     ) {
         self.generation = generation
@@ -235,7 +235,7 @@ package struct RememberedState: Hashable, Sendable {
 }
 
 /// Requests that were made close together: the first and the last, as wall-clock microseconds since 1970.
-package struct SpentRequests: Hashable, Sendable {
+package struct RequestBurst: Hashable, Sendable {
     package var first: Int64
     package var last: Int64
     package var count: Int
@@ -281,16 +281,16 @@ package struct Snapshot: Sendable {
 
 /// What a commit came to.
 package enum CommitResult: Hashable, Sendable {
-    case changed(OfferedGeneration)
+    case changed(CurrentGeneration)
     /// The same content as before: no generation, no rename.
-    case unchanged(OfferedGeneration)
+    case unchanged(CurrentGeneration)
 }
 
 /// What came of withdrawing a copy from readers, or of putting it back.
 package enum WithdrawalResult: Hashable, Sendable {
-    case done(OfferedGeneration)
+    case done(CurrentGeneration)
     /// Readers do not find it any more, and since it was not whole, nothing of it is kept.
-    case damaged(OfferedGeneration)
+    case damaged(CurrentGeneration)
     /// Nothing is kept that is whole.
     case nothing
     /// It was to be left as it is.
@@ -299,7 +299,7 @@ package enum WithdrawalResult: Hashable, Sendable {
 }
 
 /// Content that a check refused, kept aside for a look.
-package struct RefusedSnapshot: Hashable, Sendable {
+package struct RejectedSnapshot: Hashable, Sendable {
     /// SHA-256 in lower-case hexadecimal digits.
     package var digest: String
     /// Bytes.
@@ -321,9 +321,9 @@ package struct RefusedSnapshot: Hashable, Sendable {
 }
 
 /// What became of a snapshot that a check refused.
-package enum SetAsideResult: Hashable, Sendable {
+package enum RejectionResult: Hashable, Sendable {
     /// It is kept aside, instead of what was refused before.
-    case kept(RefusedSnapshot)
+    case kept(RejectedSnapshot)
     /// The operator has accepted this very content before: it was committed, whatever the check says.
     case committed(CommitResult)
     /// Nothing is kept of it: it is the copy that is there, of this digest.
@@ -364,11 +364,11 @@ package struct RunRecord: Hashable, Sendable {
 
 /// The local cache, as the engine sees it. Its methods may take as long as a disk does; they suspend and never block.
 package protocol SnapshotStore: Sendable {
-    func remembered(_ pipeline: String) async -> RememberedState
+    func remembered(_ pipeline: String) async -> PersistentState
     /// The validators for a conditional request, if the copy at hand is whole and belongs to this binding.
     func validators(_ pipeline: String, binding: String) async -> Validators?
     /// Keeps long bodies for the snapshots of a pipeline; nil: they are all wanted in memory.
-    func keeper(of definition: PipelineDefinition) -> (any BodyKeeping)?
+    func keeper(of definition: PipelineDefinition) -> (any BodyStoring)?
     /// The copy that readers see, whole; nil: there is none. For what is compared with it: one that has more than
     /// ``CheckRules/maxBytes`` is none either.
     func copy(of definition: PipelineDefinition) async throws(RunFailure) -> [UInt8]?
@@ -379,7 +379,7 @@ package protocol SnapshotStore: Sendable {
     ///
     /// - Parameter reason: the check's words, without secrets.
     func setAside(_ snapshot: Snapshot, of definition: PipelineDefinition, because reason: String) async
-        -> SetAsideResult
+        -> RejectionResult
     /// Whether what was set aside last is this, and is kept still.
     func keepsRefused(_ pipeline: String, _ digest: String) async -> Bool
     /// Keeps what the publisher says of the copy that was just committed, instead of what it said of another one.
@@ -407,7 +407,7 @@ package protocol SnapshotStore: Sendable {
     /// Remembers until when the origin wants to be left alone (nil: no longer). Wall-clock microseconds since 1970.
     func rememberRetryAfter(_ pipeline: String, until: Int64?) async
     /// Remembers what was spent of a pipeline's budget, instead of what was remembered before.
-    func rememberRequests(_ pipeline: String, _ requests: [SpentRequests]) async
+    func rememberRequests(_ pipeline: String, _ requests: [RequestBurst]) async
     /// Remembers what is set of a pipeline's parameters, by their names, instead of what was remembered before.
     ///
     /// - Parameter settings: is asked when it is written down, so that of calls at the same time the newest stays.

@@ -36,7 +36,7 @@ private struct AccumulateLatestMany<S: AsyncSequence & Sendable>: AsyncSequence,
     let sequences: [S]
 
     func makeAsyncIterator() -> DriverIterator<Element, Failure> {
-        let upstreams = sequences.map { Parcel($0.makeAsyncIterator()) }
+        let upstreams = sequences.map { UnsafeTransfer($0.makeAsyncIterator()) }
         return DriverIterator { driver throws(Failure) in
             let round = driver.beginRound()
             guard !upstreams.isEmpty else {

@@ -42,7 +42,7 @@ where A.Failure == B.Failure, A.Element: Sendable, B.Element: Sendable {
     let b: B
 
     func makeAsyncIterator() -> DriverIterator<Element, Failure> {
-        let (a, b) = (Parcel(a.makeAsyncIterator()), Parcel(b.makeAsyncIterator()))
+        let (a, b) = (UnsafeTransfer(a.makeAsyncIterator()), UnsafeTransfer(b.makeAsyncIterator()))
         return DriverIterator { driver throws(Failure) in
             let storage = LatestStorage<Row2<A.Element, B.Element>, Failure>(Row2(), branches: 2)
             let round = driver.beginRound()
@@ -65,7 +65,7 @@ where A.Failure == B.Failure, A.Failure == C.Failure, A.Element: Sendable, B.Ele
     let c: C
 
     func makeAsyncIterator() -> DriverIterator<Element, Failure> {
-        let (a, b, c) = (Parcel(a.makeAsyncIterator()), Parcel(b.makeAsyncIterator()), Parcel(c.makeAsyncIterator()))
+        let (a, b, c) = (UnsafeTransfer(a.makeAsyncIterator()), UnsafeTransfer(b.makeAsyncIterator()), UnsafeTransfer(c.makeAsyncIterator()))
         return DriverIterator { driver throws(Failure) in
             let storage = LatestStorage<Row3<A.Element, B.Element, C.Element>, Failure>(Row3(), branches: 3)
             let round = driver.beginRound()

@@ -13,7 +13,7 @@ final class LatestStorage<Row: LatestRow, Failure: Error>: Sendable {
     ///
     /// - Parameter value: What an element of the upstream is in the row.
     func run<Iterator: AsyncIteratorProtocol>(
-        _ branch: Int, _ upstream: Parcel<Iterator>, for driver: Owner, in round: Owner.Round,
+        _ branch: Int, _ upstream: UnsafeTransfer<Iterator>, for driver: Owner, in round: Owner.Round,
         value: (Iterator.Element) -> Row.Value
     ) async where Iterator.Failure == Failure {
         let snapshot: @Sendable () -> Row.Snapshot = { self.take(offeredBy: branch) }

@@ -4,7 +4,7 @@
 struct CurrentValueReader<Waiter> {
     /// The version that it took last; 0 if none.
     fileprivate var seen: UInt64 = 0
-    fileprivate var asker = AskerStateMachine<Waiter>()
+    fileprivate var asker = ConsumerStateMachine<Waiter>()
 }
 
 /// A value, its version, and its readers.

@@ -18,7 +18,7 @@ struct DebounceRule<Instant: InstantProtocol>: PaceRule where Instant.Duration =
 
     var endsAtOnce: Bool { true }
 
-    mutating func arrival(at now: Instant, isHolding: Bool) -> PaceArrival<Instant> {
+    mutating func arrival(at now: Instant, isHolding: Bool) -> PaceDecision<Instant> {
         // Elements come before timers: at the instant at which the quiet ends it is still a storm.
         let isCalm = last.map { $0.advanced(by: quiet) < now } ?? true
         last = now

@@ -249,7 +249,7 @@ struct DriverIterator<Element: Sendable, Failure: Error>: AsyncIteratorProtocol 
 extension DriverIterator: Sendable {}
 
 /// Carries a value that is not Sendable, as iterators are, to the one child that will use it.
-final class Parcel<Value>: Sendable {
+final class UnsafeTransfer<Value>: Sendable {
     private struct Slot: ~Copyable {
         var value: Value?
     }

@@ -62,7 +62,7 @@ struct HandoffStateMachine<Element, Failure: Error, Consumer, Producer> {
     }
 
     private var phase = Phase.idle
-    private var asker = AskerStateMachine<Consumer>()
+    private var asker = ConsumerStateMachine<Consumer>()
     private var round = Round()
     /// First come, first served. No producer has two offers at once, so there are at most as many as producers.
     private var offers = Fifo<(element: Element, producer: Producer)>()

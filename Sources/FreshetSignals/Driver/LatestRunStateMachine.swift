@@ -52,7 +52,7 @@ struct LatestRunStateMachine<Work, Failure: Error, Waiter> {
     private var lastRun = RunNumber()
     /// Of a run whose elements were wanted.
     private var failure: Failure?
-    private var driver = AskerStateMachine<Waiter>()
+    private var driver = ConsumerStateMachine<Waiter>()
 
     /// - Parameter first: What is to run before the first output.
     init(first: Work? = nil) {

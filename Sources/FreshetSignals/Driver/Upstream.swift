@@ -27,7 +27,7 @@ extension Driver {
     ///   - take: Returns false once the element is not wanted.
     /// - Returns: Whether the upstream ended by itself: neither failed nor was cancelled.
     func exhaust<Iterator: AsyncIteratorProtocol>(
-        _ upstream: Parcel<Iterator>, rethrowing rethrow: (Iterator.Failure) -> Failure,
+        _ upstream: UnsafeTransfer<Iterator>, rethrowing rethrow: (Iterator.Failure) -> Failure,
         _ take: (Iterator.Element) async -> Bool
     ) async -> Bool {
         guard var iterator = upstream.open() else { return false }

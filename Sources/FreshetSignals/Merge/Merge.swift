@@ -37,7 +37,7 @@ private struct Merge<S: AsyncSequence & Sendable>: AsyncSequence, Sendable where
     let sequences: [S]
 
     func makeAsyncIterator() -> DriverIterator<Element, Failure> {
-        let upstreams = sequences.map { Parcel($0.makeAsyncIterator()) }
+        let upstreams = sequences.map { UnsafeTransfer($0.makeAsyncIterator()) }
         return DriverIterator { driver throws(Failure) in
             let round = driver.beginRound()
             await withChildren(upstreams.count) { number in

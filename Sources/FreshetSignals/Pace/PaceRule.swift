@@ -7,7 +7,7 @@ protocol PaceRule: Sendable {
     /// An element arrived. One that was due before has gone out already, if somebody asked for it.
     ///
     /// - Parameter isHolding: There is one that was not delivered.
-    mutating func arrival(at now: Instant, isHolding: Bool) -> PaceArrival<Instant>
+    mutating func arrival(at now: Instant, isHolding: Bool) -> PaceDecision<Instant>
 
     /// The held element was delivered.
     mutating func delivered(at now: Instant)
@@ -17,7 +17,7 @@ protocol PaceRule: Sendable {
 }
 
 /// What becomes of an element that arrived.
-enum PaceArrival<Instant: InstantProtocol>: Equatable {
+enum PaceDecision<Instant: InstantProtocol>: Equatable {
     /// It is due at once. It takes the place of one that was held.
     case pass
     /// It is due at this instant, after all elements of that instant. It takes the place of one that was held.

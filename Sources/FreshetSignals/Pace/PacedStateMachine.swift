@@ -33,7 +33,7 @@ struct PacedStateMachine<Element, Rule: PaceRule, Waiter> {
     /// The consumer waits for an answer.
     private var isAsked = false
     private var hasEnded = false
-    private var timekeeper = AskerStateMachine<Waiter>()
+    private var timekeeper = ConsumerStateMachine<Waiter>()
 
     init(rule: Rule) {
         self.rule = rule

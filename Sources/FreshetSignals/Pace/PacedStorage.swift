@@ -4,12 +4,12 @@ where Base.Element: Sendable, C.Duration == Duration, C.Instant == Rule.Instant 
     typealias Machine = PacedStateMachine<Base.Element, Rule, Waiter>
     typealias PacedDriver = Driver<Base.Element, Base.Failure>
 
-    private let upstream: Parcel<Base.AsyncIterator>
+    private let upstream: UnsafeTransfer<Base.AsyncIterator>
     private let clock: C
     private let machine: Lock<Machine>
 
     init(_ upstream: sending Base.AsyncIterator, rule: Rule, clock: C) {
-        self.upstream = Parcel(upstream)
+        self.upstream = UnsafeTransfer(upstream)
         self.clock = clock
         machine = Lock(Machine(rule: rule))
     }

@@ -18,7 +18,7 @@ struct PaginatedStateMachine<Cursor: Hashable> {
 
     private let initially: Int
     private let hasSignal: Bool
-    private var memory = CursorMemory<Cursor>()
+    private var memory = SeenCursors<Cursor>()
     /// How many pages were delivered.
     private var pages = 0
     /// Of the next page.

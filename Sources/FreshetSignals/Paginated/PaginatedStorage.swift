@@ -1,7 +1,7 @@
 /// One iteration of a `paginated`: it loads, hands over and waits in turn, in the driver's task.
 final class PaginatedStorage<Item: Sendable, Cursor: Hashable & Sendable>: Sendable {
     private let recipe: Paginated<Item, Cursor>
-    private let outputs: Parcel<Signal.AsyncIterator>?
+    private let outputs: UnsafeTransfer<Signal.AsyncIterator>?
     /// Forgets outputs that are pending.
     private let forgetOutputs: (@Sendable () -> Void)?
 
@@ -9,7 +9,7 @@ final class PaginatedStorage<Item: Sendable, Cursor: Hashable & Sendable>: Senda
         self.recipe = recipe
         if let outputs = recipe.signal?.makeAsyncIterator() {
             forgetOutputs = outputs.forget
-            self.outputs = Parcel(outputs)
+            self.outputs = UnsafeTransfer(outputs)
         } else {
             forgetOutputs = nil
             outputs = nil

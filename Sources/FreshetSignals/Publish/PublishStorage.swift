@@ -1,7 +1,7 @@
 /// One iteration of a `publish`: the watcher of the signal, and the runs of the body.
 final class PublishStorage<S: AsyncSequence & Sendable, B: AsyncSequence & Sendable>: Sendable
 where S.Failure == Never, B.Element: Sendable {
-    private let outputs: Parcel<S.AsyncIterator>
+    private let outputs: UnsafeTransfer<S.AsyncIterator>
     /// Forgets outputs that are pending, if the signal's iterator can.
     private let forgetOutputs: (@Sendable () -> Void)?
     private let body: @Sendable () throws(B.Failure) -> B
@@ -10,8 +10,8 @@ where S.Failure == Never, B.Element: Sendable {
     init(
         _ outputs: sending S.AsyncIterator, runsAtStart: Bool, body: @escaping @Sendable () throws(B.Failure) -> B
     ) {
-        forgetOutputs = (outputs as? any ForgettingIterator)?.forget
-        self.outputs = Parcel(outputs)
+        forgetOutputs = (outputs as? any DiscardingIterator)?.forget
+        self.outputs = UnsafeTransfer(outputs)
         self.body = body
         runs = LatestRuns(first: runsAtStart ? () : nil)
     }

@@ -14,7 +14,7 @@ struct RetryStateMachine<Waiter> {
     private var isDue = false
     private var signalIsOpen = true
     private var attempt = 1
-    private var driver = AskerStateMachine<Waiter>()
+    private var driver = ConsumerStateMachine<Waiter>()
 
     /// The signal delivered.
     mutating func output() -> Waiter? {

@@ -4,8 +4,8 @@ where Base.Element: Sendable, S.Failure == Never {
     typealias RetryDriver = Driver<Base.Element, Base.Failure>
 
     private let base: Base
-    private let firstAttempt: Parcel<Base.AsyncIterator>
-    private let outputs: Parcel<S.AsyncIterator>
+    private let firstAttempt: UnsafeTransfer<Base.AsyncIterator>
+    private let outputs: UnsafeTransfer<S.AsyncIterator>
     /// Forgets outputs that are pending, if the signal's iterator can.
     private let forgetOutputs: (@Sendable () -> Void)?
     private let onFailure: (@Sendable (Base.Failure, Int) -> Void)?
@@ -14,9 +14,9 @@ where Base.Element: Sendable, S.Failure == Never {
     init(_ base: Base, on signal: S, onFailure: (@Sendable (Base.Failure, Int) -> Void)?) {
         self.base = base
         let outputs = signal.makeAsyncIterator()
-        forgetOutputs = (outputs as? any ForgettingIterator)?.forget
-        self.outputs = Parcel(outputs)
-        firstAttempt = Parcel(base.makeAsyncIterator())
+        forgetOutputs = (outputs as? any DiscardingIterator)?.forget
+        self.outputs = UnsafeTransfer(outputs)
+        firstAttempt = UnsafeTransfer(base.makeAsyncIterator())
         self.onFailure = onFailure
     }
 

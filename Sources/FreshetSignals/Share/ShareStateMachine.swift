@@ -61,7 +61,7 @@ struct ShareStateMachine<Element, Failure: Error, Waiter> {
     private var wanting = 0
     /// How many had asked when an element came, and have not taken it.
     private var owed = 0
-    private var driver = AskerStateMachine<Waiter>()
+    private var driver = ConsumerStateMachine<Waiter>()
 
     /// - Parameter count: How many elements a new subscriber gets; less than none is none.
     init(replaying count: Int, while lifetime: ShareLifetime) {
@@ -165,7 +165,7 @@ struct ShareStateMachine<Element, Failure: Error, Waiter> {
         upstream = .none
         // From now on the driver is one of the past: whatever it asks, it is told to finish.
         let wake = driver.wake()
-        driver = AskerStateMachine()
+        driver = ConsumerStateMachine()
         connection.number += 1
         return LeaveAction(stops: true, wake: wake, released: recent.removeAll())
     }
@@ -251,7 +251,7 @@ struct ShareSubscriber<Waiter> {
     /// The number of the element that it takes next.
     fileprivate var position: UInt64
     fileprivate var state = State.quiet
-    fileprivate var asker = AskerStateMachine<Waiter>()
+    fileprivate var asker = ConsumerStateMachine<Waiter>()
 
     fileprivate init(position: UInt64) {
         self.position = position

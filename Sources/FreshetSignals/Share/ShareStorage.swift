@@ -5,7 +5,7 @@ final class ShareStorage<Base: AsyncSequence & Sendable>: Sendable where Base.El
     private struct State {
         var machine: Machine
         /// Subscribed and not asked yet.
-        var upstream: Parcel<Base.AsyncIterator>?
+        var upstream: UnsafeTransfer<Base.AsyncIterator>?
         /// The driver of the present upstream iteration.
         var task: Task<Void, Never>?
         /// The driver of the one before it, which may still have to clean up.
@@ -21,7 +21,7 @@ final class ShareStorage<Base: AsyncSequence & Sendable>: Sendable where Base.El
 
     /// Released, and cancelled, after the lock.
     private struct Stopped {
-        var upstream: Parcel<Base.AsyncIterator>?
+        var upstream: UnsafeTransfer<Base.AsyncIterator>?
         var task: Task<Void, Never>?
     }
 
@@ -44,7 +44,7 @@ final class ShareStorage<Base: AsyncSequence & Sendable>: Sendable where Base.El
             if connects {
                 // Under the lock, so that who comes second finds the upstream subscribed. Locks are always taken from
                 // an operator to its upstream, and never the other way.
-                state.upstream = Parcel(base.makeAsyncIterator())
+                state.upstream = UnsafeTransfer(base.makeAsyncIterator())
             }
             return key
         }
@@ -119,7 +119,7 @@ final class ShareStorage<Base: AsyncSequence & Sendable>: Sendable where Base.El
 
     // MARK: The driver
 
-    private func run(_ connection: Machine.Connection, _ upstream: Parcel<Base.AsyncIterator>) async {
+    private func run(_ connection: Machine.Connection, _ upstream: UnsafeTransfer<Base.AsyncIterator>) async {
         let failure = await pump(connection, upstream)
         state.withLock { state -> Wakes in
             var wakes = Wakes()
@@ -128,7 +128,7 @@ final class ShareStorage<Base: AsyncSequence & Sendable>: Sendable where Base.El
         }.resumeAll()
     }
 
-    private func pump(_ connection: Machine.Connection, _ upstream: Parcel<Base.AsyncIterator>) async -> Base.Failure? {
+    private func pump(_ connection: Machine.Connection, _ upstream: UnsafeTransfer<Base.AsyncIterator>) async -> Base.Failure? {
         guard var iterator = upstream.open() else { return nil }
         do throws(Base.Failure) {
             while await mayPull(connection) {

@@ -11,7 +11,7 @@ package final class CauseInbox: Sendable {
 
     private struct State {
         var ready: [Key] = []
-        var asker = AskerStateMachine<Waiter>()
+        var asker = ConsumerStateMachine<Waiter>()
     }
 
     private let state = Lock(State())
@@ -100,17 +100,17 @@ package final class CauseSubscription: Sendable {
 
 /// The half of a subscription that its sources know.
 private final class CauseListener: Listener {
-    private let tally: Lock<CauseTally>
+    private let tally: Lock<PendingCauses>
     private let inbox: CauseInbox
     private let key: CauseInbox.Key
 
     init(count: Int, inbox: CauseInbox, key: CauseInbox.Key) {
-        tally = Lock(CauseTally(listings: Array(repeating: 1, count: count)))
+        tally = Lock(PendingCauses(listings: Array(repeating: 1, count: count)))
         self.inbox = inbox
         self.key = key
     }
 
-    var readsOccurrences: Bool { CauseTally.readsOccurrences }
+    var readsOccurrences: Bool { PendingCauses.readsOccurrences }
 
     func record(_ occurrence: Occurrence?, source: Int) -> Waiter? {
         let isFirst = tally.withLock { tally in

@@ -9,7 +9,7 @@ extension Signal {
     ///
     /// A subscription like the signal's own: it begins when the iterator is made.
     public func coalesced() -> some AsyncSequence<Void, Never> & Sendable {
-        SignalView<CoalescedTally>(signal: self)
+        SignalView<CoalescedFirings>(signal: self)
     }
 
     /// The signal with what stands behind it: all that is pending, each source once, in the order of their first
@@ -25,12 +25,12 @@ extension Signal {
     /// A subscription like the signal's own: it begins when the iterator is made. An element is never empty. Signals
     /// that an operator derived are sequences of their own and carry no causes.
     public var causes: some AsyncSequence<[Cause], Never> & Sendable {
-        SignalView<CauseTally>(signal: self)
+        SignalView<PendingCauses>(signal: self)
     }
 }
 
 /// A subscription to a signal's sources, seen through a tally.
-struct SignalView<T: Tally>: AsyncSequence, Sendable {
+struct SignalView<T: PendingFirings>: AsyncSequence, Sendable {
     typealias Element = T.Output
     typealias Failure = Never
 
@@ -53,18 +53,18 @@ struct SignalView<T: Tally>: AsyncSequence, Sendable {
 extension SignalView.AsyncIterator: Sendable {}
 
 /// An iterator that can forget what is pending. Operators for which several outputs count as one make use of it.
-protocol ForgettingIterator: SendableMetatype {
+protocol DiscardingIterator: SendableMetatype {
     /// Forgets what is pending, from any thread.
     var forget: @Sendable () -> Void { get }
 }
 
-extension Signal.AsyncIterator: ForgettingIterator {
+extension Signal.AsyncIterator: DiscardingIterator {
     var forget: @Sendable () -> Void {
         { [subscription = owner.subscription] in subscription.forget() }
     }
 }
 
-extension SignalView.AsyncIterator: ForgettingIterator {
+extension SignalView.AsyncIterator: DiscardingIterator {
     var forget: @Sendable () -> Void {
         { [subscription = owner.subscription] in subscription.forget() }
     }

@@ -43,7 +43,7 @@ public struct Signal: AsyncSequence, Sendable {
 
     /// A subscription. Copies share it.
     public struct AsyncIterator: AsyncIteratorProtocol {
-        let owner: SubscriptionOwner<FiringTally>
+        let owner: SubscriptionOwner<PendingFiringCount>
 
         /// Takes one firing; waits for one if there is none.
         ///

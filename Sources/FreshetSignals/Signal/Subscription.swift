@@ -13,7 +13,7 @@ protocol Listener: AnyObject, Sendable {
 /// The shared half of a subscription, known to its sources and to its iterators.
 ///
 /// Locks are always taken in the order source, subscription; nothing here calls a source.
-final class Subscription<T: Tally>: Listener {
+final class Subscription<T: PendingFirings>: Listener {
     private let machine: Lock<SubscriptionStateMachine<T, Waiter>>
 
     init(listings: [Int]) {
@@ -21,9 +21,9 @@ final class Subscription<T: Tally>: Listener {
     }
 
     // A source calls this as an existential's: without being told to, the compiler makes none but generic code of it.
-    @_specialize(where T == FiringTally)
-    @_specialize(where T == CoalescedTally)
-    @_specialize(where T == CauseTally)
+    @_specialize(where T == PendingFiringCount)
+    @_specialize(where T == CoalescedFirings)
+    @_specialize(where T == PendingCauses)
     func record(_ occurrence: Occurrence?, source: Int) -> Waiter? {
         machine.withLock { $0.record(occurrence, source: source) }
     }
@@ -38,9 +38,9 @@ final class Subscription<T: Tally>: Listener {
         machine.withLock { $0.forget() }
     }
 
-    @_specialize(where T == FiringTally)
-    @_specialize(where T == CoalescedTally)
-    @_specialize(where T == CauseTally)
+    @_specialize(where T == PendingFiringCount)
+    @_specialize(where T == CoalescedFirings)
+    @_specialize(where T == PendingCauses)
     func next(isolation: isolated (any Actor)?) async -> T.Output? {
         let cancelledAtStart = Task.isCancelled
         if machine.withLock({ $0.arrive(isCancelled: cancelledAtStart) }) == .yieldFirst {
@@ -65,7 +65,7 @@ final class Subscription<T: Tally>: Listener {
 }
 
 /// The iterators' half of a subscription: with its last copy the subscription ends.
-final class SubscriptionOwner<T: Tally>: Sendable {
+final class SubscriptionOwner<T: PendingFirings>: Sendable {
     let subscription: Subscription<T>
     private let registrations: [(source: Source, key: Source.Key)]
     /// What was opened for this subscription, released with it.

@@ -1,5 +1,5 @@
 /// One subscription: the firings that nobody has taken yet, the sources that may still fire, and the task that asks.
-struct SubscriptionStateMachine<T: Tally, Waiter> {
+struct SubscriptionStateMachine<T: PendingFirings, Waiter> {
     /// What a `next()` does first.
     enum ArriveAction {
         /// Yield once, so that subscribers on one serial executor take turns, then look.
@@ -20,7 +20,7 @@ struct SubscriptionStateMachine<T: Tally, Waiter> {
 
     private var tally: T
     private var openSources: Int
-    private var asker = AskerStateMachine<Waiter>()
+    private var asker = ConsumerStateMachine<Waiter>()
     /// Firings arrived since the asker last yielded.
     private var owesYield = false
 

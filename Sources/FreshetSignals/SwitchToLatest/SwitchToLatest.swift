@@ -52,14 +52,14 @@ where Base.Element: AsyncSequence & Sendable, Base.Element.Element: Sendable {
     let rethrowInner: @Sendable (Inner.Failure) -> Failure
 
     func makeAsyncIterator() -> DriverIterator<Element, Failure> {
-        let outer = Parcel(base.makeAsyncIterator())
-        let runs = LatestRuns<Parcel<Inner.AsyncIterator>, Element, Failure>()
+        let outer = UnsafeTransfer(base.makeAsyncIterator())
+        let runs = LatestRuns<UnsafeTransfer<Inner.AsyncIterator>, Element, Failure>()
         return DriverIterator { [rethrowOuter, rethrowInner] driver throws(Failure) in
             try await runs.operate(
                 driver,
                 watch: {
                     _ = await driver.exhaust(outer, rethrowing: rethrowOuter) { inner in
-                        runs.output(Parcel(inner.makeAsyncIterator()), of: driver)
+                        runs.output(UnsafeTransfer(inner.makeAsyncIterator()), of: driver)
                         // An upstream that never suspends must not keep what it delivers from running.
                         await Task.yield()
                         return !Task.isCancelled

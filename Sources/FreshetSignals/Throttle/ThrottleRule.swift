@@ -12,7 +12,7 @@ struct ThrottleRule<Instant: InstantProtocol>: PaceRule where Instant.Duration =
 
     var endsAtOnce: Bool { false }
 
-    mutating func arrival(at now: Instant, isHolding: Bool) -> PaceArrival<Instant> {
+    mutating func arrival(at now: Instant, isHolding: Bool) -> PaceDecision<Instant> {
         if isHolding, !latest { return .drop }
         // A wait of no length is none.
         guard interval > .zero, let end = lastDelivery?.advanced(by: interval) else { return .pass }

@@ -60,9 +60,9 @@ where Base.Element: Sendable, Other.Element: Sendable {
     let rethrowOther: @Sendable (Other.Failure) -> Failure
 
     func makeAsyncIterator() -> DriverIterator<Element, Failure> {
-        let otherIterator = Parcel(other.makeAsyncIterator())
+        let otherIterator = UnsafeTransfer(other.makeAsyncIterator())
         let storage = WithLatestFromStorage<Base, Other, Failure>(
-            Parcel(base.makeAsyncIterator()), otherIterator, rethrowBase: rethrowBase, rethrowOther: rethrowOther)
+            UnsafeTransfer(base.makeAsyncIterator()), otherIterator, rethrowBase: rethrowBase, rethrowOther: rethrowOther)
         return DriverIterator { driver throws(Failure) in await storage.operate(driver) }
     }
 }

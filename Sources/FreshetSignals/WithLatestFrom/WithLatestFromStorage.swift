@@ -5,8 +5,8 @@ where Base.Element: Sendable, Other.Element: Sendable {
     typealias Owner = Driver<(Base.Element, Other.Element), Failure>
     typealias Machine = WithLatestFromStateMachine<Other.Element>
 
-    private let base: Parcel<Base.AsyncIterator>
-    private let other: Parcel<Other.AsyncIterator>
+    private let base: UnsafeTransfer<Base.AsyncIterator>
+    private let other: UnsafeTransfer<Other.AsyncIterator>
     private let rethrowBase: @Sendable (Base.Failure) -> Failure
     private let rethrowOther: @Sendable (Other.Failure) -> Failure
     private let machine = Lock(Machine())
@@ -16,7 +16,7 @@ where Base.Element: Sendable, Other.Element: Sendable {
     private static var turnsOfOther: Int { 8 }
 
     init(
-        _ base: Parcel<Base.AsyncIterator>, _ other: Parcel<Other.AsyncIterator>,
+        _ base: UnsafeTransfer<Base.AsyncIterator>, _ other: UnsafeTransfer<Other.AsyncIterator>,
         rethrowBase: @escaping @Sendable (Base.Failure) -> Failure,
         rethrowOther: @escaping @Sendable (Other.Failure) -> Failure
     ) {

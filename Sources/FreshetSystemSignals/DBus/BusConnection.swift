@@ -29,7 +29,7 @@ public enum BusAvailability: Hashable, Sendable, CustomStringConvertible {
 /// **A bus comes and goes.** It is no error if there is none. A socket in the file system that does not exist, or that
 /// nobody listens on, is waited for by inotify(7), without a wake-up until then. A connection that is lost is made
 /// anew, and what was subscribed to is subscribed to again; `BusReconnection` has the pauses. What was said in
-/// between is lost: a subscription tells when it is in force again (``BusStanding``), which is the time to ask for the
+/// between is lost: a subscription tells when it is in force again (``BusSubscriptionState``), which is the time to ask for the
 /// present state.
 ///
 /// **Who speaks.** Any peer may send a signal to a connection directly, whatever that has subscribed to. So signals are
@@ -89,7 +89,7 @@ public final class BusConnection: Sendable {
     ///   - handler: gets each signal, in the order in which they were sent.
     /// - Returns: the subscription, which ends when it is cancelled or released.
     public func subscribe(
-        _ match: BusMatch, onStanding: @escaping @Sendable (BusStanding) -> Void = { _ in },
+        _ match: BusMatch, onStanding: @escaping @Sendable (BusSubscriptionState) -> Void = { _ in },
         onStranger: @escaping @Sendable () -> Void = {}, _ handler: @escaping @Sendable (BusMessage) -> Void
     ) -> BusSubscription {
         let subscriber = BusLink.Subscriber(onStanding: onStanding, onStranger: onStranger, handler: handler)
@@ -155,7 +155,7 @@ public final class BusConnection: Sendable {
 }
 
 /// How a subscription stands.
-public enum BusStanding: Hashable, Sendable {
+public enum BusSubscriptionState: Hashable, Sendable {
     /// The bus has not been reached yet, or has not confirmed the match yet.
     case connecting
     /// The bus has confirmed the match: what is sent from now on is heard.

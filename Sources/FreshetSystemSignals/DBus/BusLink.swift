@@ -22,13 +22,13 @@ final class BusLink: @unchecked Sendable {
 
     /// Who listens to a match.
     final class Subscriber: Sendable {
-        let onStanding: @Sendable (BusStanding) -> Void
+        let onStanding: @Sendable (BusSubscriptionState) -> Void
         /// Called for a message that would be wanted, had another sender sent it.
         let onStranger: @Sendable () -> Void
         let handler: @Sendable (BusMessage) -> Void
 
         init(
-            onStanding: @escaping @Sendable (BusStanding) -> Void, onStranger: @escaping @Sendable () -> Void = {},
+            onStanding: @escaping @Sendable (BusSubscriptionState) -> Void, onStranger: @escaping @Sendable () -> Void = {},
             handler: @escaping @Sendable (BusMessage) -> Void
         ) {
             self.onStanding = onStanding
@@ -41,9 +41,9 @@ final class BusLink: @unchecked Sendable {
     final class Rule {
         let match: BusMatch
         var subscribers: [Subscriber] = []
-        var standing: BusStanding
+        var standing: BusSubscriptionState
 
-        init(_ match: BusMatch, _ standing: BusStanding) {
+        init(_ match: BusMatch, _ standing: BusSubscriptionState) {
             self.match = match
             self.standing = standing
         }
@@ -291,7 +291,7 @@ final class BusLink: @unchecked Sendable {
         guard new != availability else { return }
         availability = new
         onAvailability(new)
-        let standing: BusStanding
+        let standing: BusSubscriptionState
         switch new {
         case .connecting, .connected: standing = .connecting
         case .unavailable(let reason): standing = .disconnected(reason: reason)
@@ -299,14 +299,14 @@ final class BusLink: @unchecked Sendable {
         for rule in rules.values.map({ $0 }) { set(standing, of: rule) }
     }
 
-    func set(_ standing: BusStanding, of rule: Rule) {
+    func set(_ standing: BusSubscriptionState, of rule: Rule) {
         guard standing != rule.standing else { return }
         rule.standing = standing
         for subscriber in rule.subscribers { subscriber.onStanding(standing) }
     }
 
     /// The standing of a rule that the bus does not know yet.
-    var initialStanding: BusStanding {
+    var initialStanding: BusSubscriptionState {
         if case .unavailable(let reason) = availability { return .disconnected(reason: reason) }
         return .connecting
     }

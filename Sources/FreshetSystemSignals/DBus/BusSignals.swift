@@ -69,7 +69,7 @@ public final class BusSignal: Sendable {
 
     private let bus: BusConnection
     private let source = SignalSource(BusSignals.signalName)
-    let current = CurrentValue(BusStanding.connecting)
+    let current = CurrentValue(BusSubscriptionState.connecting)
     private let strangers = Counter()
     private let subscription = Mutex<BusSubscription?>(nil)
     private let onEnd: @Sendable () -> Void
@@ -100,10 +100,10 @@ public final class BusSignal: Sendable {
     package func raise(_ detail: String) { source.fire(detail) }
 
     /// Whether it is heard.
-    public var standing: BusStanding { current.value }
+    public var standing: BusSubscriptionState { current.value }
 
     /// How it stands first, then what becomes of that; a slow reader gets the newest.
-    public var standings: some AsyncSequence<BusStanding, Never> & Sendable { current }
+    public var standings: some AsyncSequence<BusSubscriptionState, Never> & Sendable { current }
 }
 
 /// Counts, from any thread.

@@ -12,24 +12,24 @@ public import FreshetSignals
 /// to `signal`; there is one connection for all who do, ``Sleep`` and ``Sessions`` included. See <doc:Facts> for what
 /// all of these have in common. Who wants the arguments of a signal uses ``BusConnection``.
 ///
-/// **What is missing.** Without a bus, or if it refuses the match, ``BusStanding`` says so; a bus that comes, or comes
+/// **What is missing.** Without a bus, or if it refuses the match, ``BusSubscriptionState`` says so; a bus that comes, or comes
 /// back, is connected to.
 public struct BusEvents: Sendable {
     /// Which signals are wanted.
     public let match: BusMatch
     /// On which bus.
     public let bus: BusConnection.Bus
-    private let place: SourcePlace
+    private let place: SourceHost
 
     /// - Parameters:
     ///   - match: which signals are wanted.
     ///   - bus: on which bus.
     ///   - loop: where the bus is listened to; nil: on the library's own thread.
     public init(matching match: BusMatch, of bus: BusConnection.Bus = .system, on loop: EventLoop? = nil) {
-        self.init(matching: match, of: bus, in: SourcePlace(loop))
+        self.init(matching: match, of: bus, in: SourceHost(loop))
     }
 
-    init(matching match: BusMatch, of bus: BusConnection.Bus, in place: SourcePlace) {
+    init(matching match: BusMatch, of bus: BusConnection.Bus, in place: SourceHost) {
         self.match = match
         self.bus = bus
         self.place = place
@@ -37,7 +37,7 @@ public struct BusEvents: Sendable {
 
     /// How the match stands at present, then each change of that: whether it is heard, and who its sender is. A slow
     /// reader gets the newest.
-    public var changes: some AsyncSequence<BusStanding, Never> & Sendable {
+    public var changes: some AsyncSequence<BusSubscriptionState, Never> & Sendable {
         place.facts { [match, bus] sources in
             let signals = sources.signals(of: bus)
             let followed = signals.follow(match)

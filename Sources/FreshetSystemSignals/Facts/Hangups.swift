@@ -14,12 +14,12 @@ public import FreshetSignals
 ///
 /// **What is missing.** If SIGHUP is not blocked it ends the program, as ever; ``HangupFact/obstacle`` says so.
 public struct Hangups: Sendable {
-    private let place: SourcePlace
+    private let place: SourceHost
 
     /// - Parameter loop: where the signal is listened to; nil: on the library's own thread.
-    public init(on loop: EventLoop? = nil) { self.init(in: SourcePlace(loop)) }
+    public init(on loop: EventLoop? = nil) { self.init(in: SourceHost(loop)) }
 
-    init(in place: SourcePlace) { self.place = place }
+    init(in place: SourceHost) { self.place = place }
 
     /// The present fact first, then each change of it; a slow reader gets the newest.
     public var changes: some AsyncSequence<HangupFact, Never> & Sendable {
@@ -28,7 +28,7 @@ public struct Hangups: Sendable {
                 let source = try sources.hangups()
                 return (source.current, source)
             } catch {
-                return (CurrentValue(HangupFact(obstacle: SourcePlace.explain(error))), ())
+                return (CurrentValue(HangupFact(obstacle: SourceHost.explain(error))), ())
             }
         } otherwise: { reason in
             HangupFact(obstacle: reason)

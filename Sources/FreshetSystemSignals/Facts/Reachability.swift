@@ -19,16 +19,16 @@ public import FreshetSignals
 public struct Reachability: Sendable {
     /// What is to be reachable.
     public let target: NetworkTarget
-    private let place: SourcePlace
+    private let place: SourceHost
 
     /// - Parameters:
     ///   - target: what is to be reachable; by default anything beyond this machine's own networks.
     ///   - loop: where the kernel is listened to; nil: on the library's own thread.
     public init(of target: NetworkTarget = .elsewhere, on loop: EventLoop? = nil) {
-        self.init(of: target, in: SourcePlace(loop))
+        self.init(of: target, in: SourceHost(loop))
     }
 
-    init(of target: NetworkTarget, in place: SourcePlace) {
+    init(of target: NetworkTarget, in place: SourceHost) {
         self.target = target
         self.place = place
     }

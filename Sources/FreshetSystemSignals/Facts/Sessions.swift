@@ -15,16 +15,16 @@ public import FreshetSignals
 public struct Sessions: Sendable {
     /// Whose sessions count.
     public let scope: SessionScope
-    private let place: SourcePlace
+    private let place: SourceHost
 
     /// - Parameters:
     ///   - scope: whose sessions count; by default every local one.
     ///   - loop: where logind is listened to; nil: on the library's own thread.
     public init(of scope: SessionScope = .local, on loop: EventLoop? = nil) {
-        self.init(of: scope, in: SourcePlace(loop))
+        self.init(of: scope, in: SourceHost(loop))
     }
 
-    init(of scope: SessionScope, in place: SourcePlace) {
+    init(of scope: SessionScope, in place: SourceHost) {
         self.scope = scope
         self.place = place
     }

@@ -13,12 +13,12 @@ public import FreshetSignals
 /// **What is missing.** Without a bus or without logind the clocks still tell of a wake; ``SleepFact/logind`` says what
 /// is missing, and logind is heard as soon as it is there.
 public struct Sleep: Sendable {
-    private let place: SourcePlace
+    private let place: SourceHost
 
     /// - Parameter loop: where clocks and logind are listened to; nil: on the library's own thread.
-    public init(on loop: EventLoop? = nil) { self.init(in: SourcePlace(loop)) }
+    public init(on loop: EventLoop? = nil) { self.init(in: SourceHost(loop)) }
 
-    init(in place: SourcePlace) { self.place = place }
+    init(in place: SourceHost) { self.place = place }
 
     /// The present fact first, then each change of it; a slow reader gets the newest.
     public var changes: some AsyncSequence<SleepFact, Never> & Sendable {

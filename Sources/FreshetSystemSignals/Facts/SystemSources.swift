@@ -7,7 +7,7 @@ import Synchronization
 /// It holds none of them: what nobody has a ``Lease`` of any more is closed.
 final class SystemSources: Sendable {
     let loop: EventLoop
-    private let ownLoop: OwnLoop?
+    private let ownLoop: DedicatedLoop?
     private let onEnd: @Sendable () -> Void
     private let address: @Sendable (BusConnection.Bus) -> String?
     private let makeNetwork: @Sendable (EventLoop) -> NetworkMonitor
@@ -26,7 +26,7 @@ final class SystemSources: Sendable {
     ///   - network: makes the monitor of the network; tests leave netlink out.
     ///   - onEnd: called when nothing is open any more.
     init(
-        _ loop: EventLoop, _ ownLoop: OwnLoop? = nil,
+        _ loop: EventLoop, _ ownLoop: DedicatedLoop? = nil,
         address: @escaping @Sendable (BusConnection.Bus) -> String? = { _ in nil },
         network: @escaping @Sendable (EventLoop) -> NetworkMonitor = { NetworkMonitor($0) },
         onEnd: @escaping @Sendable () -> Void = {}
@@ -106,7 +106,7 @@ final class SharedTable<Key: Hashable & Sendable, Value: AnyObject & Sendable>: 
 }
 
 /// A loop with a thread of its own, which ends with this object.
-final class OwnLoop: Sendable {
+final class DedicatedLoop: Sendable {
     let loop: EventLoop
 
     init() throws(SystemCallError) {

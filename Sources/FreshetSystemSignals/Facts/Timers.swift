@@ -14,7 +14,7 @@ public enum Timers {
     ///   - period: from one firing to the next; at least ``RepeatingTimer/shortestPeriod``.
     ///   - loop: where it is waited; nil: on the library's own thread.
     public static func every(_ period: Duration, on loop: EventLoop? = nil) -> RepeatingTimer {
-        RepeatingTimer(every: period, in: SourcePlace(loop))
+        RepeatingTimer(every: period, in: SourceHost(loop))
     }
 }
 
@@ -30,12 +30,12 @@ public struct RepeatingTimer: Sendable {
 
     /// From one firing to the next.
     public let period: Duration
-    private let place: SourcePlace
+    private let place: SourceHost
     private let shared = Shared<Ticker>()
     private let makeClock: @Sendable (SystemSources) -> any AlarmClock
 
     init(
-        every period: Duration, in place: SourcePlace,
+        every period: Duration, in place: SourceHost,
         clock: @escaping @Sendable (SystemSources) -> any AlarmClock = { $0.loop }
     ) {
         self.period = max(period, Self.shortestPeriod)

@@ -17,16 +17,16 @@ import Glibc
 public struct WatchedFile: Sendable {
     /// The absolute path.
     public let path: String
-    private let place: SourcePlace
+    private let place: SourceHost
 
     /// - Parameters:
     ///   - path: a relative one begins at the present working directory.
     ///   - loop: where the kernel is listened to; nil: on the library's own thread.
     public init(at path: String, on loop: EventLoop? = nil) {
-        self.init(at: path, in: SourcePlace(loop))
+        self.init(at: path, in: SourceHost(loop))
     }
 
-    init(at path: String, in place: SourcePlace) {
+    init(at path: String, in place: SourceHost) {
         self.path = path.hasPrefix("/") ? path : "\(Self.workingDirectory)/\(path)"
         self.place = place
     }

@@ -3,34 +3,34 @@ import Glibc
 import Synchronization
 
 /// What a look at a path found.
-struct FileLook: Sendable {
-    var trail: FileTrail
+struct FileObservation: Sendable {
+    var trail: PathResolution
     /// The way was watched anew, so that ``obstacle`` is known.
     var hasFollowed = false
     /// Why not all changes will be noticed.
-    var obstacle: FileObstacle?
+    var obstacle: FileWatchLimit?
     /// Nothing changed under the look; else it is to be looked at again.
     var isSettled = true
 }
 
 /// Looks at paths. All of it may block, and so happens beside the loop, and without the lock.
 extension FileMonitor {
-    func look(_ order: Order) -> FileLook {
-        let trail = FileTrail(order.path, calls)
-        guard order.events.contains(.rewatch) || trail.steps != order.steps else { return FileLook(trail: trail) }
+    func look(_ order: Order) -> FileObservation {
+        let trail = PathResolution(order.path, calls)
+        guard order.events.contains(.rewatch) || trail.steps != order.steps else { return FileObservation(trail: trail) }
         return follow(order, from: trail)
     }
 
     /// Watches the way to a path, until it is as it was before it was watched: so nothing slips through in between.
-    private func follow(_ order: Order, from first: FileTrail) -> FileLook {
+    private func follow(_ order: Order, from first: PathResolution) -> FileObservation {
         let (inotify, failure) = state.withLock { ($0.inotify, $0.failure) }
         guard let inotify else {
-            return FileLook(trail: first, hasFollowed: true, obstacle: failure.map(FileObstacle.refused))
+            return FileObservation(trail: first, hasFollowed: true, obstacle: failure.map(FileWatchLimit.refused))
         }
-        var look = FileLook(trail: first, hasFollowed: true)
+        var look = FileObservation(trail: first, hasFollowed: true)
         for _ in 0..<Self.looksPerTurn {
             var refusal: SystemCallError?
-            var steps: [(watch: Int32, step: FileTrail.Step)] = []
+            var steps: [(watch: Int32, step: PathResolution.Step)] = []
             for step in look.trail.steps {
                 do throws(SystemCallError) {
                     let how: InotifyEvents = [.onlyDirectory, .withoutFollowing, .additionally]
@@ -42,20 +42,20 @@ extension FileMonitor {
                 }
             }
             register(steps, of: order, inotify)
-            let again = FileTrail(order.path, calls)
+            let again = PathResolution(order.path, calls)
             look.isSettled = again.steps == look.trail.steps
             look.trail = again
-            look.obstacle = (refusal ?? again.obstacle).map(FileObstacle.refused)
+            look.obstacle = (refusal ?? again.obstacle).map(FileWatchLimit.refused)
             if look.isSettled { return look }
         }
         // What was refused may have been so because it has gone: the next look knows.
-        look.obstacle = look.trail.obstacle.map(FileObstacle.refused)
+        look.obstacle = look.trail.obstacle.map(FileWatchLimit.refused)
         return look
     }
 
     /// Has the watches listened to, and hears what came before anybody listened.
     private func register(
-        _ steps: [(watch: Int32, step: FileTrail.Step)], of order: Order, _ inotify: InotifyDescriptor
+        _ steps: [(watch: Int32, step: PathResolution.Step)], of order: Order, _ inotify: InotifyDescriptor
     ) {
         state.withLock { state in
             guard state.followed[order.follower] != nil else {

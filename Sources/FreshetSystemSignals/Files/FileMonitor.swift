@@ -59,10 +59,10 @@ public final class FileMonitor: Sendable {
     struct Followed {
         weak var watch: FileWatch?
         let path: String
-        var trail = FileTrail()
+        var trail = PathResolution()
         var fact = FileFact(exists: false)
         /// What the last look that ended found in its way.
-        var obstacle: FileObstacle?
+        var obstacle: FileWatchLimit?
         /// Somebody waits for the first look.
         var firstLook: Latch?
     }
@@ -73,7 +73,7 @@ public final class FileMonitor: Sendable {
         var descriptorWatch: DescriptorWatch?
         var failure: SystemCallError?
         var table = FileWatchTable()
-        var agenda = FileAgenda()
+        var agenda = RetrySchedule()
         var followed: [FileWatchTable.Follower: Followed] = [:]
         var followers: [String: FileWatchTable.Follower] = [:]
         var next: FileWatchTable.Follower = 0
@@ -92,7 +92,7 @@ public final class FileMonitor: Sendable {
         let follower: FileWatchTable.Follower
         let path: String
         let events: FileEvents
-        let steps: [FileTrail.Step]
+        let steps: [PathResolution.Step]
         /// The first event that it may have missed.
         let mark: UInt64
     }
@@ -180,7 +180,7 @@ public final class FileMonitor: Sendable {
             // It may have come to its end just now.
             guard state.followed[follower]?.firstLook != nil else { return nil }
             state.followed[follower]?.firstLook = nil
-            state.followed[follower]?.fact.obstacle = FileObstacle.noAnswer.description
+            state.followed[follower]?.fact.obstacle = FileWatchLimit.noAnswer.description
             state.agenda.isSlow(follower)
             return state.followed[follower]?.fact
         }
@@ -243,7 +243,7 @@ public final class FileMonitor: Sendable {
             var news: [News] = []
             for follower in slow {
                 guard let watch = state.followed[follower]?.watch else { continue }
-                state.followed[follower]?.fact.obstacle = FileObstacle.noAnswer.description
+                state.followed[follower]?.fact.obstacle = FileWatchLimit.noAnswer.description
                 news.append(News(watch: watch, fact: state.followed[follower]?.fact))
             }
             if !again.isEmpty { open(&state) }
@@ -288,7 +288,7 @@ public final class FileMonitor: Sendable {
     }
 
     /// Takes what the first look found, if somebody waits for it: that is how it is, and no news.
-    private func tookFirst(_ look: FileLook, of order: Order) -> Bool {
+    private func tookFirst(_ look: FileObservation, of order: Order) -> Bool {
         guard let (latch, next) = setFirst(look, of: order) else { return false }
         // Nothing of the watch is held here any more: it ends when who waits lets go of it.
         latch.open()
@@ -296,7 +296,7 @@ public final class FileMonitor: Sendable {
         return true
     }
 
-    private func setFirst(_ look: FileLook, of order: Order) -> (Latch, Order?)? {
+    private func setFirst(_ look: FileObservation, of order: Order) -> (Latch, Order?)? {
         let (watch, fact, result) = state.withLock { state -> (FileWatch?, FileFact?, (Latch, Order?)?) in
             guard let followed = state.followed[order.follower], let latch = followed.firstLook else {
                 return (nil, nil, nil)
@@ -311,10 +311,10 @@ public final class FileMonitor: Sendable {
     }
 
     /// Takes what a look found, and tells. On the loop's thread.
-    private func ended(_ order: Order, _ look: FileLook) {
+    private func ended(_ order: Order, _ look: FileObservation) {
         let (news, next) = state.withLock { state -> (News?, Order?) in
             guard let followed = state.followed[order.follower] else { return (nil, nil) }
-            let delta = FileDelta(from: followed.trail.end, to: look.trail.end, heard: order.events)
+            let delta = FileChange(from: followed.trail.end, to: look.trail.end, heard: order.events)
             if state.take(look, of: order.follower) { state.followed[order.follower]?.fact.since = .now }
             if delta.detail != nil {
                 state.counts.fired += 1
@@ -333,7 +333,7 @@ public final class FileMonitor: Sendable {
         if let next { start(next) }
     }
 
-    private func next(after look: FileLook, of order: Order, _ state: inout State) -> Order? {
+    private func next(after look: FileObservation, of order: Order, _ state: inout State) -> Order? {
         if !look.isSettled { state.agenda.keep(order.follower, [.look, .rewatch]) }
         let events = state.agenda.ended(
             order.follower, isBlocked: state.followed[order.follower]?.obstacle != nil, at: clock.now)
@@ -375,7 +375,7 @@ extension FileMonitor.State {
     }
 
     /// Notes what a look found. Returns whether there is something now where was nothing, or the other way round.
-    mutating func take(_ look: FileLook, of follower: FileWatchTable.Follower) -> Bool {
+    mutating func take(_ look: FileObservation, of follower: FileWatchTable.Follower) -> Bool {
         guard var followed = followed[follower] else { return false }
         followed.trail = look.trail
         if look.hasFollowed { followed.obstacle = look.obstacle }

@@ -7,7 +7,7 @@ struct FileWatchTable: Sendable {
 
     private struct Listener: Sendable {
         var follower: Follower
-        var step: FileTrail.Step
+        var step: PathResolution.Step
     }
 
     private struct Row: Sendable {
@@ -40,7 +40,7 @@ struct FileWatchTable: Sendable {
     /// Notes what a follower listens to from now on, instead of what it listened to.
     ///
     /// - Returns: watches that nobody listens to any more.
-    mutating func set(_ follower: Follower, to steps: [(watch: Int32, step: FileTrail.Step)]) -> [Int32] {
+    mutating func set(_ follower: Follower, to steps: [(watch: Int32, step: PathResolution.Step)]) -> [Int32] {
         let before = watches[follower] ?? []
         for watch in before { rows[watch]?.remove(follower) }
         for (watch, step) in steps {

@@ -6,7 +6,7 @@ public struct NetworkFact: Hashable, Sendable, CustomStringConvertible {
     /// The ways there, one for each protocol that has one; empty if there is none, or if nobody knows.
     public internal(set) var paths: [NetworkPath]
     /// Why it is not reachable; nil if it is.
-    public internal(set) var obstacle: NetworkObstacle?
+    public internal(set) var obstacle: UnreachableReason?
     /// Nobody knows, because netlink is missing (``NetworkMonitor/availability``): reachability is taken for granted.
     public internal(set) var isAssumed: Bool
     /// Why nobody knows, and what helps: a sentence for people. Nil unless ``isAssumed``.
@@ -21,7 +21,7 @@ public struct NetworkFact: Hashable, Sendable, CustomStringConvertible {
 
     /// Makes a fact by hand: for tests of what reads facts.
     public init(
-        _ target: NetworkTarget, isReachable: Bool, paths: [NetworkPath] = [], obstacle: NetworkObstacle? = nil,
+        _ target: NetworkTarget, isReachable: Bool, paths: [NetworkPath] = [], obstacle: UnreachableReason? = nil,
         changedAt: ContinuousClock.Instant, epoch: UInt64
     ) {
         self.target = target

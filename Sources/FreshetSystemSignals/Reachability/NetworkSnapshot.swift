@@ -32,7 +32,7 @@ public struct NetworkPath: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// Why a target is not reachable.
-public enum NetworkObstacle: Hashable, Sendable, CustomStringConvertible {
+public enum UnreachableReason: Hashable, Sendable, CustomStringConvertible {
     case noRoute
     /// A route says no: `unreachable`, `blackhole`, `prohibit` and the like (ip-route(8)).
     case refused(by: String)
@@ -57,7 +57,7 @@ public enum NetworkObstacle: Hashable, Sendable, CustomStringConvertible {
 /// Whether and how an address is reached.
 enum PathState: Hashable, Sendable {
     case reachable(NetworkPath)
-    case unreachable(NetworkObstacle)
+    case unreachable(UnreachableReason)
 
     var path: NetworkPath? {
         switch self {
@@ -77,9 +77,9 @@ struct NetworkSnapshot: Hashable, Sendable {
     var isReachable: Bool { states.values.contains { $0.path != nil } }
 
     /// The obstacle that tells most: one that is not the mere absence of a route comes first.
-    var obstacle: NetworkObstacle? {
+    var obstacle: UnreachableReason? {
         guard !isReachable else { return nil }
-        let obstacles = IPAddress.Family.allCases.compactMap { family -> NetworkObstacle? in
+        let obstacles = IPAddress.Family.allCases.compactMap { family -> UnreachableReason? in
             guard case .unreachable(let obstacle) = states[family] else { return nil }
             return obstacle
         }
@@ -95,7 +95,7 @@ extension PathState {
     init?(_ answer: RouteAnswer, to destination: IPAddress, tables: KernelTables) {
         switch answer {
         case .unanswered: return nil
-        case .refused(let number): self = .unreachable(NetworkObstacle(errno: number))
+        case .refused(let number): self = .unreachable(UnreachableReason(errno: number))
         case .route(let route): self = Self.judge(route, to: destination, tables: tables)
         }
     }
@@ -148,7 +148,7 @@ extension PathState {
     }
 }
 
-extension NetworkObstacle {
+extension UnreachableReason {
     /// The errors by which the kernel answers for routes that say no (fib_props in the kernel's IPv4 code,
     /// ip6_rt_type_to_error in that of IPv6).
     init(errno number: Int32) {

@@ -141,7 +141,7 @@ struct ReachabilityMachine: Sendable {
         _ snapshot: NetworkSnapshot, to target: NetworkTarget, _ entry: Entry, at now: ContinuousClock.Instant,
         _ outcome: inout Outcome
     ) {
-        let delta = NetworkDelta(from: entry.snapshot, to: snapshot)
+        let delta = NetworkChange(from: entry.snapshot, to: snapshot)
         if delta == .nothing { return }
         if delta == .becameReachable || delta == .pathChanged { begin(&outcome) }
         var fact = NetworkFact(target, snapshot, at: now, epoch: entry.fact.epoch)

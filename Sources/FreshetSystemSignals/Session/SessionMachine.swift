@@ -181,7 +181,7 @@ struct SessionMachine: Sendable {
         waiting.removeFirst(next)
         if stage == .asking, open.isEmpty { stage = .settled }
         guard stage == .settled, fact.logind == .available else { return outcome }
-        if let known { outcome.arrivals = SessionDelta(from: known, to: heard).arrivals }
+        if let known { outcome.arrivals = SessionChange(from: known, to: heard).arrivals }
         known = heard
         fact = SessionFact(heard, logind: .available)
         return outcome

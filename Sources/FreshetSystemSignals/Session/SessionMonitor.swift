@@ -26,7 +26,7 @@ public final class SessionMonitor: Sendable {
     private struct State {
         var machine: SessionMachine
         /// How the subscriptions stand, to the manager and to the sessions.
-        var standings: [BusStanding] = [.connecting, .connecting]
+        var standings: [BusSubscriptionState] = [.connecting, .connecting]
         var subscriptions: [BusSubscription] = []
     }
 
@@ -84,7 +84,7 @@ public final class SessionMonitor: Sendable {
         state.withLock { $0.subscriptions = subscriptions }
     }
 
-    private func stands(_ standing: BusStanding, _ index: Int) {
+    private func stands(_ standing: BusSubscriptionState, _ index: Int) {
         let standings = state.withLock { state in
             state.standings[index] = standing
             return state.standings
@@ -143,7 +143,7 @@ public final class SessionMonitor: Sendable {
 
 extension SessionMachine.Logind {
     /// logind can be heard when all subscriptions are in force, and to the same.
-    init(_ standings: [BusStanding]) {
+    init(_ standings: [BusSubscriptionState]) {
         var senders: Set<String> = []
         var isPending = false
         for standing in standings {

@@ -39,7 +39,7 @@ struct SessionSnapshot: Hashable, Sendable {
 }
 
 /// What is new between two snapshots: sessions at which somebody has arrived, in the order of their names.
-struct SessionDelta: Hashable, Sendable {
+struct SessionChange: Hashable, Sendable {
     /// Details of firings, such as `session 3 of alice was unlocked`.
     let arrivals: [String]
 

@@ -148,7 +148,7 @@ public final class SleepMonitor: Sendable {
         state.withLock { $0.subscription = subscription }
     }
 
-    private func logindBecame(_ standing: BusStanding) {
+    private func logindBecame(_ standing: BusSubscriptionState) {
         let availability: SleepFact.Availability
         switch standing {
         case .connecting: availability = .pending

@@ -30,7 +30,7 @@ public struct JournalLogHandler: LogHandler {
     private var ownLevel: Logger.Level?
 
     /// What is said when entries were lost on their way to the journal.
-    public struct LossReport: Hashable, Sendable {
+    public struct LostEntriesReport: Hashable, Sendable {
         /// Its words; `{count}` is replaced by how many.
         public var message: String
         /// Its MESSAGE_ID.
@@ -52,7 +52,7 @@ public struct JournalLogHandler: LogHandler {
     ///   - redactor: knows secrets that no message may hold.
     public init(
         label: String, identifier: String, destination: LogDestination, threshold: LogThreshold,
-        loss: LossReport = LossReport(), metadataProvider: Logger.MetadataProvider? = nil, redactor: Redactor? = nil
+        loss: LostEntriesReport = LostEntriesReport(), metadataProvider: Logger.MetadataProvider? = nil, redactor: Redactor? = nil
     ) {
         self.label = label
         self.identifier = identifier

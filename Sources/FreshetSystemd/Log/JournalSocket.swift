@@ -28,7 +28,7 @@ final class JournalSocket: Sendable {
         var isDraining = false
     }
 
-    private enum Verdict {
+    private enum Outcome {
         case sent
         /// The journal takes none now.
         case full
@@ -177,7 +177,7 @@ final class JournalSocket: Sendable {
         return bytes
     }
 
-    private func put(_ entry: [UInt8], waits: Bool) -> Verdict {
+    private func put(_ entry: [UInt8], waits: Bool) -> Outcome {
         let flags = Int32(MSG_NOSIGNAL) | (waits ? 0 : Int32(MSG_DONTWAIT))
         while true {
             let count = address.withPointer { sendto(descriptor, entry, entry.count, flags, $0, $1) }
@@ -192,7 +192,7 @@ final class JournalSocket: Sendable {
     }
 
     /// What no datagram can carry goes as a file in memory that nobody can change any more.
-    private func putFile(_ entry: [UInt8], _ flags: Int32) -> Verdict {
+    private func putFile(_ entry: [UInt8], _ flags: Int32) -> Outcome {
         let file = memfd_create("journal-entry", MFD_CLOEXEC | MFD_ALLOW_SEALING)
         guard file >= 0 else { return .failed }
         defer { close(file) }

@@ -54,7 +54,7 @@ enum ServiceInterface {
 
     static func make(
         _ identity: VarlinkServer.Identity, interfaces: [VarlinkInterface]
-    ) throws(VarlinkInterface.Fault) -> VarlinkInterface {
+    ) throws(VarlinkInterface.ValidationError) -> VarlinkInterface {
         var descriptions = Dictionary(interfaces.map { ($0.name, $0.description) }) { _, last in last }
         descriptions["org.varlink.service"] = description
         let texts = descriptions

@@ -23,7 +23,7 @@ final class VarlinkConnection: Sendable {
         var mayHaveMore = false
         var isWriting = false
         /// Nil: the connection waits, and its next work is a new turn.
-        var turn: TurnQueue.Turn?
+        var turn: FairScheduler.Turn?
         var silenceTimer: LoopTimer?
         var isSilenceTimerArmed = false
 
@@ -44,13 +44,13 @@ final class VarlinkConnection: Sendable {
     private let socket: OwnedDescriptor
     private let loop: EventLoop
     private let router: VarlinkRouter
-    private let turns: TurnQueue
+    private let turns: FairScheduler
     private let silence: Duration
     private let state: Mutex<State>
 
     init(
         _ socket: OwnedDescriptor, peer: VarlinkPeer, loop: EventLoop, router: VarlinkRouter,
-        turns: TurnQueue, limits: VarlinkServer.Limits
+        turns: FairScheduler, limits: VarlinkServer.Limits
     ) {
         self.turns = turns
         self.socket = socket

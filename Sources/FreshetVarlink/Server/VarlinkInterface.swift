@@ -23,7 +23,7 @@ public struct VarlinkInterface: Sendable {
     public typealias Handler = @Sendable (VarlinkCall) async throws -> VarlinkParameters
 
     /// The description is not one that a server can work with: what is wrong, in a sentence for its author.
-    public struct Fault: Error, Hashable, Sendable, CustomStringConvertible {
+    public struct ValidationError: Error, Hashable, Sendable, CustomStringConvertible {
         public var description: String
     }
 
@@ -39,15 +39,15 @@ public struct VarlinkInterface: Sendable {
     ///   - description: in Varlink's own language.
     ///   - methods: by their names without the interface. A method that is described and has no handler is answered
     ///     with `MethodNotImplemented`; a handler that is not described is a fault.
-    public init(description: String, methods: [String: Handler]) throws(Fault) {
+    public init(description: String, methods: [String: Handler]) throws(ValidationError) {
         let parsed: InterfaceDescription
         do {
             parsed = try InterfaceDescription(parsing: description)
         } catch {
-            throw Fault(description: error.description)
+            throw ValidationError(description: error.description)
         }
         if let stray = methods.keys.sorted().first(where: { parsed.methods[$0] == nil }) {
-            throw Fault(description: "the method '\(stray)' is not in the description of '\(parsed.name)'")
+            throw ValidationError(description: "the method '\(stray)' is not in the description of '\(parsed.name)'")
         }
         name = parsed.name
         self.description = description

@@ -54,7 +54,7 @@ public final class VarlinkServer: Sendable {
     static let acceptPause: Duration = .milliseconds(100)
 
     private struct State {
-        var census: ClientCensus
+        var census: ConnectionLimiter
         /// Those that the census has counted.
         var connections: [ObjectIdentifier: VarlinkConnection] = [:]
         /// Nil when it has stopped.
@@ -69,7 +69,7 @@ public final class VarlinkServer: Sendable {
 
     private let loop: EventLoop
     private let router: VarlinkRouter
-    private let turns: TurnQueue
+    private let turns: FairScheduler
     private let limits: Limits
     private let state: Mutex<State>
 
@@ -79,12 +79,12 @@ public final class VarlinkServer: Sendable {
     public init(
         _ loop: EventLoop, _ listener: VarlinkListener, identity: Identity, interfaces: [VarlinkInterface],
         limits: Limits = Limits()
-    ) throws(VarlinkInterface.Fault) {
+    ) throws(VarlinkInterface.ValidationError) {
         self.loop = loop
         self.limits = limits
-        turns = TurnQueue(loop)
+        turns = FairScheduler(loop)
         router = VarlinkRouter(interfaces + [try ServiceInterface.make(identity, interfaces: interfaces)])
-        state = Mutex(State(census: ClientCensus(limits), listener: listener, spare: Self.makeSpare()))
+        state = Mutex(State(census: ConnectionLimiter(limits), listener: listener, spare: Self.makeSpare()))
     }
 
     /// Connections at present.

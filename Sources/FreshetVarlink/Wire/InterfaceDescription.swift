@@ -4,7 +4,7 @@
 /// writes the program, and its tests read it with other implementations.
 struct InterfaceDescription: Hashable, Sendable {
     /// What is wrong with a description, for whoever wrote it.
-    struct Fault: Error, Hashable, CustomStringConvertible {
+    struct ValidationError: Error, Hashable, CustomStringConvertible {
         var description: String
     }
 
@@ -12,12 +12,12 @@ struct InterfaceDescription: Hashable, Sendable {
     /// The parameters' names of each method, in their order.
     var methods: [String: [String]]
 
-    init(parsing text: String) throws(Fault) {
+    init(parsing text: String) throws(ValidationError) {
         let code = text.split(separator: "\n", omittingEmptySubsequences: false)
             .map { $0.prefix { $0 != "#" } }.joined(separator: "\n")
         var words = Words(code)
         guard words.next() == "interface", let name = words.next() else {
-            throw Fault(description: "an interface description begins with 'interface' and a name")
+            throw ValidationError(description: "an interface description begins with 'interface' and a name")
         }
         self.name = name
         methods = [:]
@@ -26,7 +26,7 @@ struct InterfaceDescription: Hashable, Sendable {
             if word == "(" { _ = words.fieldNames() }
             guard word == "method" else { continue }
             guard let method = words.next(), words.next() == "(" else {
-                throw Fault(description: "'method' is followed by a name and '('")
+                throw ValidationError(description: "'method' is followed by a name and '('")
             }
             methods[method] = words.fieldNames()
         }

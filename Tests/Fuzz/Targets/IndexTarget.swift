@@ -47,7 +47,7 @@ extension FuzzTarget {
                     finished: WallTime(nanoseconds: 2), outcome: .changed, error: nil, generation: 2))
             try local.recordRequests(
                 "a",
-                [SpentRequests(first: WallTime(nanoseconds: 1), last: WallTime(nanoseconds: 2), count: 3)])
+                [RequestBurst(first: WallTime(nanoseconds: 1), last: WallTime(nanoseconds: 2), count: 3)])
             try local.recordParameters("a") { ["p": "v"] }
             try local.setState("a", key: "k", to: [1, 2, 3])
         }

@@ -7,7 +7,7 @@ package final class MemoryStore: SnapshotStore {
     package static let refusedAge: Int64 = 7 * 86_400 * 1_000_000
 
     package struct State {
-        package var remembered = RememberedState()
+        package var remembered = PersistentState()
         package var bytes: [UInt8]?
         package var validators = Validators()
         package var binding: String?
@@ -20,7 +20,7 @@ package final class MemoryStore: SnapshotStore {
         /// Texts that the operator has accepted.
         package var accepted: Set<String> = []
         /// What was set aside last; how often something was.
-        package var refused: RefusedSnapshot?
+        package var refused: RejectedSnapshot?
         package var settingsAside = 0
         /// Bodies that were kept aside, in their order.
         package var bodies: [MemoryBody] = []
@@ -44,21 +44,21 @@ package final class MemoryStore: SnapshotStore {
     }
     package var text: String? { state.withLock { $0.bytes }.map { String(decoding: $0, as: UTF8.self) } }
     package var records: [RunRecord] { state.withLock { $0.records } }
-    package var rememberedNow: RememberedState { state.withLock { $0.remembered } }
+    package var rememberedNow: PersistentState { state.withLock { $0.remembered } }
 
-    package func remembered(_ pipeline: String) async -> RememberedState { rememberedNow }
+    package func remembered(_ pipeline: String) async -> PersistentState { rememberedNow }
 
     package func validators(_ pipeline: String, binding: String) async -> Validators? {
         state.withLock { $0.binding == binding && !$0.validators.isEmpty ? $0.validators : nil }
     }
 
-    package func keeper(of definition: PipelineDefinition) -> (any BodyKeeping)? { self }
+    package func keeper(of definition: PipelineDefinition) -> (any BodyStoring)? { self }
 
     package func copy(of definition: PipelineDefinition) async throws(RunFailure) -> [UInt8]? { bytes }
 
     /// What a check refused is kept with its text as its digest.
     package func setAside(_ snapshot: Snapshot, of definition: PipelineDefinition, because reason: String) async
-        -> SetAsideResult
+        -> RejectionResult
     {
         let bytes = snapshot.body.takeBytes()
         let text = String(decoding: bytes, as: UTF8.self)
@@ -69,7 +69,7 @@ package final class MemoryStore: SnapshotStore {
             return .committed(result)
         }
         if self.bytes == bytes { return .isCopy(digest: text) }
-        let refused = RefusedSnapshot(
+        let refused = RejectedSnapshot(
             digest: text, size: UInt64(bytes.count), refusedAt: clock.wallNow,
             keptUntil: clock.wallNow + MemoryStore.refusedAge, reason: reason)
         state.withLock { state in
@@ -99,7 +99,7 @@ package final class MemoryStore: SnapshotStore {
             let old = state.bytes == bytes ? state.remembered.generation : nil
             var generation =
                 old
-                ?? OfferedGeneration(
+                ?? CurrentGeneration(
                     number: (state.remembered.generation?.number ?? 0) + 1, size: UInt64(bytes.count),
                     digest: "", committedAt: wallNow, path: definition.cache.file)
             generation.contentExpires = snapshot.contentExpires
@@ -143,7 +143,7 @@ package final class MemoryStore: SnapshotStore {
         state.withLock { $0.remembered.retryAfter = until }
     }
 
-    package func rememberRequests(_ pipeline: String, _ requests: [SpentRequests]) async {
+    package func rememberRequests(_ pipeline: String, _ requests: [RequestBurst]) async {
         state.withLock { $0.remembered.requests = requests }
     }
 
@@ -176,7 +176,7 @@ package final class MemoryStore: SnapshotStore {
     }
 }
 
-extension MemoryStore: BodyKeeping {
+extension MemoryStore: BodyStoring {
     package func begin(expecting size: UInt64?) async throws(RunFailure) -> any PendingBody {
         let body = MemoryBody()
         state.withLock { $0.bodies.append(body) }
@@ -266,7 +266,7 @@ package final class MemoryDisk: SnapshotStore {
         await self[pipeline].keepParts(pipeline, new, and: isKept)
     }
 
-    package func remembered(_ pipeline: String) async -> RememberedState {
+    package func remembered(_ pipeline: String) async -> PersistentState {
         await self[pipeline].remembered(pipeline)
     }
 
@@ -274,7 +274,7 @@ package final class MemoryDisk: SnapshotStore {
         await self[pipeline].validators(pipeline, binding: binding)
     }
 
-    package func keeper(of definition: PipelineDefinition) -> (any BodyKeeping)? {
+    package func keeper(of definition: PipelineDefinition) -> (any BodyStoring)? {
         self[definition.name].keeper(of: definition)
     }
 
@@ -283,7 +283,7 @@ package final class MemoryDisk: SnapshotStore {
     }
 
     package func setAside(_ snapshot: Snapshot, of definition: PipelineDefinition, because reason: String) async
-        -> SetAsideResult
+        -> RejectionResult
     {
         await self[definition.name].setAside(snapshot, of: definition, because: reason)
     }
@@ -317,7 +317,7 @@ package final class MemoryDisk: SnapshotStore {
         await self[pipeline].rememberRetryAfter(pipeline, until: until)
     }
 
-    package func rememberRequests(_ pipeline: String, _ requests: [SpentRequests]) async {
+    package func rememberRequests(_ pipeline: String, _ requests: [RequestBurst]) async {
         await self[pipeline].rememberRequests(pipeline, requests)
     }
 

@@ -2,7 +2,7 @@ package import FreshetPipelines
 package import FreshetSignals
 
 /// Cryptography that a test can do by itself: digests and signatures are numbers, each the same for the same bytes.
-package struct ScriptedProver: Proving {
+package struct ScriptedProver: ContentVerifying {
     /// By their paths.
     package var keys: [String: MinisignKey]
 
@@ -64,7 +64,7 @@ package struct ScriptedProver: Proving {
 }
 
 /// Looks at candidates as it was told to, and remembers them.
-package final class ScriptedInspector: Inspecting {
+package final class ScriptedInspector: CandidateInspecting {
     package struct State {
         /// Nil: it passes.
         package var failure: RunFailure?

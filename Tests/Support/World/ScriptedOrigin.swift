@@ -118,7 +118,7 @@ package final class ScriptedOrigin: Fetching {
                 try await body.append(Array(text.utf8))
                 return .content(
                     FetchedContent(
-                        .kept(KeptBody(body, size: text.utf8.count)), mediaType: type,
+                        .kept(StoredBody(body, size: text.utf8.count)), mediaType: type,
                         validators: Validators(entityTag: tag)))
             } catch {
                 throw .failed(error)

@@ -310,7 +310,7 @@ struct CacheNameTests {
     @Test("that are no single visible component are refused")
     func faults() throws {
         let fixture = try CacheFixture()
-        let cases: [(String, CacheName.Fault)] = [
+        let cases: [(String, CacheName.ValidationError)] = [
             ("", .empty), (".hidden", .leadingDot), ("..", .leadingDot), ("a/b", .slash),
             ("a\0b", .controlCharacter), ("a\nb", .controlCharacter),
             (String(repeating: "n", count: CacheLimits.nameBytes + 1), .tooLong),

@@ -15,9 +15,9 @@ struct CommitScene: Sendable, CustomTestStringConvertible {
     /// Done to the directories before the commit under test.
     var prepare: @Sendable (CacheFixture) throws -> Void = { _ in }
     /// What happens then.
-    var deed = Deed.commit
+    var deed = Permission.commit
 
-    enum Deed {
+    enum Permission {
         case commit
         /// The generation before becomes the current one: `new` is its content.
         case rollback
@@ -195,7 +195,7 @@ struct CrashTests {
 }
 
 @Suite("When a system call fails")
-struct FaultTests {
+struct ValidationErrorTests {
     @Test("during a commit, readers and index agree at once, and after a start", arguments: CommitScene.all)
     func anyCall(scene: CommitScene) throws {
         // Each call with two errors, and over the scenes with all: each with all would take three times as long.

@@ -25,14 +25,14 @@ struct DamagedIndex {
                 number: 7, pipeline: "jwks", causes: "start", started: WallTime(seconds: time), finished: now,
                 outcome: .changed, error: "none", generation: 2))
         try cache.setState("jwks", key: "binding", to: [1, 2])
-        try cache.recordRequests("jwks", [SpentRequests(first: now, last: now, count: 3)])
+        try cache.recordRequests("jwks", [RequestBurst(first: now, last: now, count: 3)])
         try cache.recordParameters("jwks") { ["region": "eu"] }
         let pages = PartPages(items: Array("[]".utf8), count: 2, next: "3", token: "t")
         try cache.keepParts(
             of: "jwks", new: ["": SnapshotPart(binding: "b", entityTag: "e", value: [1], pages: pages)]
         ) { _ in true }
         _ = try cache.assignHooks([PipelineHooks(pipeline: "jwks", hooks: ["tell"], told: nil)])
-        let told = ToldContent(StoredContent(number: 1, digest: try ContentDigest(of: Array("older".utf8))))
+        let told = HookContent(StoredContent(number: 1, digest: try ContentDigest(of: Array("older".utf8))))
         try cache.record(
             HookRecord(told: told, tried: told, attempts: 2, failingSince: now, error: "e"), of: "tell", of: "jwks")
         try cache.transaction { (index) throws(SQLiteError) in

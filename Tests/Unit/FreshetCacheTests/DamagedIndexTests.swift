@@ -190,12 +190,12 @@ struct DamagedIndexTests {
     func rules() throws {
         let pristine = try DamagedIndex.pristine()
         let columns = Set(try pristine.columns().map { "\($0.table).\($0.column)" })
-        let ruled = IndexAudit.tables.flatMap { table, rules in rules.map { "\(table).\($0.column)" } }
+        let ruled = IndexValidation.tables.flatMap { table, rules in rules.map { "\(table).\($0.column)" } }
         #expect(Set(ruled) == columns && ruled.count == columns.count)
         #expect(columns.count > 80)
         // And a row, or nothing of it was tried above.
         var database = try SQLiteDatabase(path: pristine.path, busyTimeout: 1000)
-        for (table, _) in IndexAudit.tables {
+        for (table, _) in IndexValidation.tables {
             #expect(try database.row("SELECT count(*) FROM \(table)", read: { $0.integer(0) }) ?? 0 > 0, "\(table)")
         }
     }

@@ -5,12 +5,12 @@ import Testing
 
 @Suite("The index remembers hooks")
 struct HookRecordTests {
-    private func content(_ number: Int64, _ text: String = "x") throws -> ToldContent {
-        ToldContent(StoredContent(number: number, digest: try ContentDigest(of: Array(text.utf8))))
+    private func content(_ number: Int64, _ text: String = "x") throws -> HookContent {
+        HookContent(StoredContent(number: number, digest: try ContentDigest(of: Array(text.utf8))))
     }
 
     private func assign(
-        _ fixture: CacheFixture, _ hooks: [String], told: ToldContent? = nil, of pipeline: String = "jwks"
+        _ fixture: CacheFixture, _ hooks: [String], told: HookContent? = nil, of pipeline: String = "jwks"
     ) throws -> [String: HookRecord]? {
         try fixture.cache.assignHooks([PipelineHooks(pipeline: pipeline, hooks: hooks, told: told)])[pipeline]
     }

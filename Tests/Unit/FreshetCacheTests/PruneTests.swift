@@ -18,7 +18,7 @@ struct PruneTests {
         return fixture
     }
 
-    private let holding = CacheHolding(
+    private let holding = CacheUsage(
         pipeline: "jwks", file: "jwks.json", generations: 2, bytes: 11, committedAt: WallTime(seconds: 2))
 
     @Test("is what is not configured, and is named with what there is of it")
@@ -31,7 +31,7 @@ struct PruneTests {
         #expect(mkdir(fixture.directory.cache + "/generations/lost", 0o700) == 0)
         #expect(
             try fixture.cache.holdings(besides: ["jwks", "other"])
-                == [CacheHolding(pipeline: "lost", generations: 0, bytes: 0)])
+                == [CacheUsage(pipeline: "lost", generations: 0, bytes: 0)])
         #expect(try fixture.cache.prune("lost") != nil)
         #expect(try fixture.cache.prune("lost") == nil)
     }

@@ -116,7 +116,7 @@ struct RecordsTests {
     func requests() throws {
         let directory = try TemporaryDirectory.forCache()
         let spent = (1...3).map {
-            SpentRequests(first: WallTime(seconds: $0), last: WallTime(seconds: $0 + 1), count: $0)
+            RequestBurst(first: WallTime(seconds: $0), last: WallTime(seconds: $0 + 1), count: $0)
         }
         do {
             let fixture = try CacheFixture(directory)
@@ -130,7 +130,7 @@ struct RecordsTests {
         #expect(all["jwks"]?.requests == spent)
         #expect(all["other"]?.requests == Array(spent.suffix(1)))
         let many = (1...Int64(CacheLimits.spentPerPipeline) + 1).map {
-            SpentRequests(first: WallTime(seconds: $0), last: WallTime(seconds: $0), count: 1)
+            RequestBurst(first: WallTime(seconds: $0), last: WallTime(seconds: $0), count: 1)
         }
         try fixture.cache.recordRequests("jwks", many)
         #expect(try fixture.cache.memory("jwks", key: "k")?.requests == Array(many.dropFirst()))

@@ -18,11 +18,11 @@ struct RefusedTests {
     @discardableResult
     private func refuse(
         _ text: String, because reason: String = "too short", tag: String? = "2", at seconds: Int64 = 10
-    ) throws -> RefusalOutcome {
+    ) throws -> RejectionOutcome {
         try fixture.refuse(text, because: reason, tag: tag, at: seconds)
     }
 
-    private func refused(at seconds: Int64 = 20) throws -> RefusedCandidate? {
+    private func refused(at seconds: Int64 = 20) throws -> RejectedCandidate? {
         try fixture.cache.refused("jwks", at: WallTime(seconds: seconds))
     }
 
@@ -55,7 +55,7 @@ struct RefusedTests {
         guard case .kept(let first) = try refuse("x"), case .kept(let second) = try refuse("yy") else {
             throw TestFailure()
         }
-        func keeps(_ candidate: RefusedCandidate, at now: WallTime = WallTime(seconds: 20)) throws -> Bool {
+        func keeps(_ candidate: RejectedCandidate, at now: WallTime = WallTime(seconds: 20)) throws -> Bool {
             try fixture.cache.keepsRefused("jwks", candidate.digest.description, at: now)
         }
         #expect(try keeps(second))

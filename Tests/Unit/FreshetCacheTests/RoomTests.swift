@@ -170,7 +170,7 @@ struct RoomTests {
         try commit("a1", "a", at: 1)
         try commit("a2", "a", at: 2)
         try commit("a3", "a", at: 3)
-        try fixture.cache.setRoom(CacheRoom(limit: 6, reserve: .none))
+        try fixture.cache.setRoom(CacheQuota(limit: 6, reserve: .none))
         _ = try fixture.cache.rollBack(destination("a"), to: 1)
         #expect(try fixture.reader("a.json") == "a1")
         #expect(try kept("a") == [1, 3])
@@ -202,7 +202,7 @@ struct RoomTests {
         try commit("a1", "a", at: 1)
         try commit("a2", "a", at: 2)
         try commit("a3", "a", at: 3)
-        try fixture.cache.setRoom(CacheRoom(limit: 5, reserve: .none))
+        try fixture.cache.setRoom(CacheQuota(limit: 5, reserve: .none))
         #expect(try kept("a") == [2, 3])
         #expect(removed.all == [RemovedContent(items: [.init(pipeline: "a", generation: 1, size: 2)])])
         let directory = fixture.directory
@@ -310,7 +310,7 @@ struct RoomTests {
 
     @Test("the sum is that of the files, whatever was done, and is the same after a start")
     func sum() throws {
-        try fixture.cache.setRoom(CacheRoom(reserve: .none))
+        try fixture.cache.setRoom(CacheQuota(reserve: .none))
         for number in 0..<7 { try commit("content \(number)", "a", keep: 3, at: Int64(number)) }
         try commit("other", "b", at: 9)
         _ = try fixture.cache.rollBack(destination("a"), to: 6)

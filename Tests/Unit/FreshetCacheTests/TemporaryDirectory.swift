@@ -106,7 +106,7 @@ struct CacheFixture {
     @discardableResult
     func refuse(
         _ text: String, because reason: String = "too short", tag: String? = "2", at seconds: Int64 = 1001
-    ) throws -> RefusalOutcome {
+    ) throws -> RejectionOutcome {
         let pending = try cache.begin(.jwks)
         try pending.write(Array(text.utf8))
         return try pending.setAside(

@@ -175,7 +175,7 @@ import Testing
             "hook",
             {
                 $0.pipeline.hooks = [
-                    HookDebt(
+                    PendingHook(
                         hook: "/bin/notify", generation: 3, running: false, attempts: 2, since: now, error: "status 1")
                 ]
             }, "hooks", "freshetctl logs jwks -n 20 -x"

@@ -117,8 +117,8 @@ struct ItemDifferenceTests {
 
     @Test("of what is no list with keys there is none, and it is said why")
     func faults() throws {
-        func fault(_ text: String, _ key: String = ".id") -> ItemListFault? {
-            #expect(throws: ItemListFault.self) { try list(text, key) }
+        func fault(_ text: String, _ key: String = ".id") -> ItemListError? {
+            #expect(throws: ItemListError.self) { try list(text, key) }
         }
         for text in ["", "{}", "[", "[1,]", "[1] 2", "nonsense"] { #expect(fault(text, ".") == .notAnArray) }
         #expect(fault(#"[{"id":1},{"name":2}]"#) == .noKey(item: 1, path: ".id"))

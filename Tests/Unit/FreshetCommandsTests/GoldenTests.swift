@@ -152,7 +152,7 @@ import Testing
                 message: "the origin answered 503 Service Unavailable", since: now - 80 * minute, attempts: 9),
             budget: BudgetStatus(limit: 500, periodUSec: 86_400_000_000, used: 12))
         flags.hooks = [
-            HookDebt(
+            PendingHook(
                 hook: "/usr/lib/notify kiosk", generation: 7, running: false, attempts: 3, since: now - 5 * minute,
                 error: "exited with status 1", next: now + minute)
         ]

@@ -85,13 +85,13 @@ struct PipelineViewTests {
     func hooks() {
         var status = PipelineStatus(
             name: "a", source: "https://example.com/", state: .loaded,
-            hooks: [HookDebt(hook: "/x", generation: 7, running: true)])
+            hooks: [PendingHook(hook: "/x", generation: 7, running: true)])
         #expect(view(status).lines.last == "     Hook: /x runs for generation 7")
         #expect(row(status).contains("loaded"))
-        var debt = HookDebt(
+        var debt = PendingHook(
             hook: "/x a", generation: 7, running: false, attempts: 3, since: now - 5 * Self.minute,
             error: "/x exited with status 1", next: now + Self.minute)
-        status.hooks = [HookDebt(hook: "/y", generation: 7, running: false), debt]
+        status.hooks = [PendingHook(hook: "/y", generation: 7, running: false), debt]
         #expect(
             view(status).lines.suffix(2) == [
                 "     Hook: /y waits for its turn for generation 7",

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Matches of D-Bus")
 struct BusMatchTests {
-    private func read(_ dbus: String, terms: ReadingTerms = ReadingTerms()) -> Configuration {
+    private func read(_ dbus: String, terms: LoadContext = LoadContext()) -> Configuration {
         ConfigurationLoader(
             searchPath: SearchPath(directories: ["/etc/freshet"]), terms: terms,
             fileSystem: InMemoryFileSystem(
@@ -59,7 +59,7 @@ struct BusMatchTests {
 
     @Test("What the bus would not take is refused at the key, or at the match if it is all of it")
     func busFault() {
-        let terms = ReadingTerms { match in
+        let terms = LoadContext { match in
             if match.path != nil && match.pathNamespace != nil { return "both a path and a path name space" }
             return match.member == "1A" ? "'1A' is no signal's name" : nil
         }
@@ -82,7 +82,7 @@ struct BusMatchTests {
 
     @Test("Where 'on' is not configured, the daemon's default counts")
     func defaultSignals() {
-        let terms = ReadingTerms(defaultSignals: StandardSignal.userDefault)
+        let terms = LoadContext(defaultSignals: StandardSignal.userDefault)
         #expect(read("[]", terms: terms).policy?.on == [.start, .network, .resume, .reload, .foreground])
         #expect(read("[]").policy?.on == StandardSignal.systemDefault)
         let bare = ConfigurationLoader(

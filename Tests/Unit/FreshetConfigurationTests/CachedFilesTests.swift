@@ -122,7 +122,7 @@ struct CachedFilesTests {
             searchPath: SearchPath(directories: ["/c"]),
             fileSystem: InMemoryFileSystem(texts: ["/c/pipelines/a.yaml": text("files: {keys.json: '.a['}")]))
         let refused = loader.refusing(
-            [ProgramFault(pipeline: "a", program: ".a[", message: "no end")], in: loader.load())
+            [ProgramError(pipeline: "a", program: ".a[", message: "no end")], in: loader.load())
         #expect(
             refused.diagnostics.map { $0.text() } == [
                 """

@@ -166,7 +166,7 @@ struct CredentialTests {
         let loader = ConfigurationLoader(
             searchPath: SearchPath(directories: ["/etc/freshet"]), fileSystem: InMemoryFileSystem(texts: texts))
         let configuration = loader.load()
-        let fault = SurroundingsFault(
+        let fault = HostEnvironmentError(
             pipeline: "a", keys: ["source", "credential"], message: "no credential 't'", remedy: "hand it over")
         let refused = loader.noting([fault], as: .error, in: configuration)
         #expect(refused.pipelines.isEmpty)

@@ -124,7 +124,7 @@ struct HookTests {
             fileSystem: InMemoryFileSystem(texts: ["/etc/freshet/pipelines/jwks.yaml": text]))
         let configuration = loader.noting(
             [
-                SurroundingsFault(
+                HostEnvironmentError(
                     pipeline: "jwks", keys: ["on-change", "1", "exec"], message: "'/y' is not there",
                     remedy: nil)
             ], as: .warning, in: loader.load())

@@ -13,7 +13,7 @@ struct HostFileSystemTests {
         let scratch = try TemporaryDirectory()
         let path = try scratch.write("12345", to: "a.yaml")
         #expect(try files.content(ofFile: path, limit: 5) == .bytes(Array("12345".utf8)))
-        #expect(throws: FileFault.tooLarge(limit: 4)) { try files.content(ofFile: path, limit: 4) }
+        #expect(throws: FileError.tooLarge(limit: 4)) { try files.content(ofFile: path, limit: 4) }
         #expect(try files.content(ofFile: scratch.write("", to: "empty"), limit: 5) == .bytes([]))
         #expect(try files.names(inDirectory: scratch.path)?.sorted() == ["a.yaml", "empty"])
         // Its size is 0 as far as the kernel says, and yet there is something to read.
@@ -32,7 +32,7 @@ struct HostFileSystemTests {
         #expect(symlink("nothing", scratch.path("dangling")) == 0)
         #expect(try files.content(ofFile: "\(scratch.path)/mask", limit: 1) == .masked)
         #expect(try files.content(ofFile: "\(scratch.path)/chain", limit: 1) == .masked)
-        #expect(throws: FileFault.danglingLink) { try files.content(ofFile: "\(scratch.path)/dangling", limit: 1) }
+        #expect(throws: FileError.danglingLink) { try files.content(ofFile: "\(scratch.path)/dangling", limit: 1) }
         #expect(try files.content(ofFile: "\(scratch.path)/nothing", limit: 1) == .absent)
         #expect(try files.names(inDirectory: "\(scratch.path)/nothing") == nil)
     }
@@ -41,10 +41,10 @@ struct HostFileSystemTests {
     func notRegular() throws {
         let scratch = try TemporaryDirectory()
         #expect(mkfifo(scratch.path("pipe"), 0o600) == 0)
-        #expect(throws: FileFault.notRegular) { try files.content(ofFile: "\(scratch.path)/pipe", limit: 1) }
-        #expect(throws: FileFault.notRegular) { try files.content(ofFile: scratch.path, limit: 1) }
+        #expect(throws: FileError.notRegular) { try files.content(ofFile: "\(scratch.path)/pipe", limit: 1) }
+        #expect(throws: FileError.notRegular) { try files.content(ofFile: scratch.path, limit: 1) }
         let path = try scratch.write("", to: "a")
-        let fault = #expect(throws: FileFault.self) { try files.names(inDirectory: path) }
+        let fault = #expect(throws: FileError.self) { try files.names(inDirectory: path) }
         #expect(fault?.message == "a directory is expected here: Not a directory")
     }
 
@@ -57,7 +57,7 @@ struct HostFileSystemTests {
             path = try scratch.write("", to: "a")
             chmod(path, 0)
         }
-        let fault = #expect(throws: FileFault.self) { try files.content(ofFile: path, limit: 1) }
+        let fault = #expect(throws: FileError.self) { try files.content(ofFile: path, limit: 1) }
         let name = try #require(getpwuid(geteuid())?.pointee.pw_name)
         #expect(fault?.message == "the user '\(String(cString: name))' may not read this: Permission denied")
     }

@@ -7,10 +7,10 @@ import Testing
 struct OriginLimitTests {
     @Test("Each origin has its own, six unless configured")
     func limits() {
-        #expect(load([:]).daemon.requestLimits == RequestSlots.Limits(total: 64, perOrigin: 6))
+        #expect(load([:]).daemon.requestLimits == RequestLimiter.Limits(total: 64, perOrigin: 6))
         let configured = load(["freshet.yaml": "concurrency: 9\norigin-concurrency: 9\n"])
         #expect(configured.diagnostics == [])
-        #expect(configured.daemon.requestLimits == RequestSlots.Limits(total: 9, perOrigin: 9))
+        #expect(configured.daemon.requestLimits == RequestLimiter.Limits(total: 9, perOrigin: 9))
     }
 
     @Test("A limit of an origin that the limit of all makes void is a warning; a faulty one is an error")

@@ -164,7 +164,7 @@ struct PagesTests {
         let configuration = loader.load()
         #expect(configuration.pipelines.first?.programs.map(\.text) == [".next", ".more[", ".media", ".id"])
         let refused = loader.refusing(
-            [ProgramFault(pipeline: "a", program: ".more[", message: "no end")], in: configuration)
+            [ProgramError(pipeline: "a", program: ".more[", message: "no end")], in: configuration)
         #expect(
             texts(refused.diagnostics).map { $0.split(separator: "/").last.map(String.init) } == [
                 "a.yaml:4:47: error: 'more' is not a program that jq understands: no end"

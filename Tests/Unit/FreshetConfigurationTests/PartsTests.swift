@@ -36,7 +36,7 @@ import Testing
         let top = "/etc/freshet/pipelines"
         #expect(
             parts(["\(top)/a.yaml": .mask, "\(top)/a.yaml.d/x.yaml": .bytes([])]) == ["\(top)/a.yaml: masked"])
-        let fault = FileFault(message: "no right")
+        let fault = FileError(message: "no right")
         #expect(
             parts(["\(top)/a.yaml": .bytes([]), "\(top)/a.yaml.d/x.yaml": .fault(fault)])
                 == ["\(top)/a.yaml: ", "\(top)/a.yaml.d/x.yaml: ! no right"])
@@ -48,7 +48,7 @@ import Testing
         let entries: [String: InMemoryFileSystem.Entry] = [
             "\(top)/a.yaml": .bytes([]), "\(below)/a.yaml": .bytes([]), "\(below)/b.yaml": .bytes([]),
             "\(top)/c.yaml": .mask, "\(below)/c.yaml": .bytes([]), "\(top)/d.yaml.d/x.yaml": .bytes([]),
-            "\(top)/e.yaml": .fault(FileFault(message: "no right")),
+            "\(top)/e.yaml": .fault(FileError(message: "no right")),
         ]
         let loader = ConfigurationLoader(searchPath: Self.path, fileSystem: InMemoryFileSystem(entries))
         func file(_ name: String) -> String? { loader.file(ofPipeline: name) }
@@ -71,7 +71,7 @@ import Testing
     private func faults(_ texts: [String: String], copies: [String: String]) -> [String] {
         let machine = InMemoryFileSystem(texts: texts)
         let contents = copies.mapValues { copy in
-            Result { () throws(FileFault) in try machine.content(ofFile: copy, limit: 1 << 20) }
+            Result { () throws(FileError) in try machine.content(ofFile: copy, limit: 1 << 20) }
         }
         let files = SubstitutingFileSystem(machine, copies: contents)
         let loader = ConfigurationLoader(searchPath: Self.path, fileSystem: files)

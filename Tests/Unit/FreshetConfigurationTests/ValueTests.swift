@@ -25,7 +25,7 @@ struct ValueTests {
             "9223372036854775807y", "18446744073709551616", "1s;", "1..5s",
         ])
     func wrongDurations(text: String) {
-        #expect(throws: ValueFault.self) { try TimeSpan.read(text) }
+        #expect(throws: ValueError.self) { try TimeSpan.read(text) }
     }
 
     @Test("A duration's text is read as the same duration")

@@ -437,9 +437,9 @@ import Testing
     private static let system = ControlRights(daemonUser: 990, isSystemDaemon: true, changingGroup: 50)
     private static let personal = ControlRights(daemonUser: 1_000, isSystemDaemon: false, changingGroup: nil)
 
-    private static let everything = Set(ControlRights.Deed.allCases)
-    private static let looks: Set<ControlRights.Deed> = [.read]
-    private static let looksAndReloads: Set<ControlRights.Deed> = [.read, .reload]
+    private static let everything = Set(ControlRights.Permission.allCases)
+    private static let looks: Set<ControlRights.Permission> = [.read]
+    private static let looksAndReloads: Set<ControlRights.Permission> = [.read, .reload]
 
     @Test(
         "who may do what",
@@ -455,9 +455,9 @@ import Testing
             (personal, VarlinkPeer(processIdentifier: 1, user: 1_000, group: 1), everything),
             (personal, VarlinkPeer(processIdentifier: 1, user: 0, group: 0), everything),
             (personal, VarlinkPeer(processIdentifier: 1, user: 1_001, group: 1_000), looks),
-        ] as [(ControlRights, VarlinkPeer, Set<ControlRights.Deed>)])
-    func table(rights: ControlRights, peer: VarlinkPeer, allowed: Set<ControlRights.Deed>) {
-        #expect(Set(ControlRights.Deed.allCases.filter { rights.allow($0, by: peer) }) == allowed)
+        ] as [(ControlRights, VarlinkPeer, Set<ControlRights.Permission>)])
+    func table(rights: ControlRights, peer: VarlinkPeer, allowed: Set<ControlRights.Permission>) {
+        #expect(Set(ControlRights.Permission.allCases.filter { rights.allow($0, by: peer) }) == allowed)
     }
 }
 

@@ -49,7 +49,7 @@ import Testing
 
     @Test("what happens is remembered for who asks later, up to a limit, and it is known whether something is missing")
     func memory() {
-        var memory = EventMemory(limit: 3)
+        var memory = EventHistory(limit: 3)
         for number: Int64 in 1...3 { memory.append(.signal("network", number: number, at: number)) }
         #expect(memory.isWhole && memory.events.map(\.at) == [1, 2, 3])
         for number: Int64 in 4...5 { memory.append(.signal("network", number: number, at: number)) }
@@ -58,7 +58,7 @@ import Testing
 
     @Test("a state that the events of a run tell is not remembered, any other is")
     func statesOfRuns() {
-        var memory = EventMemory(limit: 10)
+        var memory = EventHistory(limit: 10)
         memory.append(.runStarted(RunStatus(number: 1, started: 1), of: "jwks", at: 1))
         memory.append(.state(.loading, of: "jwks", at: 2))
         memory.append(.runEnded(RunStatus(number: 1, started: 1, outcome: .changed), of: "jwks", at: 3))

@@ -29,7 +29,7 @@ struct BusMatchFaultTests {
             BusSignalMatch(sender: "org.example.A", pathNamespace: "/a", firstArgument: "b"),
         ]
         #expect(
-            matches.map(BusSignalFollower.row) == [
+            matches.map(SharedBusMatch.row) == [
                 "dbus system org.example.A.*", "dbus system org.example.A.B", "dbus session org.example.A.*",
                 "dbus system from org.example.A", "dbus system from org.example.A at /a",
                 "dbus system from org.example.A below /a of 'b'",

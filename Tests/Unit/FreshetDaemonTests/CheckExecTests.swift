@@ -153,11 +153,11 @@ struct CheckExecTests {
         let programs = TrustedPrograms(
             commands: CommandRunner(loop, workers: workers), workers: workers,
             trust: PathTrust(user: geteuid(), isPersonal: true))
-        let files = HandedFiles(directory: directory.path, prefix: "handed-", suffix: "")
+        let files = ProgramInputFiles(directory: directory.path, prefix: "handed-", suffix: "")
         let inspector = CandidateInspector(programs, files) { _, _, _ in }
         let error = await #expect(throws: FetchError.self) {
             try await inspector.inspect(
-                .kept(KeptBody(Changed("\(directory.path)/candidate"), size: 4)),
+                .kept(StoredBody(Changed("\(directory.path)/candidate"), size: 4)),
                 of: PipelineDefinition(name: "a", source: .file("/dev/null"), cache: CacheRules(file: "a")),
                 by: InspectionRule(["/bin/true"]))
         }

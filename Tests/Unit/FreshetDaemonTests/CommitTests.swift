@@ -6,16 +6,16 @@ import Testing
 @testable import FreshetPipelines
 
 @Suite("Which runs leave a new generation")
-struct CommitWatchTests {
+struct CommitDetectorTests {
     private static let start = ContinuousClock.now
 
-    private func generation(_ number: UInt64?) -> OfferedGeneration? {
-        number.map { OfferedGeneration(number: $0, size: 1, digest: "ab", committedAt: 7, path: "/current/news") }
+    private func generation(_ number: UInt64?) -> CurrentGeneration? {
+        number.map { CurrentGeneration(number: $0, size: 1, digest: "ab", committedAt: 7, path: "/current/news") }
     }
 
     /// What a run tells: from the generation that was offered before it to the one that is offered after it.
     private func news(from before: UInt64?, to after: UInt64?, _ outcome: FreshetPipelines.RunOutcome) -> UInt64? {
-        var watch = CommitWatch()
+        var watch = CommitDetector()
         let order = RunOrder(run: 1, reason: .signals, causes: [], started: Self.start, epoch: 0)
         #expect(watch.heard(.runStarted(order), generation: generation(before)) == nil)
         return watch.heard(.runEnded(summary(outcome, at: Self.start), next: nil), generation: generation(after))?

@@ -41,7 +41,7 @@ struct ControlStatusTests {
         #expect(shown(status(.loading(LoadProgress(bytes: 5, pages: 2)))).loadedPages == 2)
         var status = status(.loaded)
         for truncated in [false, true] {
-            status.generation = OfferedGeneration(
+            status.generation = CurrentGeneration(
                 number: 1, size: 1, digest: "", committedAt: 0, path: "/x", truncated: truncated)
             #expect(shown(status).generation?.truncated == (truncated ? true : nil))
         }
@@ -134,7 +134,7 @@ struct ControlStatusTests {
 
     @Test("numbers that do not fit are the largest that do")
     func clamps() {
-        let generation = OfferedGeneration(number: .max, size: .max, digest: "", committedAt: 0, path: "")
+        let generation = CurrentGeneration(number: .max, size: .max, digest: "", committedAt: 0, path: "")
         #expect(GenerationStatus(generation).number == .max)
         #expect(GenerationStatus(generation).size == .max)
     }

@@ -17,12 +17,12 @@ struct ListeningTests {
 
     @Test("is refused with the remedy if several were passed, or one by another name")
     func refused() {
-        #expect(throws: ActivationFault.several(["varlink", "http"])) {
+        #expect(throws: ActivationError.several(["varlink", "http"])) {
             try Supervisor.inheritedListener([item("varlink"), item("http")])
         }
-        #expect(throws: ActivationFault.misnamed("unknown")) { try Supervisor.inheritedListener([item("unknown")]) }
-        #expect(ActivationFault.several(["a", "b"]).description.contains("one ListenStream="))
-        #expect(ActivationFault.misnamed("a").description.contains("FileDescriptorName=varlink"))
+        #expect(throws: ActivationError.misnamed("unknown")) { try Supervisor.inheritedListener([item("unknown")]) }
+        #expect(ActivationError.several(["a", "b"]).description.contains("one ListenStream="))
+        #expect(ActivationError.misnamed("a").description.contains("FileDescriptorName=varlink"))
     }
 
     @Test("that is removed under a living daemon is made again, each time")

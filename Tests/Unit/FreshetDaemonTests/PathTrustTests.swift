@@ -22,7 +22,7 @@ struct PathTrustTests {
         _ changes: [String: Entry] = [:]
     ) -> String? {
         let machine = Self.machine.merging(changes) { $1 }
-        do throws(PathTrust.Fault) {
+        do throws(PathTrust.ValidationError) {
             try PathTrust(user: user, isPersonal: isPersonal).check(path, as: use) { (path) throws(PathTrust.Errno) in
                 guard let entry = machine[path] else { throw PathTrust.Errno(code: ENOENT) }
                 return entry

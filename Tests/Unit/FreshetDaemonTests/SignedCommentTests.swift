@@ -42,7 +42,7 @@ struct SignedCommentTests {
 
     @Test("is told with the copy")
     func told() {
-        var generation = OfferedGeneration(number: 1, size: 1, digest: "ab", committedAt: 1, path: "/a")
+        var generation = CurrentGeneration(number: 1, size: 1, digest: "ab", committedAt: 1, path: "/a")
         #expect(GenerationStatus(generation).comment == nil)
         generation.comment = "version 1"
         #expect(GenerationStatus(generation).comment == "version 1")

@@ -213,8 +213,8 @@ struct WithdrawalTests {
             name: "a", source: .file("/data"), refresh: RefreshPolicy(), cache: CacheRules(file: "a"))
         definition.cache.maxAge = .seconds(10)
         definition.cache.withdraws = true
-        var state = RememberedState(
-            generation: OfferedGeneration(number: 1, size: 1, digest: "", committedAt: 1_000_000, path: "a"))
+        var state = PersistentState(
+            generation: CurrentGeneration(number: 1, size: 1, digest: "", committedAt: 1_000_000, path: "a"))
         func isDue(_ second: Int64) -> Bool { definition.isWithdrawn(state, at: second * 1_000_000) }
         #expect(!isDue(10) && isDue(11))
         state.lastCheck = 5_000_000

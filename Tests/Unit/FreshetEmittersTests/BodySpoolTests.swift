@@ -27,10 +27,10 @@ struct BodySpoolTests {
         var place: UnsafeRawPointer?
         let piece = [UInt8](repeating: 1, count: 64 << 10)
         while body.count < 20 << 20 {
-            BodyGrowth.prepare(&body, for: piece.count, limit: 64 << 20)
+            BufferGrowth.prepare(&body, for: piece.count, limit: 64 << 20)
             body.append(contentsOf: piece)
             let now = body.withUnsafeBytes { $0.baseAddress }
-            if now != place, body.count > 2 * BodyGrowth.small { copies += 1 }
+            if now != place, body.count > 2 * BufferGrowth.small { copies += 1 }
             place = now
         }
         #expect(copies == 0)

@@ -7,7 +7,7 @@ struct ChecksumListTests {
     private static let one = String(repeating: "0a", count: 32)
     private static let two = String(repeating: "1b", count: 32)
 
-    private func digest(of name: String?, in text: String) throws(ChecksumList.Fault) -> String {
+    private func digest(of name: String?, in text: String) throws(ChecksumList.ValidationError) -> String {
         try ChecksumList(Array(text.utf8)).digest(of: name)
     }
 
@@ -42,19 +42,19 @@ struct ChecksumListTests {
     @Test("A sum alone is the content's, whatever that is called")
     func alone() throws {
         #expect(try digest(of: nil, in: Self.one) == Self.one)
-        #expect(throws: ChecksumList.Fault.noName) { try digest(of: nil, in: "\(Self.one)  a") }
+        #expect(throws: ChecksumList.ValidationError.noName) { try digest(of: nil, in: "\(Self.one)  a") }
     }
 
     @Test(
         "What the list does not say is not guessed",
         arguments: [
-            ("", ChecksumList.Fault.empty), ("<html>404</html>", .empty), ("\(one.dropLast())  a", .empty),
+            ("", ChecksumList.ValidationError.empty), ("<html>404</html>", .empty), ("\(one.dropLast())  a", .empty),
             ("\(one)0  a", .empty), ("\(one.dropLast())g  a", .empty), ("SHA256 (a) = \(one)0", .empty),
             ("SHA256 (a = \(one)", .empty), ("\(one)  b", .notThere(name: "a")), ("\(one)  ba", .notThere(name: "a")),
             ("\(one)  x/a\n\(two)  y/a", .ambiguous(name: "a")), ("\(one)  a\n\(two)  a", .ambiguous(name: "a")),
             ("\(one)\n\(two)", .notThere(name: "a")),
         ])
-    func faults(_ text: String, _ fault: ChecksumList.Fault) {
+    func faults(_ text: String, _ fault: ChecksumList.ValidationError) {
         #expect(throws: fault) { try digest(of: "a", in: text) }
     }
 

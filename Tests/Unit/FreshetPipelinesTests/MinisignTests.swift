@@ -21,7 +21,7 @@ struct MinisignTests {
         for text in ["untrusted comment: minisign public key\r\n\(Self.line)\r\n", "\(Self.line)", "\n\(Self.line)\n"] {
             #expect(try MinisignKey(file: Array(text.utf8)) == key)
         }
-        #expect(throws: MinisignKey.Fault(message: "has no key in it")) {
+        #expect(throws: MinisignKey.ValidationError(message: "has no key in it")) {
             try MinisignKey(file: Array("untrusted comment: a\n".utf8))
         }
     }
@@ -35,7 +35,7 @@ struct MinisignTests {
             (String(repeating: "RWRT", count: 53), "is a secret key"),
         ])
     func noKey(_ text: String, _ message: String) throws {
-        let fault = #expect(throws: MinisignKey.Fault.self) { try MinisignKey(text) }
+        let fault = #expect(throws: MinisignKey.ValidationError.self) { try MinisignKey(text) }
         #expect(try #require(fault).message.hasPrefix(message))
     }
 
@@ -63,7 +63,7 @@ struct MinisignTests {
             (file.replacing("RUQ", with: "RVQ"), "has a signature of a kind that is not known"),
         ])
     func noSignature(_ text: String, _ message: String) throws {
-        let fault = #expect(throws: MinisignSignature.Fault.self) { try MinisignSignature(Array(text.utf8)) }
+        let fault = #expect(throws: MinisignSignature.ValidationError.self) { try MinisignSignature(Array(text.utf8)) }
         #expect(try #require(fault).message.hasPrefix(message))
     }
 

@@ -67,7 +67,7 @@ struct ParameterPatternTests {
     }
 
     private static func fault(_ pattern: String) -> String? {
-        do throws(ParameterPattern.Fault) {
+        do throws(ParameterPattern.ValidationError) {
             _ = try ParameterPattern(pattern)
             return nil
         } catch {

@@ -25,9 +25,9 @@ struct ParameterTests {
     /// What comes of changes: the values, or who refuses what.
     private func change(
         _ changes: [ParameterChange], of definition: PipelineDefinition = home, from: [String: String] = [:]
-    ) -> (set: [String: String], refusals: [ParameterRefusal]) {
+    ) -> (set: [String: String], refusals: [ParameterError]) {
         var settings = ParameterSettings(remembered: from, for: definition)
-        do throws(ParameterRefusals) {
+        do throws(ParameterErrors) {
             try settings.apply(changes, for: definition)
             return (settings.set, [])
         } catch {
@@ -49,9 +49,9 @@ struct ParameterTests {
         #expect(bad.set == ["language": "de"])
         #expect(
             bad.refusals == [
-                ParameterRefusal(name: "language", reason: .fault("has to be one of en, de")),
-                ParameterRefusal(name: "quary", reason: .unknown(["language", "query"])),
-                ParameterRefusal(name: "language", reason: .fault("holds a control character, such as a line break")),
+                ParameterError(name: "language", reason: .fault("has to be one of en, de")),
+                ParameterError(name: "quary", reason: .unknown(["language", "query"])),
+                ParameterError(name: "language", reason: .fault("holds a control character, such as a line break")),
             ])
     }
 
@@ -87,7 +87,7 @@ struct ParameterTests {
         let result = change([ParameterChange("query", to: value)], of: definition)
         #expect(
             result.refusals == [
-                ParameterRefusal(
+                ParameterError(
                     name: "query",
                     reason: .fault("would make a part of the URL's path empty, '.' or '..', which is another path"))
             ])

@@ -36,7 +36,7 @@ struct TextTemplateTests {
         let text = "{\"a\": \"\(accent){a}\", \"b\": {b}}"
         #expect(
             try filled(text, .json, ["a": "\"x", "b": "1"]) == "{\"a\": \"\(accent)\\\"x\", \"b\": 1}")
-        #expect(throws: TextTemplate.Fault.notAJSONValue(.init("b"))) {
+        #expect(throws: TextTemplate.ValidationError.notAJSONValue(.init("b"))) {
             try filled(text, .json, ["a": "", "b": "1, \"c\": 2"])
         }
         #expect(try filled("[\"\\\"\(accent){a}\"]", .json, ["a": "\""]) == "[\"\\\"\(accent)\\\"\"]")
@@ -51,7 +51,7 @@ struct TextTemplateTests {
         for value in [
             "", "01", "+1", "1.", ".5", "1e", "- 1", "1,2", "\"x\"", "[]", "{}", "True", "nan", "0x1", "1 ", "\u{661}",
         ] {
-            #expect(throws: TextTemplate.Fault.notAJSONValue(.init("a"))) { try filled("[{a}]", .json, ["a": value]) }
+            #expect(throws: TextTemplate.ValidationError.notAJSONValue(.init("a"))) { try filled("[{a}]", .json, ["a": value]) }
         }
     }
 
@@ -59,11 +59,11 @@ struct TextTemplateTests {
     func header() throws {
         #expect(try filled("a {a}", .header, ["a": "x; y=\"z\" ~"]) == "a x; y=\"z\" ~")
         for value in ["a\r\nX: 1", "\n", "\u{0}", "\t", "\u{7f}", "é"] {
-            #expect(throws: TextTemplate.Fault.notInHeader(.init("a"))) { try filled("{a}", .header, ["a": value]) }
+            #expect(throws: TextTemplate.ValidationError.notInHeader(.init("a"))) { try filled("{a}", .header, ["a": value]) }
         }
         let most = String(repeating: "x", count: TextTemplate.maximumHeaderLength)
         #expect(try filled("{a}", .header, ["a": most]) == most)
-        #expect(throws: TextTemplate.Fault.tooLong(limit: TextTemplate.maximumHeaderLength)) {
+        #expect(throws: TextTemplate.ValidationError.tooLong(limit: TextTemplate.maximumHeaderLength)) {
             try filled("{a}", .header, ["a": most + "x"])
         }
     }
@@ -73,7 +73,7 @@ struct TextTemplateTests {
         #expect(try filled("q={a}&n=1", .form, ["a": "a&n=2 +é"]) == "q=a%26n%3D2%20%2B%C3%A9&n=1")
         let most = String(repeating: "x", count: TextTemplate.maximumBodyLength)
         #expect(try filled("{a}", .form, ["a": most]).utf8.count == TextTemplate.maximumBodyLength)
-        #expect(throws: TextTemplate.Fault.tooLong(limit: TextTemplate.maximumBodyLength)) {
+        #expect(throws: TextTemplate.ValidationError.tooLong(limit: TextTemplate.maximumBodyLength)) {
             try filled("{a}", .form, ["a": most + "x"])
         }
     }

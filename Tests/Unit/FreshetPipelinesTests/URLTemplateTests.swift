@@ -33,9 +33,9 @@ struct URLTemplateTests {
     @Test("refuses a value that would make another path", arguments: ["", ".", ".."])
     func segments(_ value: String) throws {
         for text in ["https://a.example/{a}", "https://a.example/x/{a}/y", "https://a.example/{a}?b=c"] {
-            #expect(throws: URLTemplate.Fault.notASegment(.init("a"), value)) { try url(text, ["a": value]) }
+            #expect(throws: URLTemplate.ValidationError.notASegment(.init("a"), value)) { try url(text, ["a": value]) }
         }
-        #expect(throws: URLTemplate.Fault.notASegment(.init("a"), ".")) {
+        #expect(throws: URLTemplate.ValidationError.notASegment(.init("a"), ".")) {
             try url("https://a.example/{a}{b}/", ["a": ".", "b": "."])
         }
         #expect(try url("https://a.example/v{a}/", ["a": value]) == "https://a.example/v\(value)/")
@@ -44,25 +44,25 @@ struct URLTemplateTests {
 
     @Test("has none where it would decide who is asked, and none without a name")
     func faults() {
-        let host = URLTemplate.Fault.beforePath(.init("host"))
+        let host = URLTemplate.ValidationError.beforePath(.init("host"))
         for text in ["https://{host}/", "{host}://a.example/", "https://a.{host}", "{host}"] {
             #expect(throws: host) { try URLTemplate(text) }
         }
         for text in ["https://a.example/{", "https://a.example/}", "https://a.example/{a", "https://a.example/a}{b"] {
-            #expect(throws: URLTemplate.Fault.unbalanced) { try URLTemplate(text) }
+            #expect(throws: URLTemplate.ValidationError.unbalanced) { try URLTemplate(text) }
         }
         for name in ["", ".", "a.", ".a", "1", "-a", "a b", "a{", "ä", "a..b"] {
-            #expect(throws: URLTemplate.Fault.notAName(name)) { try URLTemplate("https://a.example/{\(name)}") }
+            #expect(throws: URLTemplate.ValidationError.notAName(name)) { try URLTemplate("https://a.example/{\(name)}") }
         }
     }
 
     @Test("says which value is missing, and when the URL grows too long")
     func values() throws {
-        #expect(throws: URLTemplate.Fault.missing(.init("topic", path: ["id"]))) { try url(topics, [:]) }
+        #expect(throws: URLTemplate.ValidationError.missing(.init("topic", path: ["id"]))) { try url(topics, [:]) }
         let room = URLTemplate.maximumLength - "https://a.example/".utf8.count
         let longest = String(repeating: "x", count: room)
         #expect(try url("https://a.example/{a}", ["a": longest]).utf8.count == URLTemplate.maximumLength)
-        #expect(throws: URLTemplate.Fault.tooLong(limit: URLTemplate.maximumLength)) {
+        #expect(throws: URLTemplate.ValidationError.tooLong(limit: URLTemplate.maximumLength)) {
             try url("https://a.example/{a}", ["a": longest + "x"])
         }
     }

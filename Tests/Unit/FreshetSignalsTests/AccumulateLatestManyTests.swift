@@ -17,7 +17,7 @@ struct AccumulateLatestManyTests {
 
     @Test("100,000 branches are let go of, cancelled and failed at once without trouble")
     func manyBranchesEndAtOnce() async throws {
-        struct Fault: Error {}
+        struct ValidationError: Error {}
         let count = 100_000 / sanitizerDivisor
         let never = SignalSource("never")
         let silent = Emitter<Int, any Error>(
@@ -31,8 +31,8 @@ struct AccumulateLatestManyTests {
             let iterator = accumulateLatestMany(branches).makeAsyncIterator()
             withExtendedLifetime(iterator) {}
         }
-        let sequence = accumulateLatestMany(branches + [Emitter.once { throw Fault() }])
-        await #expect(throws: Fault.self) {
+        let sequence = accumulateLatestMany(branches + [Emitter.once { throw ValidationError() }])
+        await #expect(throws: ValidationError.self) {
             for try await _ in sequence { Issue.record("delivered") }
         }
         let gate = CurrentValue(1)

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("What all combining operators have in common")
 struct CombiningTests {
-    struct Fault: Error {}
+    struct ValidationError: Error {}
 
     /// Each operator, made of the same two upstreams, as a sequence of nothing but its deliveries.
     static let operators: [Operator] = [
@@ -159,7 +159,7 @@ struct CombiningTests {
     @Test("an upstream that fails at once fails it once, and nothing stays subscribed", arguments: operators)
     func failsAtOnce(_ made: Operator) throws {
         let source = SignalSource("s")
-        let sequence = made.make(.once { throw Fault() }, firings(source))
+        let sequence = made.make(.once { throw ValidationError() }, firings(source))
         try SerialTestExecutor().run {
             var iterator = sequence.makeAsyncIterator()
             source.fire()
@@ -167,7 +167,7 @@ struct CombiningTests {
                 while try await iterator.next(isolation: #isolation) != nil {}
                 Issue.record("did not fail")
             } catch {
-                #expect(error is Fault)
+                #expect(error is ValidationError)
             }
             #expect(source.fire() == 0)
             let afterwards = try await iterator.next(isolation: #isolation)

@@ -97,7 +97,7 @@ struct CurrentValueTests {
 
 @Suite("Emitters")
 struct EmitterTests {
-    struct Fault: Error {}
+    struct ValidationError: Error {}
 
     @Test("once loads one value for each iteration")
     func once() throws {
@@ -117,14 +117,14 @@ struct EmitterTests {
 
     @Test("once throws what the load throws, and then ends")
     func fails() throws {
-        let emitter = Emitter<Int, Fault>.once { () throws(Fault) in throw Fault() }
+        let emitter = Emitter<Int, ValidationError>.once { () throws(ValidationError) in throw ValidationError() }
         try SerialTestExecutor().run {
             var iterator = emitter.makeAsyncIterator()
             do {
                 _ = try await iterator.next(isolation: #isolation)
                 Issue.record("did not fail")
             } catch {
-                #expect(error is Fault)
+                #expect(error is ValidationError)
             }
             let afterwards = try await iterator.next(isolation: #isolation)
             #expect(afterwards == nil)

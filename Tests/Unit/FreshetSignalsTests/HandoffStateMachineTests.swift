@@ -4,8 +4,8 @@ import Testing
 
 @Suite("The way of elements from a driver to next(), event by event")
 struct HandoffStateMachineTests {
-    struct Fault: Error, Equatable {}
-    typealias Machine = HandoffStateMachine<Int, Fault, String, String>
+    struct ValidationError: Error, Equatable {}
+    typealias Machine = HandoffStateMachine<Int, ValidationError, String, String>
 
     /// A machine whose driver runs, and its round.
     func running() -> (Machine, Machine.Round) {
@@ -62,7 +62,7 @@ struct HandoffStateMachineTests {
     func ends() {
         var (machine, _) = running()
         #expect(machine.sleep("consumer") == nil)
-        #expect(machine.driverEnded(Fault()) == "consumer")
+        #expect(machine.driverEnded(ValidationError()) == "consumer")
         #expect(machine.ask().text == "fail")
         machine.arrive()
         #expect(machine.ask().text == "end")
@@ -89,7 +89,7 @@ struct HandoffStateMachineTests {
         #expect(machine.ask().text == "sleep")
         #expect(machine.sleep("consumer") == nil)
         #expect(machine.offer(2, in: round, by: "p").text == "drop")
-        #expect(machine.driverEnded(Fault()) == "consumer")
+        #expect(machine.driverEnded(ValidationError()) == "consumer")
         #expect(machine.ask().text == "end")
     }
 
@@ -104,7 +104,7 @@ struct HandoffStateMachineTests {
         #expect(machine.ask().text == "sleep")
         #expect(machine.sleep("consumer") == nil)
         #expect(machine.answer(2) == "consumer")
-        #expect(machine.driverEnded(Fault()) == nil)
+        #expect(machine.driverEnded(ValidationError()) == nil)
         #expect(machine.ask().text == "take 2")
         machine.arrive()
         #expect(machine.ask().text == "fail")
@@ -137,7 +137,7 @@ struct HandoffStateMachineTests {
     func concluded() {
         var (machine, round) = running()
         #expect(machine.offer(1, in: round, by: "p").text == "hold")
-        let action = machine.conclude(Fault())
+        let action = machine.conclude(ValidationError())
         #expect(action.cancelsDriver)
         #expect(action.dropped == ["p"])
         #expect(machine.isStopping)
@@ -155,13 +155,13 @@ struct HandoffStateMachineTests {
     @Test("a cancellation after a conclusion is stronger: the iteration ends without a failure")
     func concludedAndCancelled() {
         var (machine, _) = running()
-        #expect(machine.conclude(Fault()).cancelsDriver)
+        #expect(machine.conclude(ValidationError()).cancelsDriver)
         #expect(!machine.cancel().cancelsDriver, "it is cancelled already")
         #expect(machine.driverEnded(nil) == nil)
         #expect(machine.ask().text == "end")
         var (other, _) = running()
         #expect(other.cancel().cancelsDriver)
-        #expect(!other.conclude(Fault()).cancelsDriver)
+        #expect(!other.conclude(ValidationError()).cancelsDriver)
         #expect(other.driverEnded(nil) == nil)
         #expect(other.ask().text == "end")
     }
@@ -169,7 +169,7 @@ struct HandoffStateMachineTests {
     @Test("a failure that nobody took is dropped by a cancellation")
     func cancelledAfterEnd() {
         var (machine, _) = running()
-        #expect(machine.driverEnded(Fault()) == nil)
+        #expect(machine.driverEnded(ValidationError()) == nil)
         #expect(!machine.cancel().cancelsDriver)
         #expect(machine.ask().text == "end")
     }

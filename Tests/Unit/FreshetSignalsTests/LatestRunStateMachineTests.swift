@@ -4,8 +4,8 @@ import Testing
 
 @Suite("When runs begin and end, event by event")
 struct LatestRunStateMachineTests {
-    struct Fault: Error {}
-    typealias Machine = LatestRunStateMachine<String, Fault, String>
+    struct ValidationError: Error {}
+    typealias Machine = LatestRunStateMachine<String, ValidationError, String>
 
     /// A machine with a run under way whose driver sleeps.
     func running() throws -> (Machine, Machine.RunNumber) {
@@ -46,7 +46,7 @@ struct LatestRunStateMachineTests {
         #expect(action.wake == "driver")
         #expect(!machine.output("next").supersedes)
         #expect(machine.presentRun(isCancelled: false) == .end)
-        #expect(machine.runEnded(old, Fault()) == nil, "what a superseded run says is no news")
+        #expect(machine.runEnded(old, ValidationError()) == nil, "what a superseded run says is no news")
         machine.driverArrived()
         let new = try #require(machine.nextRun(isCancelled: false).number)
         #expect(new != old)
@@ -62,14 +62,14 @@ struct LatestRunStateMachineTests {
         machine.driverArrived()
         _ = machine.nextRun(isCancelled: false)
         machine.driverArrived()
-        #expect(machine.runEnded(old, Fault()) == nil)
+        #expect(machine.runEnded(old, ValidationError()) == nil)
         #expect(machine.presentRun(isCancelled: false) == .sleep)
     }
 
     @Test("a failure ends it, whatever the signal says afterwards")
     func failure() throws {
         var (machine, number) = try running()
-        #expect(machine.runEnded(number, Fault()) == "driver")
+        #expect(machine.runEnded(number, ValidationError()) == "driver")
         #expect(machine.presentRun(isCancelled: false) == .end)
         #expect(!machine.output("next").supersedes)
         machine.driverArrived()

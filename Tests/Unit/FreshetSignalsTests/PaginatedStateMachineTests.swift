@@ -78,10 +78,10 @@ struct PaginatedStateMachineTests {
 }
 
 @Suite("Cursors that were seen")
-struct CursorMemoryTests {
+struct SeenCursorsTests {
     @Test("a cycle of up to the limit is seen when it closes", arguments: [1, 2, 1_023, 1_024])
     func exact(_ length: Int) {
-        var memory = CursorMemory<Int>()
+        var memory = SeenCursors<Int>()
         let seen = (-3_000..<length).filter { !memory.insert($0) }
         #expect(seen.isEmpty)
         let isNew = memory.insert(0)
@@ -91,7 +91,7 @@ struct CursorMemoryTests {
     @Test("a longer one is found, at the latest after three rounds", arguments: [1_025, 5_000, 20_000])
     func long(_ length: Int) throws {
         for lead in [0, 1, 4_000] {
-            var memory = CursorMemory<Int>()
+            var memory = SeenCursors<Int>()
             let seen = (-lead..<0).filter { !memory.insert($0) }
             #expect(seen.isEmpty)
             let found = (0..<(3 * length + 2 * lead + 1)).first { !memory.insert($0 % length) }
@@ -101,7 +101,7 @@ struct CursorMemoryTests {
 
     @Test("100,000 different cursors are all new")
     func different() {
-        var memory = CursorMemory<Int>()
+        var memory = SeenCursors<Int>()
         let refused = (0..<100_000).filter { !memory.insert($0) }
         #expect(refused.isEmpty)
     }

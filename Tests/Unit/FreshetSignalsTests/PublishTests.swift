@@ -5,7 +5,7 @@ import Testing
 
 @Suite("One iteration of publish and its tasks")
 struct PublishTests {
-    struct Fault: Error, Equatable {}
+    struct ValidationError: Error, Equatable {}
 
     /// A body whose runs and clean-ups are logged, and that ends only when it is cancelled.
     struct Probe: Sendable {
@@ -221,8 +221,8 @@ struct PublishTests {
     @Test("a failure is delivered after the watcher has ended and the signal was dropped; then the end")
     func failure() throws {
         let source = SignalSource("s")
-        let sequence = publishAndRepeat(onOutputFrom: source.signal) { () throws(Fault) -> Emitter<Int, Fault> in
-            throw Fault()
+        let sequence = publishAndRepeat(onOutputFrom: source.signal) { () throws(ValidationError) -> Emitter<Int, ValidationError> in
+            throw ValidationError()
         }
         try SerialTestExecutor().run {
             var iterator = sequence.makeAsyncIterator()
@@ -230,7 +230,7 @@ struct PublishTests {
                 _ = try await iterator.next(isolation: #isolation)
                 Issue.record("did not fail")
             } catch {
-                #expect(error is Fault)
+                #expect(error is ValidationError)
             }
             #expect(source.fire() == 0)
             let afterwards = try await iterator.next(isolation: #isolation)

@@ -4,8 +4,8 @@ import Testing
 
 @Suite("One upstream iteration for many, event by event")
 struct ShareStateMachineTests {
-    struct Fault: Error {}
-    typealias Machine = ShareStateMachine<Int, Fault, String>
+    struct ValidationError: Error {}
+    typealias Machine = ShareStateMachine<Int, ValidationError, String>
 
     /// A machine whose first subscriber sleeps in `next()`, and whose driver asks the upstream.
     func running(
@@ -98,7 +98,7 @@ struct ShareStateMachineTests {
         var (machine, first, connection) = try running(replaying: 1)
         _ = deliver(1, to: &machine, by: connection)
         var woken: [String] = []
-        machine.ended(Fault(), by: connection) { woken.append($0) }
+        machine.ended(ValidationError(), by: connection) { woken.append($0) }
         #expect(woken == [])
         let (second, connects) = machine.subscribe()
         #expect(!connects)

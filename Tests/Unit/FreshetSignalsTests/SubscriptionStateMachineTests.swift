@@ -4,8 +4,8 @@ import Testing
 
 @Suite("One subscription, event by event")
 struct SubscriptionStateMachineTests {
-    typealias Firings = SubscriptionStateMachine<FiringTally, String>
-    typealias Causes = SubscriptionStateMachine<CauseTally, String>
+    typealias Firings = SubscriptionStateMachine<PendingFiringCount, String>
+    typealias Causes = SubscriptionStateMachine<PendingCauses, String>
     let start = ContinuousClock.now
 
     func occurrence(_ signal: String, _ number: UInt64) -> Occurrence {
@@ -117,14 +117,14 @@ struct SubscriptionStateMachineTests {
         _ = firings.arrive(isCancelled: false)
         #expect(firings.take(isCancelled: false).isSleep)
 
-        var causes = CauseTally(listings: [2, 1])
+        var causes = PendingCauses(listings: [2, 1])
         causes.record(occurrence("a", 1), source: 0)
         #expect(causes.take() == [Cause(first: occurrence("a", 1))])
     }
 
     @Test("causes are in the order of their first firing, with first, last and count")
     func causes() {
-        var tally = CauseTally(listings: [1, 1, 1])
+        var tally = PendingCauses(listings: [1, 1, 1])
         for (signal, number, source) in [("b", 1, 1), ("a", 1, 0), ("b", 2, 1), ("b", 3, 1)] {
             tally.record(occurrence(signal, UInt64(number)), source: source)
         }

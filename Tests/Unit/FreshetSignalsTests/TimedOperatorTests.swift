@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Iterations of operators of time, demand and retries, and their wrong use")
 struct TimedOperatorTests {
-    struct Fault: Error {}
+    struct ValidationError: Error {}
 
     let executor = SerialTestExecutor()
     let clock = ManualClock()

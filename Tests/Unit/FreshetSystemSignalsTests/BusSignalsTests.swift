@@ -116,7 +116,7 @@ struct BusSignalsTests {
 
 extension BusSignal {
     /// Waits for a standing; the suite's time limit is the deadline.
-    fileprivate func reach(_ isWanted: @Sendable (BusStanding) -> Bool) async throws {
+    fileprivate func reach(_ isWanted: @Sendable (BusSubscriptionState) -> Bool) async throws {
         for await standing in standings where isWanted(standing) { return }
         throw CancellationError()
     }

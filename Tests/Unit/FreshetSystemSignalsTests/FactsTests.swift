@@ -201,7 +201,7 @@ struct MissingFactsTests {
     @Test("without a descriptor for the loop each has one fact that says so, and goes on; its signal is silent")
     func noLoop() async throws {
         let error = SystemCallError("epoll_create1", errno: EMFILE)
-        let place = SourcePlace(sources: { () throws(SystemCallError) in throw error })
+        let place = SourceHost(sources: { () throws(SystemCallError) in throw error })
         let text = "limits on open files"
         try await expectOne(Reachability(of: .elsewhere, in: place).changes) {
             $0.isReachable && $0.isAssumed && $0.unknownBecause?.contains(text) == true
@@ -281,12 +281,12 @@ private final class Stage: Sendable {
         self.network = network
     }
 
-    var place: SourcePlace { SourcePlace(sources: { [self] () throws(SystemCallError) in try sources() }) }
+    var place: SourceHost { SourceHost(sources: { [self] () throws(SystemCallError) in try sources() }) }
 
     func sources() throws(SystemCallError) -> SystemSources {
         try state.withLock { state throws(SystemCallError) in
             if let sources = state.sources { return sources }
-            let own = try OwnLoop()
+            let own = try DedicatedLoop()
             let sources = SystemSources(own.loop, own, address: address, network: network)
             state.sources = sources
             state.loop = own.loop

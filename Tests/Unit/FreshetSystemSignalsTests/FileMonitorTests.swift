@@ -141,7 +141,7 @@ struct FileMonitorTests {
             try bed.write("0", "one")
             for number in 1...links { bed.link("\(number - 1)", "\(number)") }
             // The way of the bed itself must have none of its own.
-            #expect((FileTrail(bed.path("\(links)")).end != nil) == exists)
+            #expect((PathResolution(bed.path("\(links)")).end != nil) == exists)
             #expect((access(bed.path("\(links)"), F_OK) == 0) == exists)
         }
     }

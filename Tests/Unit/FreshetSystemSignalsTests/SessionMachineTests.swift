@@ -3,7 +3,7 @@ import Testing
 @testable import FreshetSystemSignals
 
 @Suite("Two snapshots of sessions")
-struct SessionDeltaTests {
+struct SessionChangeTests {
     private func snapshot(_ sessions: LoginSession...) -> SessionSnapshot {
         SessionSnapshot(sessions: Dictionary(uniqueKeysWithValues: sessions.map { (sessionPath($0.id), $0) }))
     }
@@ -15,19 +15,19 @@ struct SessionDeltaTests {
     @Test("one that became active, or is there and is, has arrived, locked or not")
     func becameActive() {
         let news = ["session 3 of alice became active"]
-        #expect(SessionDelta(from: snapshot(session(active: false)), to: snapshot(session())).arrivals == news)
-        #expect(SessionDelta(from: snapshot(), to: snapshot(session())).arrivals == news)
-        #expect(SessionDelta(from: snapshot(), to: snapshot(session(locked: true))).arrivals == news)
+        #expect(SessionChange(from: snapshot(session(active: false)), to: snapshot(session())).arrivals == news)
+        #expect(SessionChange(from: snapshot(), to: snapshot(session())).arrivals == news)
+        #expect(SessionChange(from: snapshot(), to: snapshot(session(locked: true))).arrivals == news)
         let wasLocked = snapshot(session(active: false, locked: true))
-        #expect(SessionDelta(from: wasLocked, to: snapshot(session())).arrivals == news)
+        #expect(SessionChange(from: wasLocked, to: snapshot(session())).arrivals == news)
     }
 
     @Test("one whose lock is taken off while it is active was unlocked")
     func unlocked() {
         let locked = snapshot(session(locked: true))
-        #expect(SessionDelta(from: locked, to: snapshot(session())).arrivals == ["session 3 of alice was unlocked"])
+        #expect(SessionChange(from: locked, to: snapshot(session())).arrivals == ["session 3 of alice was unlocked"])
         let behind = snapshot(session(active: false, locked: true))
-        #expect(SessionDelta(from: behind, to: snapshot(session(active: false))).arrivals == [])
+        #expect(SessionChange(from: behind, to: snapshot(session(active: false))).arrivals == [])
     }
 
     @Test("a lock, going to the back, an end, and nothing are no arrival")
@@ -36,14 +36,14 @@ struct SessionDeltaTests {
         for after in [
             before, snapshot(session(locked: true)), snapshot(session(active: false)), snapshot(),
         ] {
-            #expect(SessionDelta(from: before, to: after).arrivals == [])
+            #expect(SessionChange(from: before, to: after).arrivals == [])
         }
-        #expect(SessionDelta(from: snapshot(), to: snapshot(session(active: false))).arrivals == [])
+        #expect(SessionChange(from: snapshot(), to: snapshot(session(active: false))).arrivals == [])
     }
 
     @Test("each of several is one")
     func several() {
-        let delta = SessionDelta(from: snapshot(session("3")), to: snapshot(session("3"), session("5"), session("4")))
+        let delta = SessionChange(from: snapshot(session("3")), to: snapshot(session("3"), session("5"), session("4")))
         #expect(delta.arrivals == ["session 4 of alice became active", "session 5 of alice became active"])
     }
 }

@@ -167,7 +167,7 @@ import Testing
     }
 }
 
-@Suite struct ClientCensusTests {
+@Suite struct ConnectionLimiterTests {
     private var limits: VarlinkServer.Limits {
         var limits = VarlinkServer.Limits()
         limits.clients = 10
@@ -178,7 +178,7 @@ import Testing
 
     @Test("a user has as many clients as the limit, another still finds room")
     func perUser() {
-        var census = ClientCensus(limits)
+        var census = ConnectionLimiter(limits)
         for _ in 0..<4 { #expect(census.admit(user: 1_000) == true) }
         #expect(census.admit(user: 1_000) == false)
         #expect(census.admit(user: 1_001) == true)
@@ -188,7 +188,7 @@ import Testing
 
     @Test("the last places are root's")
     func keptForRoot() {
-        var census = ClientCensus(limits)
+        var census = ConnectionLimiter(limits)
         for user in 0..<8 { #expect(census.admit(user: UInt32(1_000 + user)) == true) }
         #expect(census.admit(user: 2_000) == false)
         #expect(census.admit(user: 0) == true)
@@ -223,12 +223,12 @@ import Testing
 
     @Test("a text that is no description is refused", arguments: ["", "hello", "interface", "interface a.b method X"])
     func faults(_ text: String) {
-        #expect(throws: InterfaceDescription.Fault.self) { try InterfaceDescription(parsing: text) }
+        #expect(throws: InterfaceDescription.ValidationError.self) { try InterfaceDescription(parsing: text) }
     }
 
     @Test("a handler that is not described is a fault")
     func strayHandler() {
-        #expect(throws: VarlinkInterface.Fault.self) {
+        #expect(throws: VarlinkInterface.ValidationError.self) {
             try VarlinkInterface(
                 description: "interface a.b\nmethod One() -> ()\n", methods: ["Two": { _ in .none }])
         }

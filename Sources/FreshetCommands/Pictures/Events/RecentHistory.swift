@@ -9,12 +9,12 @@ struct RecentHistory: Hashable, Sendable {
     var since: Int64
     var until: Int64
     /// When nobody looked, since there was no daemon, or what it saw was forgotten.
-    var unseen: [Stretch] = []
+    var unseen: [TimeRange] = []
     /// What whoever reads a picture of it has to know.
     var notes: [String] = []
 
     /// A length of time, in microseconds since 1970.
-    struct Stretch: Hashable, Sendable {
+    struct TimeRange: Hashable, Sendable {
         var from: Int64
         var to: Int64
     }
@@ -46,7 +46,7 @@ struct RecentHistory: Hashable, Sendable {
             history.notes = older.notes
             history.unseen = older.unseen(before: end, until: isWhole ? daemon.since : nil)
         } else {
-            history.unseen = [Stretch(from: window.since, to: end)]
+            history.unseen = [TimeRange(from: window.since, to: end)]
             let time = session.times.absolute(recent.completeSince)
             history.notes = [
                 isWhole
@@ -190,9 +190,9 @@ struct JournalHistory: Hashable, Sendable {
     /// - Parameters:
     ///   - last: from when on the daemon remembers by itself.
     ///   - end: when the daemon that runs began, if all that it saw since is known from itself.
-    func unseen(before last: Int64, until end: Int64?) -> [RecentHistory.Stretch] {
+    func unseen(before last: Int64, until end: Int64?) -> [RecentHistory.TimeRange] {
         if isUnread { return last > since ? [.init(from: since, to: last)] : [] }
-        var stretches: [RecentHistory.Stretch] = []
+        var stretches: [RecentHistory.TimeRange] = []
         if let knownFrom { stretches.append(.init(from: since, to: knownFrom)) }
         // Before the first line nothing is known, but if that is the daemon's first, there was none.
         var gone: Int64? =

@@ -4,7 +4,7 @@ import FreshetRender
 /// What a pipeline heard, what of it was gathered, and what ran: why fourteen signals made two runs.
 struct MarbleDiagram: Hashable, Sendable {
     /// What came of a signal.
-    enum Fate: Hashable, Sendable {
+    enum SignalOutcome: Hashable, Sendable {
         /// The run at this place of the episode was for it.
         case run(Int)
         /// The copy had been checked so short a time before, by the run of this number.
@@ -30,7 +30,7 @@ struct MarbleDiagram: Hashable, Sendable {
         var until: Int64
         var count: Int64
         var detail: String?
-        var fate: Fate
+        var fate: SignalOutcome
     }
 
     struct Run: Hashable, Sendable {
@@ -117,7 +117,7 @@ struct MarbleDiagram: Hashable, Sendable {
     // MARK: What was heard
 
     /// A signal on its way to a marble.
-    private struct Heard {
+    private struct PendingSignal {
         var signal: String
         var source: String
         var at: Int64
@@ -132,10 +132,10 @@ struct MarbleDiagram: Hashable, Sendable {
         var detail: String?
         /// The run that was for it, by its place among all runs.
         var run: Int?
-        var fate = Fate.unknown
+        var fate = SignalOutcome.unknown
     }
 
-    private static func heard(_ description: PipelineDescription, _ history: RecentHistory) -> [Heard] {
+    private static func heard(_ description: PipelineDescription, _ history: RecentHistory) -> [PendingSignal] {
         let sources = Set(description.signals)
         return history.events.enumerated().compactMap { place, event in
             guard event.kind == .signal, event.at >= history.since, let signal = event.signal else { return nil }
@@ -143,7 +143,7 @@ struct MarbleDiagram: Hashable, Sendable {
             guard event.pipeline == description.name || event.pipeline == nil && sources.contains(source) else {
                 return nil
             }
-            return Heard(
+            return PendingSignal(
                 signal: signal, source: source, at: event.at, until: event.at, place: place,
                 isOwn: event.pipeline != nil, number: event.number, detail: event.detail)
         }
@@ -174,7 +174,7 @@ struct MarbleDiagram: Hashable, Sendable {
     ///   - statuses: of each run.
     ///   - places: where among the events each run begins.
     private static func assign(
-        _ heard: inout [Heard], _ runs: inout [Run], _ statuses: [RunStatus], _ places: [RunStatus: Int]
+        _ heard: inout [PendingSignal], _ runs: inout [Run], _ statuses: [RunStatus], _ places: [RunStatus: Int]
     ) {
         // Each event is looked at for the causes of its own signal.
         var bySignal: [String: [Int]] = [:]
@@ -213,7 +213,7 @@ struct MarbleDiagram: Hashable, Sendable {
                 } else {
                     let at = min(cause.last, runs[index].started)
                     heard.append(
-                        Heard(
+                        PendingSignal(
                             signal: cause.signal, source: cause.signal, at: at, until: at, count: max(1, count),
                             detail: cause.detail, run: index))
                 }
@@ -226,13 +226,13 @@ struct MarbleDiagram: Hashable, Sendable {
     private static let gathersItself = "parameter"
 
     /// What was told after a run began was none of its causes.
-    private static func wasTold(_ heard: Heard, before run: RunStatus, beginning: Int?) -> Bool {
+    private static func wasTold(_ heard: PendingSignal, before run: RunStatus, beginning: Int?) -> Bool {
         if let beginning, let place = heard.place { return place < beginning }
         return heard.at <= run.started + tolerance
     }
 
     /// Whether a cause of a run may be what an event before it tells.
-    private static func belongs(_ heard: Heard, to cause: CauseStatus, of run: RunStatus) -> Bool {
+    private static func belongs(_ heard: PendingSignal, to cause: CauseStatus, of run: RunStatus) -> Bool {
         // What is heard by this pipeline alone is told by itself: a timer that was due in a sleep when that is over, a
         // parameter when it was quiet for long enough, and the operator before the pipeline knows. Only what is older
         // than the cause is another one, unless the cause's own instants are not known.
@@ -244,7 +244,7 @@ struct MarbleDiagram: Hashable, Sendable {
 
     /// Says of those without a run why they have none.
     private static func explain(
-        _ heard: inout [Heard], _ runs: [Run], _ parts: [Timeline.Part], _ description: PipelineDescription,
+        _ heard: inout [PendingSignal], _ runs: [Run], _ parts: [Timeline.Part], _ description: PipelineDescription,
         _ status: PipelineStatus?
     ) {
         let successes = runs.filter(\.hasSucceeded)
@@ -299,18 +299,18 @@ struct MarbleDiagram: Hashable, Sendable {
 
     // MARK: Episodes
 
-    private static func episodes(_ heard: [Heard], _ runs: [Run], gap: Int64, until: Int64) -> [Episode] {
-        struct Stretch {
+    private static func episodes(_ heard: [PendingSignal], _ runs: [Run], gap: Int64, until: Int64) -> [Episode] {
+        struct TimeRange {
             var from: Int64
             var to: Int64
         }
         var stretches = runs.enumerated().map { index, run in
             let first = heard.filter { $0.run == index }.map(\.at).min() ?? run.started
-            return Stretch(from: min(first, run.started), to: run.ended ?? until)
+            return TimeRange(from: min(first, run.started), to: run.ended ?? until)
         }
-        stretches += heard.filter { $0.run == nil }.map { Stretch(from: $0.at, to: $0.at) }
+        stretches += heard.filter { $0.run == nil }.map { TimeRange(from: $0.at, to: $0.at) }
         stretches.sort { ($0.from, $0.to) < ($1.from, $1.to) }
-        var merged: [Stretch] = []
+        var merged: [TimeRange] = []
         for stretch in stretches {
             if let last = merged.last, stretch.from - last.to <= gap {
                 merged[merged.count - 1].to = max(last.to, stretch.to)
@@ -330,7 +330,7 @@ struct MarbleDiagram: Hashable, Sendable {
         }
     }
 
-    private static func marbles(_ heard: [Heard]) -> [Marble] {
+    private static func marbles(_ heard: [PendingSignal]) -> [Marble] {
         var marbles: [Marble] = heard.map {
             Marble(
                 label: "", source: $0.source, at: $0.at, until: max($0.at, $0.until), count: $0.count,
@@ -356,7 +356,7 @@ struct MarbleDiagram: Hashable, Sendable {
         return marbles
     }
 
-    private static func isSame(_ one: Fate, _ other: Fate) -> Bool {
+    private static func isSame(_ one: SignalOutcome, _ other: SignalOutcome) -> Bool {
         if case .fresh(let first, _) = one, case .fresh(let second, _) = other { return first == second }
         return one == other
     }

@@ -84,7 +84,7 @@ struct MarbleStory {
 
     /// A sentence for each reason why signals made no run of their own.
     func withoutRun(_ episode: MarbleDiagram.Episode) -> [String] {
-        var groups: [(fate: MarbleDiagram.Fate, marbles: [MarbleDiagram.Marble])] = []
+        var groups: [(fate: MarbleDiagram.SignalOutcome, marbles: [MarbleDiagram.Marble])] = []
         for marble in episode.marbles {
             if case .run = marble.fate { continue }
             if let place = groups.firstIndex(where: { Self.isSame($0.fate, marble.fate) }) {
@@ -111,7 +111,7 @@ struct MarbleStory {
         }
     }
 
-    private static func isSame(_ one: MarbleDiagram.Fate, _ other: MarbleDiagram.Fate) -> Bool {
+    private static func isSame(_ one: MarbleDiagram.SignalOutcome, _ other: MarbleDiagram.SignalOutcome) -> Bool {
         if case .fresh(let first, _) = one, case .fresh(let second, _) = other { return first == second }
         return one == other
     }

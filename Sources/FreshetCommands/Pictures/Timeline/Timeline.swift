@@ -37,7 +37,7 @@ struct Timeline: Hashable, Sendable {
         var runs: Int { parts.count { if case .run = $0.kind { true } else { false } } }
     }
 
-    typealias Stretch = RecentHistory.Stretch
+    typealias TimeRange = RecentHistory.TimeRange
 
     var since: Int64
     var until: Int64
@@ -47,9 +47,9 @@ struct Timeline: Hashable, Sendable {
     var pipelines: [Pipeline] = []
     /// How many others there are, which did nothing.
     var restingPipelines = 0
-    var offline: [Stretch] = []
-    var asleep: [Stretch] = []
-    var unseen: [Stretch] = []
+    var offline: [TimeRange] = []
+    var asleep: [TimeRange] = []
+    var unseen: [TimeRange] = []
     var notes: [String] = []
 
     /// - Parameters:
@@ -149,8 +149,8 @@ struct Timeline: Hashable, Sendable {
 
     /// The machine: when it was offline, and when it slept.
     private struct MachineLane {
-        private var offline: [Stretch] = []
-        private var asleep: [Stretch] = []
+        private var offline: [TimeRange] = []
+        private var asleep: [TimeRange] = []
         private var lostAt: Int64?
         private var sleepsSince: Int64?
 
@@ -162,7 +162,7 @@ struct Timeline: Hashable, Sendable {
                 if fact.hasPrefix("not reachable") {
                     if lostAt == nil { lostAt = event.at }
                 } else if let from = lostAt {
-                    offline.append(Stretch(from: from, to: event.at))
+                    offline.append(TimeRange(from: from, to: event.at))
                     lostAt = nil
                 }
             case "resume":
@@ -171,9 +171,9 @@ struct Timeline: Hashable, Sendable {
                     return
                 }
                 if let slept = Self.sleep(fact) {
-                    asleep.append(Stretch(from: event.at - slept, to: event.at))
+                    asleep.append(TimeRange(from: event.at - slept, to: event.at))
                 } else if let from = sleepsSince {
-                    asleep.append(Stretch(from: from, to: event.at))
+                    asleep.append(TimeRange(from: from, to: event.at))
                 }
                 sleepsSince = nil
             default: return
@@ -189,11 +189,11 @@ struct Timeline: Hashable, Sendable {
             return Int64(seconds * 1e6)
         }
 
-        func stretches(from since: Int64, to until: Int64) -> (offline: [Stretch], asleep: [Stretch]) {
-            func cut(_ stretches: [Stretch], _ open: Int64?) -> [Stretch] {
-                (stretches + (open.map { [Stretch(from: $0, to: until)] } ?? [])).compactMap { stretch in
+        func stretches(from since: Int64, to until: Int64) -> (offline: [TimeRange], asleep: [TimeRange]) {
+            func cut(_ stretches: [TimeRange], _ open: Int64?) -> [TimeRange] {
+                (stretches + (open.map { [TimeRange(from: $0, to: until)] } ?? [])).compactMap { stretch in
                     guard stretch.to > since, stretch.from < until else { return nil }
-                    return Stretch(from: max(stretch.from, since), to: min(stretch.to, until))
+                    return TimeRange(from: max(stretch.from, since), to: min(stretch.to, until))
                 }
             }
             return (cut(offline, lostAt), cut(asleep, sleepsSince))

@@ -72,7 +72,7 @@ struct TimelineSVG {
     }
 
     private func drawBands(_ svg: inout SVGWriter, _ bottom: Double) {
-        let bands: [([Timeline.Stretch], SVGWriter.Role, String)] = [
+        let bands: [([Timeline.TimeRange], SVGWriter.Role, String)] = [
             (timeline.unseen, .unseen, "not known"), (timeline.asleep, .asleep, "asleep"),
             (timeline.offline, .offline, "offline"),
         ]

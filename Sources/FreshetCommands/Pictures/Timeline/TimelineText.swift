@@ -11,9 +11,9 @@ struct TimelineText {
     private static let countColumns = 6
 
     /// What one character says; the later ones win where a column has several.
-    private enum Sign: Int, Comparable, CaseIterable {
+    private enum Symbol: Int, Comparable, CaseIterable {
         case quiet, offline, asleep, unseen, waiting, held, underWay, unchanged, cutShort, changed, failed
-        static func < (one: Sign, other: Sign) -> Bool { one.rawValue < other.rawValue }
+        static func < (one: Symbol, other: Symbol) -> Bool { one.rawValue < other.rawValue }
     }
 
     func lines(columns: Int) -> [String] {
@@ -25,7 +25,7 @@ struct TimelineText {
         let start = label + 1
         let width = max(10, columns - start - Self.countColumns)
         var canvas = TextCanvas(columns: columns)
-        var seen: Set<Sign> = []
+        var seen: Set<Symbol> = []
         var mostFirings = 0
         let background = background(width)
 
@@ -104,10 +104,10 @@ struct TimelineText {
         return max(0, min(width - 1, Int(place)))
     }
 
-    private func background(_ width: Int) -> [Sign] {
-        var signs = [Sign](repeating: .quiet, count: width)
+    private func background(_ width: Int) -> [Symbol] {
+        var signs = [Symbol](repeating: .quiet, count: width)
         for (stretches, sign) in [
-            (timeline.offline, Sign.offline), (timeline.asleep, .asleep), (timeline.unseen, .unseen),
+            (timeline.offline, Symbol.offline), (timeline.asleep, .asleep), (timeline.unseen, .unseen),
         ] {
             for stretch in stretches {
                 for place in column(
@@ -136,7 +136,7 @@ struct TimelineText {
         canvas.put(String(date.prefix(start - 1)), row: 0, column: 0, .faint)
     }
 
-    private static func sign(of part: Timeline.Part) -> Sign {
+    private static func sign(of part: Timeline.Part) -> Symbol {
         switch part.kind {
         case .waiting: .waiting
         case .held: .held
@@ -148,7 +148,7 @@ struct TimelineText {
         }
     }
 
-    private func shown(_ sign: Sign, _ glyphs: Glyphs) -> (Character, Palette.Style) {
+    private func shown(_ sign: Symbol, _ glyphs: Glyphs) -> (Character, Palette.Style) {
         switch sign {
         case .quiet: (glyphs.quiet, .faint)
         case .offline: (glyphs.offline, .bad)
@@ -164,12 +164,12 @@ struct TimelineText {
         }
     }
 
-    private func key(_ seen: Set<Sign>, _ mostFirings: Int, _ glyphs: Glyphs, columns: Int) -> [String] {
+    private func key(_ seen: Set<Symbol>, _ mostFirings: Int, _ glyphs: Glyphs, columns: Int) -> [String] {
         var parts: [(sign: String, style: Palette.Style, meaning: String)] = []
         if mostFirings > 0 { parts.append((String(glyphs.fired), .busy, "fired")) }
         if mostFirings > 1 { parts.append(("2-9", .busy, "so often")) }
         if mostFirings > 9 { parts.append(("+", .busy, "more often")) }
-        for sign in Sign.allCases.reversed() where seen.contains(sign) {
+        for sign in Symbol.allCases.reversed() where seen.contains(sign) {
             let (character, style) = shown(sign, glyphs)
             let meaning: String? =
                 switch sign {

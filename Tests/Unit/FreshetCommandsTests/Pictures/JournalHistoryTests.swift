@@ -47,11 +47,11 @@ import Testing
             line(.changed, at: 7_000_000, fields.merging(["RUN": "7"]) { $1 }),
             line(.changed, at: 8_000_000, fields.merging(["RUN": "8"]) { $1 }),
         ].joined()
-        func unseen(_ most: Int) -> [RecentHistory.Stretch] {
+        func unseen(_ most: Int) -> [RecentHistory.TimeRange] {
             JournalHistory(lines: lines, .init(since: 1_000_000, until: 1_000_000_000), nil, most: most)
                 .unseen(before: 900_000_000, until: nil)
         }
-        #expect(unseen(2) == [RecentHistory.Stretch(from: 1_000_000, to: 7_000_000)])
+        #expect(unseen(2) == [RecentHistory.TimeRange(from: 1_000_000, to: 7_000_000)])
         #expect(unseen(3) == [])
     }
 

@@ -104,7 +104,7 @@ import Testing
         let cause = CauseStatus(signal: "start", number: 1, first: begin, last: begin)
         let success = run(1, at: begin, took: second, .unchanged, [cause])
         let start = ControlEvent.signal("start", number: 1, at: begin)
-        func fate(_ event: ControlEvent, status: PipelineStatus? = nil) -> MarbleDiagram.Fate? {
+        func fate(_ event: ControlEvent, status: PipelineStatus? = nil) -> MarbleDiagram.SignalOutcome? {
             let all = [start, success, event].sorted { $0.at < $1.at }
             return diagram(all, status: status).episodes.flatMap(\.marbles).first { $0.source == event.signal }?.fate
         }

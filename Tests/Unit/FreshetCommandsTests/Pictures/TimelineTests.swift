@@ -76,7 +76,7 @@ import Testing
 
     @Test("without a time to begin at, it begins where anything is known, at a time that is round")
     func beginning() {
-        func begun(_ unseen: [Timeline.Stretch], until: Int64 = 60 * Scenario.minute) -> RecentHistory {
+        func begun(_ unseen: [Timeline.TimeRange], until: Int64 = 60 * Scenario.minute) -> RecentHistory {
             var history = RecentHistory(events: [], since: 0, until: until, unseen: unseen)
             history.beginWhereKnown { _ in 0 }
             return history
@@ -92,7 +92,7 @@ import Testing
         let new = begun([.init(from: 0, to: 60 * minute - 1_000_000)])
         #expect(new.since == 60 * minute - 10_000_000)
         // Another daemon was before it, or nothing at all is known.
-        for unseen in [[Timeline.Stretch(from: 20 * minute, to: 58 * minute)], [.init(from: 0, to: 60 * minute)], []] {
+        for unseen in [[Timeline.TimeRange(from: 20 * minute, to: 58 * minute)], [.init(from: 0, to: 60 * minute)], []] {
             let whole = begun(unseen)
             #expect(whole.since == 0 && whole.unseen == unseen)
         }

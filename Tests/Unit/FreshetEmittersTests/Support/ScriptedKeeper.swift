@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 
 /// Keeps bodies in memory and shows what became of each. It can be slow, or refuse.
-final class ScriptedKeeper: BodyKeeping {
+final class ScriptedKeeper: BodyStoring {
     enum Plan: Sendable {
         case nothing
         case refusesToBegin

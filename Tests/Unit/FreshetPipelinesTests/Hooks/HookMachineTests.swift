@@ -161,7 +161,7 @@ struct HookMachineTests {
     @Test("after a restart what was owed is tried at once, its attempts counted on")
     func restarted() throws {
         var desk = Desk()
-        let memory = HookMemory(told: mark(1), tried: mark(2), attempts: 7, failingSince: 5, error: "broken")
+        let memory = StoredHookState(told: mark(1), tried: mark(2), attempts: 7, failingSince: 5, error: "broken")
         let hook = (definition: HookDefinition(["/x"]), memory: memory)
         desk.perform(desk.machine.configure("a", [hook], current: generation(2), at: desk.now))
         #expect(desk.started == ["a x 2 after 1, attempt 8"])
@@ -174,7 +174,7 @@ struct HookMachineTests {
     func killed() {
         for current in [1, 2] {
             var desk = Desk()
-            let memory = HookMemory(told: mark(1), tried: mark(2))
+            let memory = StoredHookState(told: mark(1), tried: mark(2))
             desk.perform(
                 desk.machine.configure(
                     "a", [(HookDefinition(["/x"]), memory)], current: generation(current), at: desk.now))
@@ -185,7 +185,7 @@ struct HookMachineTests {
     @Test("without a copy nothing is owed, whatever was")
     func nothing() {
         var desk = Desk()
-        let memory = HookMemory(told: mark(1), tried: mark(2), attempts: 1, failingSince: 1, error: "broken")
+        let memory = StoredHookState(told: mark(1), tried: mark(2), attempts: 1, failingSince: 1, error: "broken")
         desk.perform(
             desk.machine.configure("a", [(HookDefinition(["/x"]), memory)], current: nil, at: desk.now))
         #expect(desk.started == [] && desk.machine.isSettled && desk.machine.debts(of: "a").isEmpty)
@@ -290,10 +290,10 @@ struct HookMachineTests {
     }
 }
 
-private func mark(_ number: Int) -> GenerationMark { generation(number).mark }
+private func mark(_ number: Int) -> GenerationIdentity { generation(number).mark }
 
-private func generation(_ number: Int) -> OfferedGeneration {
-    OfferedGeneration(
+private func generation(_ number: Int) -> CurrentGeneration {
+    CurrentGeneration(
         number: UInt64(number), size: 10, digest: "digest \(number)", committedAt: 0, path: "/current/a")
 }
 
@@ -332,7 +332,7 @@ private struct Desk {
     }
 
     mutating func configure(_ name: String, _ hooks: [String], current: Int?, timeout: Duration = .seconds(30)) {
-        let memory = HookMemory(told: current.map(mark))
+        let memory = StoredHookState(told: current.map(mark))
         let hooks = hooks.map { (definition: HookDefinition(["/\($0)"], timeout: timeout), memory: memory) }
         shown = orders.count
         perform(machine.configure(name, hooks, current: current.map(generation), at: now))

@@ -105,9 +105,9 @@ struct PageLoaderTests {
         ) throws {
             clock = ScriptedClock(executor: executor)
             origin = ScriptedPages(answers, clock: clock)
-            let world = PipelineWorld(
+            let world = EngineDependencies(
                 fetcher: origin, transformer: ScriptedProgram(), store: MemoryStore(clock: clock), clock: clock,
-                slots: RequestSlots(RequestSlots.Limits(total: 1, perOrigin: 1)))
+                slots: RequestLimiter(RequestLimiter.Limits(total: 1, perOrigin: 1)))
             let loader = PageLoader(
                 pages: pages, source: HTTPSource(url: "https://a.example/1", host: "a.example"), world: world,
                 check: check, retry: retry, jitter: Jitter(seed: 3), epoch: 1, progress: progress,

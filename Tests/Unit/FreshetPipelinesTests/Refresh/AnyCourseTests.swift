@@ -40,7 +40,7 @@ struct AnyCourseTests {
             talk = Dialogue(policy, splay: splay, parameters: values, seed: seed)
         }
 
-        func account(_ deeds: [Dialogue.Deed], at second: Double) {
+        func account(_ deeds: [Dialogue.Permission], at second: Double) {
             for deed in deeds {
                 switch deed {
                 case .starts(let run, let causes):
@@ -154,7 +154,7 @@ struct AnyCourseTests {
                 asleep = true
                 say(.goesToSleep(true))
             case 14, 15: wake()
-            case 16: say(.clockStepped(RefreshMemory(lastCheck: Dialogue.instant(now - 100), hasGeneration: true)))
+            case 16: say(.clockStepped(StoredRefreshState(lastCheck: Dialogue.instant(now - 100), hasGeneration: true)))
             case 17, 18:
                 values = Self.values(Int.random(in: 0..<3, using: &dice))
                 say(.parameters(values, quiet: .milliseconds(Int.random(in: 0..<3, using: &dice) * 400)))

@@ -59,12 +59,12 @@ struct BudgetTests {
 
     @Test("what is remembered counts after a restart; what lies in the future counts as of now")
     func memory() {
-        let remembered = RememberedState(requests: [
-            SpentRequests(first: 100_000_000, last: 130_000_000, count: 2),
-            SpentRequests(first: 9_000_000_000, last: 9_900_000_000, count: 3),
+        let remembered = PersistentState(requests: [
+            RequestBurst(first: 100_000_000, last: 130_000_000, count: 2),
+            RequestBurst(first: 9_000_000_000, last: 9_900_000_000, count: 3),
         ])
         let now = Dialogue.beginning
-        let memory = RefreshMemory(remembered, now: now, wallNow: 1_130_000_000, tolerance: .zero)
+        let memory = StoredRefreshState(remembered, now: now, wallNow: 1_130_000_000, tolerance: .zero)
         let machine = RefreshMachine(
             RefreshSettings(policy: policy(5), needsNetwork: false), network: Dialogue.online(), memory: memory,
             jitter: Jitter(seed: 1), now: now)

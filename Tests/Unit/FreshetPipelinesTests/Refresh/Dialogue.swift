@@ -9,7 +9,7 @@ final class Dialogue {
     typealias Event = RefreshMachine.Event
 
     /// What the machine does, without slots and reports.
-    enum Deed: Equatable {
+    enum Permission: Equatable {
         case starts(UInt64, [String])
         case cancels(UInt64)
         case answers(UInt64, RunOutcome)
@@ -24,7 +24,7 @@ final class Dialogue {
     /// Something done, and when.
     struct Moment: Equatable, CustomStringConvertible {
         var at: Double
-        var deed: Deed
+        var deed: Permission
         var description: String { "\(at): \(deed)" }
     }
 
@@ -33,7 +33,7 @@ final class Dialogue {
     private(set) var slotRequests: [UInt64] = []
     private(set) var slotReleases: [UInt64] = []
     private(set) var events: [EngineEvent] = []
-    private(set) var wishes: [ProofWish?] = []
+    private(set) var wishes: [ProofRequest?] = []
     private(set) var orders: [RunOrder] = []
     private(set) var summaries: [RunSummary] = []
     private var wakeInstant: ContinuousClock.Instant?
@@ -64,14 +64,14 @@ final class Dialogue {
         _ policy: RefreshPolicy = RefreshPolicy(), needsNetwork: Bool = true,
         network: NetworkState = Dialogue.online(), splay: Duration = .zero, plannedDelay: Duration = .zero,
         lastCheck: Double? = nil, retryAfter: Double? = nil, maxAge: Double? = nil, withdraws: Bool = false,
-        copy: CopyFacts? = nil, parameters: ParameterValues = ParameterValues(), seed: UInt64 = 7
+        copy: CopyState? = nil, parameters: ParameterValues = ParameterValues(), seed: UInt64 = 7
     ) {
         machine = RefreshMachine(
             RefreshSettings(
                 policy: policy, needsNetwork: needsNetwork, splay: splay, plannedDelay: plannedDelay,
                 maxAge: maxAge.map { .seconds($0) }, withdraws: withdraws),
             network: network,
-            memory: RefreshMemory(
+            memory: StoredRefreshState(
                 lastCheck: lastCheck.map(Self.instant), confirmed: lastCheck.map(Self.instant),
                 retryAfter: retryAfter.map(Self.instant),
                 hasGeneration: lastCheck != nil, copy: copy),
@@ -80,11 +80,11 @@ final class Dialogue {
     }
 
     /// Says something at a second, without letting the timers before it ring.
-    func at(_ seconds: Double, _ events: Event...) -> [Deed] {
+    func at(_ seconds: Double, _ events: Event...) -> [Permission] {
         at(Self.instant(seconds), events)
     }
 
-    private func at(_ instant: ContinuousClock.Instant, _ events: [Event]) -> [Deed] {
+    private func at(_ instant: ContinuousClock.Instant, _ events: [Event]) -> [Permission] {
         self.instant = instant
         return perform(machine.handle(events, now: instant))
     }
@@ -109,8 +109,8 @@ final class Dialogue {
         return moments
     }
 
-    private func perform(_ actions: [RefreshMachine.Action]) -> [Deed] {
-        var deeds: [Deed] = []
+    private func perform(_ actions: [RefreshMachine.Action]) -> [Permission] {
+        var deeds: [Permission] = []
         // Granted after all else is done, as the engine does: what is said last holds.
         var granted: [UInt64] = []
         for action in actions {
@@ -143,7 +143,7 @@ final class Dialogue {
         return deeds
     }
 
-    private func grant(_ slot: UInt64) -> [Deed] {
+    private func grant(_ slot: UInt64) -> [Permission] {
         perform(machine.handle(.slotGranted(slot), now: instant))
     }
 

@@ -79,8 +79,8 @@ struct HonourOriginTests {
     func memory() {
         let now = Dialogue.beginning
         func memory(_ expires: Int64?, lastCheck: Int64? = 1_000_000_000) -> ContinuousClock.Instant? {
-            RefreshMemory(
-                RememberedState(lastCheck: lastCheck, expires: expires), now: now, wallNow: 1_000_000_000,
+            StoredRefreshState(
+                PersistentState(lastCheck: lastCheck, expires: expires), now: now, wallNow: 1_000_000_000,
                 tolerance: .seconds(60)
             ).expires
         }
@@ -219,12 +219,12 @@ struct MaxAgeTests {
     )
     func memory() {
         func confirmed(_ lastCheck: Int64?, committed: Int64? = 700_000_000) -> ContinuousClock.Instant? {
-            var state = RememberedState(
+            var state = PersistentState(
                 generation: committed.map {
-                    OfferedGeneration(number: 1, size: 1, digest: "", committedAt: $0, path: "f")
+                    CurrentGeneration(number: 1, size: 1, digest: "", committedAt: $0, path: "f")
                 }, lastCheck: lastCheck)
             state.isOfAnother = true
-            let memory = RefreshMemory(
+            let memory = StoredRefreshState(
                 state, now: Dialogue.beginning, wallNow: 1_000_000_000, tolerance: .seconds(60))
             #expect(memory.lastCheck == nil)
             return memory.confirmed
@@ -238,7 +238,7 @@ struct MaxAgeTests {
     @Test("a clock that is set shows the true age of what was checked before the start")
     func clockStep() {
         let talk = talk(maxAge: 1000, lastCheck: -10)
-        let memory = RefreshMemory(
+        let memory = StoredRefreshState(
             lastCheck: Dialogue.instant(-5000), confirmed: Dialogue.instant(-5000), hasGeneration: true)
         _ = talk.at(1, .clockStepped(memory))
         #expect(news(talk) == [.expired(checked: Dialogue.instant(-5000))])

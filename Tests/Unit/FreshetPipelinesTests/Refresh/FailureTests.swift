@@ -37,7 +37,7 @@ struct FailureTests {
     func fullJitter() {
         var jitter = Jitter(seed: 42)
         let delays = (0..<1000).map { _ in
-            BackOff.delay(after: 4, .transient, policy: policy, jitter: &jitter)
+            Backoff.delay(after: 4, .transient, policy: policy, jitter: &jitter)
         }
         #expect(delays.allSatisfy { $0 >= .zero && $0 < .seconds(8) })
         #expect(delays.filter { $0 < .seconds(1) }.count > 80)
@@ -47,11 +47,11 @@ struct FailureTests {
     @Test("the ceiling doubles and stays below retry.to, however often it fails")
     func ceiling() {
         let retry = policy.retry
-        #expect((1...5).map { BackOff.ceiling(after: $0, policy: retry) } == [1, 2, 4, 8, 16].map { .seconds($0) })
-        #expect(BackOff.ceiling(after: 10, policy: retry) == .seconds(300))
-        #expect(BackOff.ceiling(after: .max, policy: retry) == .seconds(300))
-        #expect(BackOff.ceiling(after: .max, policy: RetryPolicy(from: .zero)) == .zero)
-        #expect(BackOff.ceiling(after: 1, policy: RetryPolicy(from: .seconds(9), to: .seconds(5))) == .seconds(5))
+        #expect((1...5).map { Backoff.ceiling(after: $0, policy: retry) } == [1, 2, 4, 8, 16].map { .seconds($0) })
+        #expect(Backoff.ceiling(after: 10, policy: retry) == .seconds(300))
+        #expect(Backoff.ceiling(after: .max, policy: retry) == .seconds(300))
+        #expect(Backoff.ceiling(after: .max, policy: RetryPolicy(from: .zero)) == .zero)
+        #expect(Backoff.ceiling(after: 1, policy: RetryPolicy(from: .seconds(9), to: .seconds(5))) == .seconds(5))
     }
 
     @Test(
@@ -65,7 +65,7 @@ struct FailureTests {
         for (index, least) in waits.enumerated() {
             for _ in 0..<100 {
                 let policy = RefreshPolicy(every: every.map { .seconds($0) })
-                let wait = BackOff.delay(after: index + 1, .refused, policy: policy, jitter: &jitter)
+                let wait = Backoff.delay(after: index + 1, .refused, policy: policy, jitter: &jitter)
                 // The random part: a quarter of the wait, or the back-off's own wait.
                 let most = min(max(least / 4, 1 << index), 300)
                 #expect((.seconds(least)...(.seconds(least + most))).contains(wait))
@@ -79,13 +79,13 @@ struct FailureTests {
     func spread(_ wait: Int, _ failures: Int, _ part: Int) {
         var jitter = Jitter(seed: 3)
         let waits = (0..<1000).map { _ in
-            BackOff.spread(over: .seconds(wait), after: failures, policy: RetryPolicy(), &jitter)
+            Backoff.spread(over: .seconds(wait), after: failures, policy: RetryPolicy(), &jitter)
         }
         let (least, most) = (waits.min() ?? .zero, waits.max() ?? .zero)
         #expect(least >= .seconds(wait) && most <= .seconds(wait) + .seconds(part))
         #expect(most - least > .seconds(part) * 0.9)
         #expect(
-            BackOff.spread(over: .seconds(9), after: 9, policy: RetryPolicy(from: .zero, to: .zero), &jitter)
+            Backoff.spread(over: .seconds(9), after: 9, policy: RetryPolicy(from: .zero, to: .zero), &jitter)
                 == .seconds(9))
     }
 

@@ -135,17 +135,17 @@ struct PlanTests {
     @Test("what was remembered by the wall clock is brought onto boot time")
     func memory() {
         let now = Dialogue.instant(0)
-        func memory(_ remembered: RememberedState) -> RefreshMemory {
-            RefreshMemory(remembered, now: now, wallNow: 1_000_000_000, tolerance: .seconds(60))
+        func memory(_ remembered: PersistentState) -> StoredRefreshState {
+            StoredRefreshState(remembered, now: now, wallNow: 1_000_000_000, tolerance: .seconds(60))
         }
-        #expect(memory(RememberedState(lastCheck: 980_000_000)).lastCheck == Dialogue.instant(-20))
-        #expect(memory(RememberedState(lastCheck: 1_060_000_000)).lastCheck == now)
-        #expect(memory(RememberedState(lastCheck: 1_060_000_001)).lastCheck == nil)
-        #expect(memory(RememberedState(lastCheck: .max)).lastCheck == nil)
-        #expect(memory(RememberedState(retryAfter: 1_030_000_000)).retryAfter == Dialogue.instant(30))
-        #expect(memory(RememberedState(retryAfter: 900_000_000)).retryAfter == nil)
-        #expect(memory(RememberedState(retryAfter: .max)).retryAfter == now.advanced(by: BackOff.longestRetryAfter))
-        #expect(memory(RememberedState(lastRun: 8)).lastRun == 8)
+        #expect(memory(PersistentState(lastCheck: 980_000_000)).lastCheck == Dialogue.instant(-20))
+        #expect(memory(PersistentState(lastCheck: 1_060_000_000)).lastCheck == now)
+        #expect(memory(PersistentState(lastCheck: 1_060_000_001)).lastCheck == nil)
+        #expect(memory(PersistentState(lastCheck: .max)).lastCheck == nil)
+        #expect(memory(PersistentState(retryAfter: 1_030_000_000)).retryAfter == Dialogue.instant(30))
+        #expect(memory(PersistentState(retryAfter: 900_000_000)).retryAfter == nil)
+        #expect(memory(PersistentState(retryAfter: .max)).retryAfter == now.advanced(by: Backoff.longestRetryAfter))
+        #expect(memory(PersistentState(lastRun: 8)).lastRun == 8)
     }
 
     @Test("a reboot loop costs one request")

@@ -6,12 +6,12 @@ import Testing
 struct ProbeMachineTests {
     /// A talk with a machine; times are seconds since the beginning.
     final class Talk {
-        enum Deed: Equatable {
+        enum Permission: Equatable {
             case asks(UInt64, epoch: UInt64)
             case cancels(UInt64)
             case proves([UInt64], epoch: UInt64, until: Double)
             case refuses([UInt64])
-            case says(ProbeNews)
+            case says(ProbeEvent)
         }
 
         private(set) var machine = ProbeMachine(.init(url: "https://probe.example/204?x=1", host: "probe.example"))
@@ -19,9 +19,9 @@ struct ProbeMachineTests {
         private(set) var sentence = ""
         private var now = 0.0
 
-        func at(_ seconds: Double, _ event: ProbeMachine.Event) -> [Deed] {
+        func at(_ seconds: Double, _ event: ProbeMachine.Event) -> [Permission] {
             now = seconds
-            var deeds: [Deed] = []
+            var deeds: [Permission] = []
             for action in machine.handle(event, now: Dialogue.instant(seconds)) {
                 switch action {
                 case .ask(let attempt, let epoch): deeds.append(.asks(attempt, epoch: epoch))
@@ -39,7 +39,7 @@ struct ProbeMachineTests {
         }
 
         /// Lets the timer ring once.
-        func ring() throws -> [Deed] { at(try #require(wake), .timer) }
+        func ring() throws -> [Permission] { at(try #require(wake), .timer) }
     }
 
     private let probe = NetworkProbe(url: "https://probe.example/204?x=1", host: "probe.example")

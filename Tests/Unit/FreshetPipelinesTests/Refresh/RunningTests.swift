@@ -152,7 +152,7 @@ struct RunningTests {
     func numbers() {
         var machine = RefreshMachine(
             RefreshSettings(policy: queue, needsNetwork: false), network: Dialogue.offline(),
-            memory: RefreshMemory(lastRun: 41), jitter: Jitter(seed: 1), now: Dialogue.instant(0))
+            memory: StoredRefreshState(lastRun: 41), jitter: Jitter(seed: 1), now: Dialogue.instant(0))
         _ = machine.handle(.hears("file", at: 0), now: Dialogue.instant(0))
         let actions = machine.handle(.slotGranted(1), now: Dialogue.instant(0))
         #expect(actions.contains { if case .start(let order) = $0 { order.run == 42 } else { false } })

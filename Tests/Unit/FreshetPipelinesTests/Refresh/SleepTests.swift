@@ -157,7 +157,7 @@ struct ClockStepTests {
 
     private func step(_ lastCheck: Double?, retryAfter: Double? = nil) -> RefreshMachine.Event {
         .clockStepped(
-            RefreshMemory(
+            StoredRefreshState(
                 lastCheck: lastCheck.map(instant), retryAfter: retryAfter.map(instant), hasGeneration: true))
     }
 
@@ -223,14 +223,14 @@ struct ClockStepTests {
     func farBack() throws {
         let stage = try Stage(RefreshPolicy(freshFor: .zero))
         stage.store.state.withLock {
-            $0.remembered = RememberedState(retryAfter: stage.clock.wallStart + 600_000_000)
+            $0.remembered = PersistentState(retryAfter: stage.clock.wallStart + 600_000_000)
         }
         try stage.restart()
         try stage.fire("start")
         stage.clock.stepWall(by: .seconds(-10 * 365 * 86_400))
         stage.engine.clockStepped()
         try stage.executor.runUntilIdle()
-        #expect(stage.status.waitsFor?.until == stage.clock.manual.start.advanced(by: BackOff.longestRetryAfter))
+        #expect(stage.status.waitsFor?.until == stage.clock.manual.start.advanced(by: Backoff.longestRetryAfter))
         stage.clock.stepWall(by: .seconds(10 * 365 * 86_400))
         stage.engine.clockStepped()
         try stage.executor.runUntilIdle()

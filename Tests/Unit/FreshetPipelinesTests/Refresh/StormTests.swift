@@ -100,7 +100,7 @@ struct StormTests {
 
     @Test("the gate alone: first, held, delivered, calm")
     func gate() {
-        var gate = StormGate(quiet: .seconds(2), atMost: .seconds(3))
+        var gate = Debouncer(quiet: .seconds(2), atMost: .seconds(3))
         func hears(_ seconds: Double) -> Bool { gate.hear(at: Dialogue.instant(seconds)) }
         func delivers(_ seconds: Double) -> Bool { gate.elapse(at: Dialogue.instant(seconds)) }
         #expect(hears(0))

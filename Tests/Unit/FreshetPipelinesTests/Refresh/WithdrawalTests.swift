@@ -8,7 +8,7 @@ import WorldTestSupport
 @Suite("What the refresh machine says of a copy that is to be withdrawn")
 struct WithdrawalDialogueTests {
     private func talk(
-        maxAge: Double? = 100, withdraws: Bool = true, lastCheck: Double? = -50, copy: CopyFacts? = CopyFacts(number: 1)
+        maxAge: Double? = 100, withdraws: Bool = true, lastCheck: Double? = -50, copy: CopyState? = CopyState(number: 1)
     ) -> Dialogue {
         Dialogue(
             RefreshPolicy(every: .seconds(3600), quiet: .zero, freshFor: .zero), lastCheck: lastCheck, maxAge: maxAge,
@@ -31,7 +31,7 @@ struct WithdrawalDialogueTests {
         }
     }
 
-    private let gone = CopyFacts(number: 1, isWithdrawn: true)
+    private let gone = CopyState(number: 1, isWithdrawn: true)
 
     @Test("It is, once, at the instant at which it has expired; and that alone is told")
     func expires() {
@@ -56,7 +56,7 @@ struct WithdrawalDialogueTests {
         #expect(news(talk) == [])
         #expect(talk.at(3001, .hears("reload", at: 3001)) == [.starts(1, ["reload"])])
         #expect(
-            talk.at(3002, .copy(CopyFacts(number: 1)), .ended(run: 1, .succeeded(changed: false, generation: 1))) == [])
+            talk.at(3002, .copy(CopyState(number: 1)), .ended(run: 1, .succeeded(changed: false, generation: 1))) == [])
         #expect(news(talk) == [.returned(isSame: true, causes: talk.orders.first?.causes)])
         #expect(talk.pass(until: 3110).map(\.deed) == [.withdraws])
     }
@@ -66,7 +66,7 @@ struct WithdrawalDialogueTests {
         let talk = talk()
         #expect(talk.pass(until: 60).map(\.deed) == [.withdraws])
         #expect(talk.at(61, .copyLost, .copySettled(.left)) == [])
-        #expect(talk.at(70, .copy(CopyFacts(number: 0, written: Dialogue.instant(70)))) == [])
+        #expect(talk.at(70, .copy(CopyState(number: 0, written: Dialogue.instant(70)))) == [])
         #expect(talk.pass(until: 169.9) == [])
         #expect(talk.pass(until: 180).map(\.deed) == [.withdraws])
     }
@@ -88,7 +88,7 @@ struct WithdrawalDialogueTests {
         let talk = talk(lastCheck: -200, copy: gone)
         #expect(talk.at(1, .hears("reload", at: 1)) == [.starts(1, ["reload"])])
         #expect(
-            talk.at(2, .copy(CopyFacts(number: 1)), .ended(run: 1, .succeeded(changed: false, generation: 1))) == [])
+            talk.at(2, .copy(CopyState(number: 1)), .ended(run: 1, .succeeded(changed: false, generation: 1))) == [])
         let causes = talk.orders.first?.causes
         #expect(causes?.map(\.signal) == ["reload"])
         #expect(news(talk) == [.returned(isSame: true, causes: causes)])
@@ -100,7 +100,7 @@ struct WithdrawalDialogueTests {
     func replaced() {
         let talk = talk(lastCheck: -200, copy: gone)
         _ = talk.at(1, .hears("reload", at: 1))
-        #expect(talk.at(2, .copy(CopyFacts(number: 2)), .succeeds(1)) == [])
+        #expect(talk.at(2, .copy(CopyState(number: 2)), .succeeds(1)) == [])
         #expect(news(talk) == [.returned(isSame: false, causes: talk.orders.first?.causes)])
     }
 
@@ -109,7 +109,7 @@ struct WithdrawalDialogueTests {
         let talk = talk(lastCheck: -200, copy: gone)
         _ = talk.at(1, .hears("reload", at: 1))
         // It has been put back, and something else happens before that run is known to have ended.
-        #expect(talk.at(2, .copy(CopyFacts(number: 1))) == [.withdraws])
+        #expect(talk.at(2, .copy(CopyState(number: 1))) == [.withdraws])
         #expect(talk.at(2.1, .copySettled(.left)) == [])
         #expect(talk.at(3, .ended(run: 1, .succeeded(changed: false, generation: 1))) == [])
         #expect(talk.pass(until: 100) == [])
@@ -129,10 +129,10 @@ struct WithdrawalDialogueTests {
 
     @Test("A pinned copy is not, and is when it is unpinned")
     func pinned() {
-        let talk = talk(copy: CopyFacts(number: 1, isPinned: true))
+        let talk = talk(copy: CopyState(number: 1, isPinned: true))
         #expect(talk.pass(until: 1000) == [])
         #expect(news(talk) == [.expired(checked: Dialogue.instant(-50))])
-        #expect(talk.at(1001, .copy(CopyFacts(number: 1))) == [.withdraws])
+        #expect(talk.at(1001, .copy(CopyState(number: 1))) == [.withdraws])
         #expect(talk.at(1002, .copy(gone), .copySettled(.done)) == [])
         #expect(news(talk).dropFirst() == [.withdrawn(checked: Dialogue.instant(-50))])
     }
@@ -140,7 +140,7 @@ struct WithdrawalDialogueTests {
     @Test("What the operator has put there stays for max-age from then, and is told to have expired")
     func chosen() {
         let talk = talk(lastCheck: -200, copy: gone)
-        #expect(talk.at(10, .copy(CopyFacts(number: 1, written: Dialogue.instant(10)))) == [])
+        #expect(talk.at(10, .copy(CopyState(number: 1, written: Dialogue.instant(10)))) == [])
         #expect(
             news(talk) == [.returned(isSame: true, causes: nil), .expired(checked: Dialogue.instant(-200))])
         #expect(talk.pass(until: 109.9) == [])
@@ -159,10 +159,10 @@ struct WithdrawalDialogueTests {
 
     @Test("A clock that was wrong when its file was looked at keeps it for no longer")
     func clock() {
-        let talk = talk(lastCheck: 0, copy: CopyFacts(number: 1, written: Dialogue.instant(0)))
+        let talk = talk(lastCheck: 0, copy: CopyState(number: 1, written: Dialogue.instant(0)))
         let right = Dialogue.instant(-1000)
-        let memory = RefreshMemory(
-            lastCheck: right, confirmed: right, hasGeneration: true, copy: CopyFacts(number: 1, written: right))
+        let memory = StoredRefreshState(
+            lastCheck: right, confirmed: right, hasGeneration: true, copy: CopyState(number: 1, written: right))
         #expect(talk.at(1, .clockStepped(memory)).contains(.withdraws))
     }
 
@@ -183,13 +183,13 @@ struct WithdrawalDialogueTests {
     func reconfigured() {
         let talk = talk(lastCheck: -200, copy: gone)
         #expect(talk.at(1, .reconfigured(settings(100, withdraws: false), sameProduct: true)) == [.putsBack])
-        #expect(talk.at(2, .copy(CopyFacts(number: 1)), .copySettled(.done)) == [])
+        #expect(talk.at(2, .copy(CopyState(number: 1)), .copySettled(.done)) == [])
         #expect(
             news(talk) == [.returned(isSame: true, causes: nil), .expired(checked: Dialogue.instant(-200))])
         #expect(talk.at(3, .reconfigured(settings(100), sameProduct: true)) == [.withdraws])
         #expect(talk.at(4, .copy(gone), .copySettled(.done)) == [])
         #expect(talk.at(5, .reconfigured(settings(1000), sameProduct: true)) == [.putsBack])
-        #expect(talk.at(6, .copy(CopyFacts(number: 1)), .copySettled(.done)) == [])
+        #expect(talk.at(6, .copy(CopyState(number: 1)), .copySettled(.done)) == [])
         #expect(talk.pass(until: 799) == [])
         #expect(talk.pass(until: 801).map(\.deed) == [.withdraws])
     }
@@ -255,9 +255,9 @@ struct WithdrawalCourseTests {
     private final class Keeper {
         let talk: Dialogue
         var dice: Jitter
-        var copy = CopyFacts(number: 1)
+        var copy = CopyState(number: 1)
         var running: UInt64?
-        var asked: Dialogue.Deed?
+        var asked: Dialogue.Permission?
         var now = 0.0
         var settings: (maxAge: Double, withdraws: Bool) = (100, true)
 
@@ -277,7 +277,7 @@ struct WithdrawalCourseTests {
             take(talk.pass(until: now).map(\.deed))
         }
 
-        func take(_ deeds: [Dialogue.Deed]) {
+        func take(_ deeds: [Dialogue.Permission]) {
             for deed in deeds {
                 switch deed {
                 case .withdraws, .putsBack:

@@ -12,7 +12,7 @@ struct BranchTests {
 
     @Test("no more than the limit are through at once, and all come through")
     func turns() async {
-        let turnstile = Turnstile(limit: 3)
+        let turnstile = AsyncSemaphore(limit: 3)
         let inside = Inside()
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<200 {
@@ -37,7 +37,7 @@ struct BranchTests {
 
     @Test("who is cancelled while waiting takes no turn, and the turn of a body that fails is free again")
     func cancelled() async {
-        let turnstile = Turnstile(limit: 1)
+        let turnstile = AsyncSemaphore(limit: 1)
         let gate = CurrentValue(false)
         let holder = Task {
             try? await turnstile.pass { () throws(FetchError) in
@@ -73,7 +73,7 @@ struct BranchTests {
 
     @Test("a branch that fails again counts its attempts, and one that recovers is forgotten")
     func book() {
-        var book = BranchBook()
+        var book = BranchStatusTable()
         let start = ContinuousClock.now
         #expect(book.report == nil)
         book.note([failure("a"), failure("b")], of: 4, at: start)
@@ -89,7 +89,7 @@ struct BranchTests {
 
     @Test("the failure that another attempt helps soonest decides; what is configured for is no flaw")
     func worst() {
-        var book = BranchBook()
+        var book = BranchStatusTable()
         book.note([failure("a", kind: .refused), failure("x", "y", kind: .connection)], of: 2, at: .now)
         #expect(book.flaw?.kind == .connection)
         #expect(book.flaw?.message.contains("'x/y'") == true)
@@ -100,7 +100,7 @@ struct BranchTests {
 
     @Test("no more branches are shown than are read, and all are counted")
     func many() {
-        var book = BranchBook()
+        var book = BranchStatusTable()
         book.note((0..<100).map { failure("\($0)") }, of: 100, at: .now)
         #expect(book.report?.failed == 100)
         #expect(book.report?.failing.count == BranchReport.mostShown)

@@ -20,7 +20,7 @@ struct DryRunTests {
         let dryRun = DryRun(
             definition, with: ParameterSettings(for: definition).values(for: definition), fetcher: origin,
             transformer: ScriptedTransformer(), clock: clock,
-            limits: RequestSlots.Limits(total: 4, perOrigin: 2))
+            limits: RequestLimiter.Limits(total: 4, perOrigin: 2))
         let result = Lock<Result<DryRun.Outcome, FetchError>?>(nil)
         let task = Task(executorPreference: executor) {
             do throws(FetchError) {

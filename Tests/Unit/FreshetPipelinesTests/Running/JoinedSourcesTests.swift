@@ -58,13 +58,13 @@ struct JoinedSourcesTests {
 
     init() { store = MemoryStore(clock: clock) }
 
-    private func run(_ members: [JoinedSource]) -> StageRun {
-        let world = PipelineWorld(
+    private func run(_ members: [JoinedSource]) -> StageEvaluator {
+        let world = EngineDependencies(
             fetcher: shelf, transformer: Words(), store: store, clock: clock,
-            slots: RequestSlots(RequestSlots.Limits(total: 4, perOrigin: 4)))
+            slots: RequestLimiter(RequestLimiter.Limits(total: 4, perOrigin: 4)))
         let definition = PipelineDefinition(
             name: "joined", stage: StageDefinition(.joined(members)), cache: CacheRules(file: "joined"))
-        return StageRun(definition, world, ParameterValues(), epoch: 1, progress: progress, seed: 1)
+        return StageEvaluator(definition, world, ParameterValues(), epoch: 1, progress: progress, seed: 1)
     }
 
     private func value(of members: [JoinedSource]) async throws -> String {

@@ -37,13 +37,13 @@ struct NestedBranchTests {
 
     private let store = MemoryStore(clock: ScriptedClock(executor: SerialTestExecutor()))
 
-    private func run(_ stage: StageDefinition, _ web: Web) -> StageRun {
+    private func run(_ stage: StageDefinition, _ web: Web) -> StageEvaluator {
         let clock = ScriptedClock(executor: SerialTestExecutor())
-        let world = PipelineWorld(
+        let world = EngineDependencies(
             fetcher: web, transformer: Words(), store: store, clock: clock,
-            slots: RequestSlots(RequestSlots.Limits(total: 4, perOrigin: 4)))
+            slots: RequestLimiter(RequestLimiter.Limits(total: 4, perOrigin: 4)))
         let definition = PipelineDefinition(name: "nested", stage: stage, cache: CacheRules(file: "nested"))
-        return StageRun(definition, world, ParameterValues(), epoch: 1, progress: RunProgress(), seed: 1)
+        return StageEvaluator(definition, world, ParameterValues(), epoch: 1, progress: RunProgress(), seed: 1)
     }
 
     private func value(of stage: StageDefinition, _ web: Web) async throws -> String {

@@ -7,8 +7,8 @@ import WorldTestSupport
 
 @Suite("What readers see when the operator has chosen it")
 struct OfferTests {
-    private func generation(_ number: UInt64, turn: UInt64, isBehind: Bool = false) -> OfferedGeneration {
-        var generation = OfferedGeneration(number: number, size: 4, digest: "", committedAt: 0, path: "data")
+    private func generation(_ number: UInt64, turn: UInt64, isBehind: Bool = false) -> CurrentGeneration {
+        var generation = CurrentGeneration(number: number, size: 4, digest: "", committedAt: 0, path: "data")
         generation.turn = turn
         generation.isBehind = isBehind
         return generation
@@ -42,7 +42,7 @@ struct OfferTests {
         stage.store.state.withLock { $0.isDamaged = true }
         try stage.advance(1000)
         let told = stage.events.compactMap {
-            if case .withdrawnDamaged(let generation, _) = $0 { generation } else { nil as OfferedGeneration? }
+            if case .withdrawnDamaged(let generation, _) = $0 { generation } else { nil as CurrentGeneration? }
         }
         #expect(told.map(\.number) == [number])
         #expect(told.first?.withdrawnSince != nil)

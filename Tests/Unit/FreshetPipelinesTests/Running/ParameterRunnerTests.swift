@@ -69,7 +69,7 @@ struct ParameterRunnerTests {
     func refused() throws {
         let stage = try Stage(Self.definition())
         try stage.start()
-        #expect(throws: ParameterRefusals.self) { try stage.set(["query": "x", "language": "xx"]) }
+        #expect(throws: ParameterErrors.self) { try stage.set(["query": "x", "language": "xx"]) }
         try stage.advance(1)
         #expect(stage.origin.asked.isEmpty)
         #expect(stage.runner.parameters.map(\.value) == ["en", ""])

@@ -62,18 +62,18 @@ struct PlacedRunsTests {
         let executor = SerialTestExecutor()
         let clock: ScriptedClock
         let origins: Origins
-        let slots: RequestSlots
+        let slots: RequestLimiter
         private let engine: PipelineEngine
         private var service: Task<Void, Never>?
         private var runners: [String: PipelineRunner] = [:]
         private let answers = Answers()
 
-        init(_ limits: RequestSlots.Limits) throws {
+        init(_ limits: RequestLimiter.Limits) throws {
             clock = ScriptedClock(executor: executor)
             origins = Origins(clock)
-            slots = RequestSlots(limits)
+            slots = RequestLimiter(limits)
             engine = PipelineEngine(
-                PipelineWorld(
+                EngineDependencies(
                     fetcher: origins, transformer: Words(), store: MemoryDisk(clock: clock), clock: clock,
                     slots: slots))
             service = Task(executorPreference: executor) { [engine] in await engine.run() }
@@ -133,7 +133,7 @@ struct PlacedRunsTests {
     @Test(
         "branches at each other's origin end with one place each, and no origin sees two at once", arguments: [1, 2, 9])
     func crosswise(total: Int) throws {
-        let fleet = try Fleet(RequestSlots.Limits(total: total, perOrigin: 1))
+        let fleet = try Fleet(RequestLimiter.Limits(total: total, perOrigin: 1))
         try fleet.add("one", list: "a.example", branches: "b.example")
         try fleet.add("two", list: "b.example", branches: "a.example")
         try fleet.add("same", list: "a.example", branches: "a.example")
@@ -146,7 +146,7 @@ struct PlacedRunsTests {
 
     @Test("branches of one run are counted each, and those beyond the limit wait")
     func branches() throws {
-        let fleet = try Fleet(RequestSlots.Limits(total: 9, perOrigin: 2))
+        let fleet = try Fleet(RequestLimiter.Limits(total: 9, perOrigin: 2))
         try fleet.add("one", list: "a.example", branches: "a.example")
         try fleet.refresh("one")
         try fleet.advance(1)
@@ -158,7 +158,7 @@ struct PlacedRunsTests {
 
     @Test("sources that are asked together take a place each, and what is read here takes none")
     func joined() throws {
-        let fleet = try Fleet(RequestSlots.Limits(total: 1, perOrigin: 1))
+        let fleet = try Fleet(RequestLimiter.Limits(total: 1, perOrigin: 1))
         let members = [
             JoinedSource("a", StageDefinition(.http(Fleet.source("a.example/x")))),
             JoinedSource("copy", StageDefinition(.copy(of: "list", file: "list"))),
@@ -174,7 +174,7 @@ struct PlacedRunsTests {
 
     @Test("the deadline counts no time in which all that a run asks waits for others, which its status says")
     func deadline() throws {
-        let fleet = try Fleet(RequestSlots.Limits(total: 9, perOrigin: 1))
+        let fleet = try Fleet(RequestLimiter.Limits(total: 9, perOrigin: 1))
         try fleet.add("one", list: "a.example", branches: "b.example", deadline: .seconds(10))
         guard case .granted(let other) = fleet.slots.request(for: 99, at: HTTPOrigin(of: "https://b.example/"), {})
         else {
@@ -200,7 +200,7 @@ struct PlacedRunsTests {
     @Test(
         "the deadline counts all time in which a request of the run is under way, and what hangs gives its place back")
     func hanging() throws {
-        let fleet = try Fleet(RequestSlots.Limits(total: 9, perOrigin: 1))
+        let fleet = try Fleet(RequestLimiter.Limits(total: 9, perOrigin: 1))
         fleet.origins.hang("https://b.example/a")
         try fleet.add("one", list: "a.example", branches: "b.example", deadline: .seconds(10))
         try fleet.add("two", list: "b.example", branches: "a.example")

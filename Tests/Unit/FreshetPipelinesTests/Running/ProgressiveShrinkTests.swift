@@ -33,10 +33,10 @@ struct ProgressiveShrinkTests {
 
     init() { store = MemoryStore(clock: clock) }
 
-    private func body(_ letters: Letters, shrink: Int) -> RunBody {
-        let world = PipelineWorld(
+    private func body(_ letters: Letters, shrink: Int) -> RunExecutor {
+        let world = EngineDependencies(
             fetcher: letters, transformer: Words(), store: store, clock: clock,
-            slots: RequestSlots(RequestSlots.Limits(total: 4, perOrigin: 4)))
+            slots: RequestLimiter(RequestLimiter.Limits(total: 4, perOrigin: 4)))
         let branch = StageDefinition(.http(HTTPSource(url: "https://example.com/{word}", host: "example.com")))
         let each = EachDefinition(as: "word", publish: .progressive, branch)
         var check = CheckRules()
@@ -44,10 +44,10 @@ struct ProgressiveShrinkTests {
         let definition = PipelineDefinition(
             name: "words", stage: StageDefinition(.copy(of: "list", file: "list"), each: each), check: check,
             cache: CacheRules(file: "words"))
-        return RunBody(
+        return RunExecutor(
             definition: definition, world: world, parameters: ParameterValues(), epoch: 1, progress: RunProgress(),
             seed: 1,
-            publication: RunBody.Publication(
+            publication: RunExecutor.Publication(
                 isWanted: { true }, published: { [shown] generation in shown.update { $0.append(generation.size) } }))
     }
 
@@ -71,7 +71,7 @@ struct ProgressiveShrinkTests {
             letters.counts.update { $0[name] = count }
             while body.progress.loaded.endedBranches <= index, index < counts.count - 1 { await Task.yield() }
             for _ in 0..<100 { await Task.yield() }
-            try clock.manual.advance(by: StageRun.publishingPause, draining: clock.executor)
+            try clock.manual.advance(by: StageEvaluator.publishingPause, draining: clock.executor)
         }
         return await task.value
     }

@@ -48,16 +48,16 @@ struct ProgressiveTests {
     /// - Parameter isShown: whether readers see what is published.
     private func run(
         _ gates: Gates, store: MemoryStore, onError: EachDefinition.OnError = .previous, isShown: Bool = true
-    ) -> StageRun {
-        let world = PipelineWorld(
+    ) -> StageEvaluator {
+        let world = EngineDependencies(
             fetcher: gates, transformer: Words(), store: store, clock: clock,
-            slots: RequestSlots(RequestSlots.Limits(total: 4, perOrigin: 4)))
+            slots: RequestLimiter(RequestLimiter.Limits(total: 4, perOrigin: 4)))
         let branch = StageDefinition(.http(HTTPSource(url: "https://example.com/{word}", host: "example.com")))
         let each = EachDefinition(as: "word", onError: onError, publish: .progressive, branch)
         let definition = PipelineDefinition(
             name: "words", stage: StageDefinition(.copy(of: "list", file: "list"), each: each),
             cache: CacheRules(file: "words"))
-        return StageRun(
+        return StageEvaluator(
             definition, world, ParameterValues(), epoch: 1, progress: RunProgress(), seed: 1,
             publish: { [shown] list in
                 shown.update { $0.append(String(decoding: list, as: UTF8.self)) }
@@ -79,7 +79,7 @@ struct ProgressiveTests {
         gates.open.update { $0.insert("a") }
         // The timer of the pause is armed some time after the list was shown.
         while shown.value.count < 2 {
-            try clock.manual.advance(by: StageRun.publishingPause, draining: clock.executor)
+            try clock.manual.advance(by: StageEvaluator.publishingPause, draining: clock.executor)
             await Task.yield()
         }
         #expect(await lists(atLeast: 2).dropFirst() == [#"["a","b",null]"#])

@@ -36,7 +36,7 @@ struct RefusalTests {
         let requests = stage.origin.asked.count
         try stage.advance(0.1)
         stage.runner.accepted(
-            OfferedGeneration(number: 2, size: 3, digest: "cut", committedAt: stage.clock.wallNow, path: "data"))
+            CurrentGeneration(number: 2, size: 3, digest: "cut", committedAt: stage.clock.wallNow, path: "data"))
         try stage.executor.runUntilIdle()
         let status = stage.status
         #expect(status.activity == .loaded && status.failing == nil && status.refused == nil)
@@ -63,7 +63,7 @@ struct RefusalTests {
         stage.origin.answers(.fails(RunFailure(.transient, "away")))
         stage.runner.requestRefresh(force: true)
         try stage.executor.runUntilIdle()
-        stage.runner.accepted(OfferedGeneration(number: 2, size: 3, digest: "cut", committedAt: 0, path: "data"))
+        stage.runner.accepted(CurrentGeneration(number: 2, size: 3, digest: "cut", committedAt: 0, path: "data"))
         try stage.executor.runUntilIdle()
         #expect(stage.status.failing?.failure.message == "away")
     }
@@ -74,7 +74,7 @@ struct RefusalTests {
         stage.origin.answers(.content("no"))
         stage.runner.requestRefresh(force: true)
         try stage.executor.runUntilIdle()
-        stage.runner.accepted(OfferedGeneration(number: 2, size: 3, digest: "cut", committedAt: 0, path: "data"))
+        stage.runner.accepted(CurrentGeneration(number: 2, size: 3, digest: "cut", committedAt: 0, path: "data"))
         try stage.executor.runUntilIdle()
         #expect(stage.status.failing != nil && stage.status.refused?.digest == "no")
         #expect(stage.status.next?.reason == .timer)
@@ -88,7 +88,7 @@ struct RefusalTests {
         try stage.executor.runUntilIdle()
         let checked = try #require(stage.status.lastCheck)
         try stage.advance(5)
-        stage.runner.accepted(OfferedGeneration(number: 3, size: 3, digest: "cut", committedAt: 0, path: "data"))
+        stage.runner.accepted(CurrentGeneration(number: 3, size: 3, digest: "cut", committedAt: 0, path: "data"))
         try stage.executor.runUntilIdle()
         #expect(stage.status.lastCheck == checked && stage.status.refused == nil)
     }
@@ -100,7 +100,7 @@ struct RefusalTests {
         try stage.advance(Double(MemoryStore.refusedAge / 1_000_000))
         #expect(stage.status.refused == nil)
         let other = try refusing()
-        other.runner.offers(OfferedGeneration(number: 2, size: 3, digest: "cut", committedAt: 0, path: "data"))
+        other.runner.offers(CurrentGeneration(number: 2, size: 3, digest: "cut", committedAt: 0, path: "data"))
         #expect(other.status.refused == nil)
     }
 
@@ -110,7 +110,7 @@ struct RefusalTests {
         let requests = stage.origin.asked.count
         stage.origin.answers(.content("cut again"))
         stage.runner.requestRefresh(force: false)
-        stage.runner.accepted(OfferedGeneration(number: 2, size: 3, digest: "cut", committedAt: 0, path: "data"))
+        stage.runner.accepted(CurrentGeneration(number: 2, size: 3, digest: "cut", committedAt: 0, path: "data"))
         try stage.executor.runUntilIdle()
         #expect(stage.origin.asked.count == requests + 1)
     }
@@ -166,7 +166,7 @@ struct RefusalTests {
         #expect(status.refused?.keptUntil == first.keptUntil && status.next?.reason == .timer)
         #expect(stage.outcomes == [.changed, .failed, .failed])
         // Accepted now, it is as old as the check that found it still there.
-        stage.runner.accepted(OfferedGeneration(number: 2, size: 3, digest: "cut", committedAt: 0, path: "data"))
+        stage.runner.accepted(CurrentGeneration(number: 2, size: 3, digest: "cut", committedAt: 0, path: "data"))
         try stage.executor.runUntilIdle()
         #expect(stage.status.failing == nil && stage.status.lastCheck == status.refused?.refusedAt)
     }
@@ -268,7 +268,7 @@ struct RefusalTests {
         stage.origin.answers(.after(.seconds(5), .fails(RunFailure(.transient, "away"))))
         stage.runner.requestRefresh(force: true)
         try stage.executor.runUntilIdle()
-        stage.runner.accepted(OfferedGeneration(number: 2, size: 3, digest: "cut", committedAt: 0, path: "data"))
+        stage.runner.accepted(CurrentGeneration(number: 2, size: 3, digest: "cut", committedAt: 0, path: "data"))
         try stage.executor.runUntilIdle()
         #expect(stage.status.run != nil && stage.status.failing == nil && stage.status.generation?.number == 2)
         stage.origin.answers(.content("whole again"))

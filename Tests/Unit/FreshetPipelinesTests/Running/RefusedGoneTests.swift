@@ -23,9 +23,9 @@ struct RefusedGoneTests {
     func early() {
         let progress = RunProgress()
         func refuse(_ digest: String) {
-            let snapshot = RefusedSnapshot(digest: digest, size: 1, refusedAt: 0, keptUntil: 1, reason: "a check")
+            let snapshot = RejectedSnapshot(digest: digest, size: 1, refusedAt: 0, keptUntil: 1, reason: "a check")
             progress.noteRefused(
-                KnownRefusal(
+                KnownRejection(
                     place: .aside(snapshot), failure: RunFailure(.content, "a check"), validators: Validators(),
                     binding: ""))
         }

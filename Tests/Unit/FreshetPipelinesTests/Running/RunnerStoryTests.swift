@@ -390,7 +390,7 @@ struct RunnerStoryTests {
         }
         try stage.start()
         try stage.fire("file")
-        stage.slots.change(RequestSlots.Limits(total: 3, perOrigin: 1))
+        stage.slots.change(RequestLimiter.Limits(total: 3, perOrigin: 1))
         #expect(stage.slots.counts == (2, 0))
         try stage.executor.runUntilIdle()
         #expect(stage.outcomes == [.changed])

@@ -218,7 +218,7 @@ struct RunnerTests {
     func otherProduct() throws {
         let stage = try Stage(RefreshPolicy(freshFor: .seconds(60)))
         stage.store.state.withLock {
-            $0.remembered = RememberedState(lastCheck: stage.clock.wallStart, binding: "another")
+            $0.remembered = PersistentState(lastCheck: stage.clock.wallStart, binding: "another")
         }
         try stage.restart()
         try stage.fire("start")

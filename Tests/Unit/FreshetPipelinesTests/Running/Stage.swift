@@ -17,7 +17,7 @@ final class Stage {
     let clock: ScriptedClock
     let origin: ScriptedOrigin
     let store: MemoryStore
-    let slots: RequestSlots
+    let slots: RequestLimiter
     private let sources: [String: SignalSource]
     private let told = EventLog()
     private(set) var engine: PipelineEngine
@@ -51,7 +51,7 @@ final class Stage {
         clock = ScriptedClock(executor: executor)
         origin = ScriptedOrigin(clock: clock)
         store = MemoryStore(clock: clock)
-        self.slots = RequestSlots(RequestSlots.Limits(total: slots, perOrigin: slots))
+        self.slots = RequestLimiter(RequestLimiter.Limits(total: slots, perOrigin: slots))
         self.definition = definition
         var sources: [String: SignalSource] = [:]
         for name in ["start", "network", "resume", "reload", "file"] {
@@ -59,7 +59,7 @@ final class Stage {
         }
         self.sources = sources
         signal = .merge(sources.values.map(\.signal))
-        world = PipelineWorld(
+        world = EngineDependencies(
             fetcher: origin, transformer: ScriptedTransformer(), store: store, clock: clock, slots: self.slots,
             memory: memory, helpers: helpers, redact: redact)
         let since = clock.now.advanced(by: .seconds(-1000))
@@ -68,7 +68,7 @@ final class Stage {
     }
 
     private static func pipeline(
-        _ definition: PipelineDefinition, _ signal: Signal, _ network: NetworkState, _ world: PipelineWorld,
+        _ definition: PipelineDefinition, _ signal: Signal, _ network: NetworkState, _ world: EngineDependencies,
         _ told: EventLog, _ executor: SerialTestExecutor
     ) throws -> (PipelineEngine, PipelineRunner) {
         let engine = PipelineEngine(world)
@@ -79,7 +79,7 @@ final class Stage {
     }
 
     private let signal: Signal
-    let world: PipelineWorld
+    let world: EngineDependencies
     private(set) var network: NetworkState
 
     /// Begins the service, as the daemon does.
@@ -147,8 +147,8 @@ final class Stage {
     func set(_ values: KeyValuePairs<String, String?>, othersToDefault: Bool = false) throws -> [String] {
         let changes = values.map { ParameterChange($0.key, to: $0.value) }
         let changed = try executor.run { [runner] in
-            do throws(ParameterRefusals) {
-                return Result<[String], ParameterRefusals>.success(
+            do throws(ParameterErrors) {
+                return Result<[String], ParameterErrors>.success(
                     try await runner.change(changes, othersToDefault: othersToDefault))
             } catch {
                 return .failure(error)

@@ -20,8 +20,8 @@ struct StatedExpiryTests {
         return stage
     }
 
-    private func offered(_ stage: Stage, number: UInt64, expiresIn seconds: Int64?) -> OfferedGeneration {
-        var generation = OfferedGeneration(
+    private func offered(_ stage: Stage, number: UInt64, expiresIn seconds: Int64?) -> CurrentGeneration {
+        var generation = CurrentGeneration(
             number: number, size: 1, digest: "\(number)", committedAt: stage.clock.wallNow, path: "data")
         generation.contentExpires = seconds.map { stage.clock.wallNow + $0 * 1_000_000 }
         generation.turn = number

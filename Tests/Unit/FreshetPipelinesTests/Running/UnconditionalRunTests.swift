@@ -67,16 +67,16 @@ struct UnconditionalRunTests {
     func branches() async throws {
         let clock = ScriptedClock(executor: SerialTestExecutor())
         let web = Web()
-        let world = PipelineWorld(
+        let world = EngineDependencies(
             fetcher: web, transformer: Words(), store: MemoryStore(clock: clock), clock: clock,
-            slots: RequestSlots(RequestSlots.Limits(total: 4, perOrigin: 4)))
+            slots: RequestLimiter(RequestLimiter.Limits(total: 4, perOrigin: 4)))
         let branch = StageDefinition(.http(HTTPSource(url: "https://a.example/{item}", headers: [], host: "")))
         let stage = StageDefinition(
             .http(HTTPSource(url: "https://a.example/list", headers: [], host: "")),
             each: EachDefinition(as: "item", onError: .previous, branch))
         let definition = PipelineDefinition(name: "list", stage: stage, cache: CacheRules(file: "list"))
         func run(unconditional: Bool) async throws {
-            let run = StageRun(
+            let run = StageEvaluator(
                 definition, world, ParameterValues(), epoch: 1, progress: RunProgress(), seed: 1,
                 isUnconditional: unconditional)
             _ = try await run.value()

@@ -1,0 +1,173 @@
+/// What of the index was out of range, and what was done about it; `description` is a part of a sentence.
+package struct IndexRepair: Hashable, Sendable, CustomStringConvertible {
+    /// A table, with its column if only that was reset.
+    package var place: String
+    /// How many rows.
+    package var rows: Int64
+    /// The rows are gone; else the value is not known any more, or was brought into its range.
+    package var isDropped: Bool
+
+    init(_ place: String, rows: Int64 = 1, isDropped: Bool) {
+        (self.place, self.rows, self.isDropped) = (place, rows, isDropped)
+    }
+
+    package var description: String {
+        isDropped
+            ? "\(rows) \(rows == 1 ? "row" : "rows") of \(place) dropped"
+            : "\(place) reset" + (rows == 1 ? "" : " in \(rows) rows")
+    }
+}
+
+/// Looks at each value of the index, and drops or resets those that we cannot have written (``IndexBounds``).
+///
+/// A value that can be absent becomes NULL; one that has a harmless value gets that; a row without its meaning goes. What is
+/// lost by that is fetched, counted or run once more, and content is known again by its files.
+enum IndexValidation {
+    /// What a column has.
+    enum Kind: Hashable, Sendable {
+        /// A row's own number, or bits.
+        case anything
+        /// The row of a pipeline.
+        case owner
+        case number, time, size, count, flag, digest
+        /// The number of the last one; 0: there was none.
+        case lastNumber
+        case blob
+        /// A text of so many bytes at most.
+        case text(Int)
+        /// A text that goes into a request's header.
+        case header
+        /// One of a few texts.
+        case oneOf([String])
+
+        /// Whether a value is not of this kind, as SQL. Its column is not NULL.
+        func isViolated(by column: String) -> String {
+            func outside(_ range: ClosedRange<Int64>) -> String {
+                "(typeof(\(column)) <> 'integer' OR \(column) NOT BETWEEN \(range.lowerBound) AND \(range.upperBound))"
+            }
+            switch self {
+            case .anything: return "typeof(\(column)) <> 'integer'"
+            case .owner: return "NOT EXISTS (SELECT 1 FROM pipelines p WHERE p.id = \(column))"
+            case .number: return outside(IndexBounds.numbers)
+            case .lastNumber: return outside(0...IndexBounds.numbers.upperBound)
+            case .time: return outside(IndexBounds.times)
+            case .size: return outside(IndexBounds.sizes)
+            case .count: return outside(IndexBounds.counts)
+            case .flag: return outside(IndexBounds.flags)
+            case .digest: return "(typeof(\(column)) <> 'blob' OR length(\(column)) <> \(ContentDigest.byteCount))"
+            case .blob: return "typeof(\(column)) <> 'blob'"
+            case .text(let limit):
+                return "(typeof(\(column)) <> 'text' OR length(CAST(\(column) AS BLOB)) > \(limit))"
+            case .header:
+                return
+                    "(\(Self.text(CacheLimits.validatorBytes).isViolated(by: column)) OR \(column) GLOB '*[^ -~]*')"
+            case .oneOf(let texts):
+                return "\(column) NOT IN (\(texts.map { "'\($0)'" }.joined(separator: ", ")))"
+            }
+        }
+    }
+
+    /// What becomes of a value that is not of its kind.
+    enum Remedy: Hashable, Sendable {
+        case drop
+        /// With an expression of SQL; NULL too.
+        case set(String)
+    }
+
+    struct Rule: Hashable, Sendable {
+        var column: String
+        var kind: Kind
+        var remedy: Remedy
+        /// NULL is a value of it.
+        var isOptional = false
+
+        init(_ column: String, _ kind: Kind, _ remedy: Remedy = .drop, isOptional: Bool = false) {
+            (self.column, self.kind, self.remedy, self.isOptional) = (column, kind, remedy, isOptional)
+        }
+
+        /// A value that may be absent.
+        static func optional(_ column: String, _ kind: Kind) -> Rule {
+            Rule(column, kind, .set("NULL"), isOptional: true)
+        }
+
+        var isViolated: String {
+            isOptional
+                ? "(\(column) IS NOT NULL AND \(kind.isViolated(by: column)))"
+                : "(\(column) IS NULL OR \(kind.isViolated(by: column)))"
+        }
+    }
+
+    /// Looks at all tables, in one transaction.
+    static func perform(on database: inout SQLiteDatabase) throws(SQLiteError) -> [IndexRepair] {
+        try database.begin()
+        do throws(SQLiteError) {
+            var repairs: [IndexRepair] = []
+            for (table, rules) in tables { repairs += try audit(table, rules, in: &database) }
+            repairs += try dropForeignNames(in: &database)
+            if repairs.contains(where: { $0.place == "generations.content_expires" }) {
+                // Only a whole answer is asked what it states.
+                try database.execute("DELETE FROM validators")
+            }
+            for rule in IndexConsistency.rules {
+                try database.run(rule.statement)
+                let rows = database.changedRows
+                if rows > 0 { repairs.append(IndexRepair(rule.place, rows: rows, isDropped: false)) }
+            }
+            try database.commit()
+            return repairs
+        } catch {
+            database.rollBack()
+            throw error
+        }
+    }
+
+    private static func audit(
+        _ table: String, _ rules: [Rule], in database: inout SQLiteDatabase
+    ) throws(SQLiteError) -> [IndexRepair] {
+        // One pass over a table that is as it should be.
+        let sums = rules.map { "total(\($0.isViolated))" }.joined(separator: ", ")
+        let violations = try database.row("SELECT \(sums) FROM \(table)") { row in
+            rules.indices.map { row.integer(Int32($0)) }
+        }
+        guard let violations else { return [] }
+        var repairs: [IndexRepair] = []
+        for (rule, count) in zip(rules, violations) where count > 0 {
+            switch rule.remedy {
+            case .drop:
+                try database.run("DELETE FROM \(table) WHERE \(rule.isViolated)")
+                let rows = database.changedRows
+                if rows > 0 { repairs.append(IndexRepair(table, rows: rows, isDropped: true)) }
+            case .set(let value):
+                try database.run("UPDATE \(table) SET \(rule.column) = \(value) WHERE \(rule.isViolated)")
+                let rows = database.changedRows
+                if rows > 0 { repairs.append(IndexRepair("\(table).\(rule.column)", rows: rows, isDropped: false)) }
+            }
+        }
+        return repairs
+    }
+
+    /// Names become paths.
+    private static func dropForeignNames(in database: inout SQLiteDatabase) throws(SQLiteError) -> [IndexRepair] {
+        let rows = try database.rows("SELECT id, name, file, former_set FROM pipelines") { row in
+            (id: row.integer(0), name: row.text(1), file: row.optionalText(2), former: row.optionalText(3))
+        }
+        var repairs: [IndexRepair] = []
+        for row in rows {
+            if CacheName.fault(in: row.name) != nil {
+                try database.run("DELETE FROM pipelines WHERE id = ?", .integer(row.id))
+                repairs.append(IndexRepair("pipelines", isDropped: true))
+                continue
+            }
+            if let file = row.file, CacheName.fault(in: file) != nil {
+                try database.run("UPDATE pipelines SET file = NULL WHERE id = ?", .integer(row.id))
+                repairs.append(IndexRepair("pipelines.file", isDropped: false))
+            }
+            let former = CacheIndex.formerSets(row.former)
+            if former.count > CacheLimits.formerLinks || former.contains(where: { CacheName.fault(in: $0) != nil }) {
+                try database.run("UPDATE pipelines SET former_set = NULL WHERE id = ?", .integer(row.id))
+                repairs.append(IndexRepair("pipelines.former_set", isDropped: false))
+            }
+        }
+        return repairs
+    }
+}

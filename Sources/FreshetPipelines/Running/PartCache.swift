@@ -1,0 +1,120 @@
+internal import FreshetSignals
+
+/// The parts of a pipeline's snapshots: those of the run before, and those of the run under way.
+///
+/// A part is known by the keys that lead to its branch, and by what the configuration and the parameters make of it:
+/// with others there is no value from before.
+struct PartCache: Sendable {
+    private let pipeline: String
+    private let store: any SnapshotStore
+    /// Of the pipeline's stage.
+    private let root: String
+    private let gathered: Gathered
+
+    /// A part that a run uses.
+    struct Use: Hashable, Sendable {
+        var part: StoredPart
+        /// The store does not have it yet.
+        var isNew: Bool
+
+        init(_ part: StoredPart, isNew: Bool) {
+            self.part = part
+            self.isNew = isNew
+        }
+    }
+
+    /// What the run has used so far, by the paths.
+    private final class Gathered: Sendable {
+        struct Used {
+            /// Nil: the store has it.
+            var new: StoredPart?
+            var pages: PagesState?
+        }
+        let used = Lock<[[String]: Used]>([:])
+    }
+
+    init(of definition: PipelineDefinition, with parameters: ParameterValues, in store: any SnapshotStore) {
+        pipeline = definition.name
+        self.store = store
+        root = Self.root(of: definition, with: parameters)
+        gathered = Gathered()
+    }
+
+    private static func root(of definition: PipelineDefinition, with parameters: ParameterValues) -> String {
+        var number = BindingNumber()
+        number.add(definition.stage, with: parameters)
+        return number.text
+    }
+
+    /// What is known of a pipeline's sets of pages that may be continued, by what the store remembers of them.
+    static func pages(
+        _ remembered: [StoredPagesState], of definition: PipelineDefinition, with parameters: ParameterValues
+    ) -> [PagesState] {
+        guard !remembered.isEmpty else { return [] }
+        let root = root(of: definition, with: parameters)
+        return remembered.compactMap { state in
+            path(of: state.part, below: root).map {
+                PagesState(path: $0, count: state.count, hasMore: state.hasMore)
+            }
+        }.sorted()
+    }
+
+    /// The sets of pages that may be continued, as the run leaves them.
+    var pages: [PagesState] { gathered.used.withLock { $0.values.compactMap(\.pages) }.sorted() }
+
+    /// What was delivered last; nil: nothing, or something else.
+    func part(at path: [String]) async -> StoredPart? {
+        await store.part(pipeline, name(of: path))
+    }
+
+    /// The run uses this part, instead of another one at the same path.
+    func use(_ use: Use, at path: [String]) {
+        let pages = use.part.pages.map { PagesState(path: path, count: $0.count, hasMore: $0.next != nil) }
+        gathered.used.withLock { $0[path] = Gathered.Used(new: use.isNew ? use.part : nil, pages: pages) }
+    }
+
+    /// What is below a path is walked again, and may have other branches then.
+    func restart(below path: [String]) {
+        gathered.used.withLock { $0 = $0.filter { !$0.key.starts(with: path) } }
+    }
+
+    /// What the run has used so far is what the next one finds, and of the pipeline's own branches that are awaited what
+    /// they delivered last.
+    ///
+    /// - Parameter awaited: the branches' keys.
+    func keep(awaiting awaited: Set<String> = []) async {
+        let (new, names) = gathered.used.withLock { used in
+            var new: [String: StoredPart] = [:]
+            for (path, use) in used where path.first.map(awaited.contains) != true {
+                guard let part = use.new else { continue }
+                new[name(of: path)] = part
+                used[path]?.new = nil
+            }
+            return (new, Set(used.keys.map(name)))
+        }
+        await store.keepParts(pipeline, new) { [root] name in
+            names.contains(name) || Self.path(of: name, below: root)?.first.map(awaited.contains) == true
+        }
+    }
+
+    /// Each key with its length, so that no two paths have one name.
+    private func name(of path: [String]) -> String {
+        root + path.map { "/\($0.utf8.count):\($0)" }.joined()
+    }
+
+    private static func path(of name: String, below root: String) -> [String]? {
+        guard name.utf8.starts(with: root.utf8) else { return nil }
+        var path: [String] = []
+        var rest = name.utf8.dropFirst(root.utf8.count)
+        while !rest.isEmpty {
+            guard rest.popFirst() == UInt8(ascii: "/"), let colon = rest.firstIndex(of: UInt8(ascii: ":")),
+                let count = Int(String(decoding: rest[..<colon], as: UTF8.self)), count >= 0
+            else { return nil }
+            rest = rest[colon...].dropFirst()
+            guard rest.count >= count else { return nil }
+            path.append(String(decoding: rest.prefix(count), as: UTF8.self))
+            rest = rest.dropFirst(count)
+        }
+        return path
+    }
+}

@@ -1,0 +1,442 @@
+internal import FreshetSignals
+
+/// Evaluates the tree of a pipeline's stages: asks the source of each, once for every item of the fan-outs around it,
+/// and puts the answers together as one JSON text.
+///
+/// Bodies are untrusted and stay bytes here; what has to be known of them the jq helper says.
+struct StageEvaluator: Sendable {
+    let definition: PipelineDefinition
+    let world: EngineDependencies
+    let parameters: ParameterValues
+    /// The network epoch of the run.
+    let epoch: UInt64
+    let progress: RunProgress
+    /// For what is left to chance.
+    let seed: UInt64
+    /// Where one further page is asked for; all else is as it was. Nil: everything is asked for.
+    let place: [String]?
+    let parts: PartCache
+    /// What the items of pages that are kept have together.
+    private let keptItems: ByteBudget
+    /// Shows readers what the tree would come to if it ended now; nil: they see it when it is whole.
+    let publish: Publisher?
+    /// No request to an origin is conditional, and no set of pages goes on from what is there.
+    let isUnconditional: Bool
+
+    /// Takes what readers are to see. Returns whether they see it.
+    typealias Publisher = @Sendable ([UInt8]) async -> Bool
+
+    init(
+        _ definition: PipelineDefinition, _ world: EngineDependencies, _ parameters: ParameterValues, epoch: UInt64,
+        progress: RunProgress, seed: UInt64, place: [String]? = nil,
+        publish: Publisher? = nil, isUnconditional: Bool = false
+    ) {
+        self.isUnconditional = isUnconditional
+        self.place = place
+        self.publish = publish
+        keptItems = ByteBudget(
+            definition.check.maxBytes, of: "the items of pages that are kept for further ones together have")
+        self.definition = definition
+        self.world = world
+        self.parameters = parameters
+        self.epoch = epoch
+        self.progress = progress
+        self.seed = seed
+        parts = PartCache(of: definition, with: parameters, in: world.store)
+    }
+
+    /// The value of the whole tree: one JSON text.
+    func value() async throws(FetchError) -> [UInt8] {
+        try await value(of: definition.stage, in: EvaluationContext()).json
+    }
+
+    /// A stage's value, where it is from, and why it is not all new.
+    struct Value: Hashable, Sendable {
+        var json: [UInt8]
+        /// The request that it answers; nil: it is from no origin, or from before, and the request was another one then.
+        var origin: HTTPSource?
+        /// What the next run is to find of it.
+        var part: PartCache.Use?
+        /// The value is from before, since the source failed.
+        var staleness: RunFailure?
+    }
+
+    func value(
+        of stage: StageDefinition, in scope: EvaluationContext, onError: EachDefinition.OnError = .fail
+    ) async throws(FetchError) -> Value {
+        var value: Value
+        if case .joined(let sources) = stage.source {
+            value = try await joined(sources, by: stage.transform, in: scope)
+        } else {
+            value = try await once(stage, in: scope) { () throws(FetchError) in
+                try await data(of: stage, in: scope, onError: onError)
+            }
+        }
+        if let part = value.part { parts.use(part, at: scope.path) }
+        guard let each = stage.each else { return value }
+        let items = try await each.items(of: value.json, by: world.transformer, with: scope.variables)
+        value.json = try await branches(items, of: each, from: value.origin, in: scope)
+        return value
+    }
+
+    // MARK: Several sources
+
+    /// So often sources are read again because a copy among them was replaced meanwhile.
+    private static let readings = 5
+
+    /// The data of sources that are asked together. The copies of other pipelines among them are those of one moment: none
+    /// was replaced while another one was read.
+    private func joined(
+        _ sources: [JoinedSource], by program: String?, in scope: EvaluationContext
+    ) async throws(FetchError) -> Value {
+        // One copy alone is of one moment, and nothing has to be known again.
+        guard scope.reading != nil || sources.reduce(0, { $0 + $1.stage.copyReadings }) > 1 else {
+            return try await joinedOnce(sources, by: program, in: scope)
+        }
+        let reading = ConsistentRead(within: scope.reading)
+        var inner = scope
+        inner.reading = reading
+        for _ in 0..<Self.readings {
+            let value = try await joinedOnce(sources, by: program, in: inner)
+            let copies = reading.copies
+            let isOfOneMoment = copies.count < 2 ? true : try await areUnchanged(copies)
+            if isOfOneMoment {
+                reading.finish()
+                return value
+            }
+            let counted = reading.restart()
+            parts.restart(below: scope.path)
+            progress.restart(below: scope.path, expected: counted.expected, ended: counted.ended)
+        }
+        throw .failed(RunFailure(.local, "the copies that are joined change faster than they can be read"))
+    }
+
+    private func areUnchanged(_ copies: [ConsistentRead.Copy]) async throws(FetchError) -> Bool {
+        for copy in copies {
+            let result = try await fetch(copy.source, copy.validators)
+            if case .content(let content) = result { await content.body.discard() }
+            guard case .notModified = result else { return false }
+        }
+        return true
+    }
+
+    /// What the source of a stage came to, whatever it was, when a joined stage around it has read it already. A copy is
+    /// read each time.
+    private func once(
+        _ stage: StageDefinition, in scope: EvaluationContext, _ ask: () async throws(FetchError) -> Value
+    ) async throws(FetchError) -> Value {
+        guard let reading = scope.reading, let source = try? filled(stage.source, in: scope) else {
+            return try await ask()
+        }
+        if case .copy = source { return try await ask() }
+        let question = "\(scope.path) \(binding(of: stage, asking: source, in: scope))"
+        switch reading.answer(to: question) {
+        case .value(let value): return value
+        case .failed(let failure): throw .failed(failure)
+        case nil: break
+        }
+        do throws(FetchError) {
+            let value = try await ask()
+            reading.remember(.value(value), to: question)
+            return value
+        } catch {
+            if case .failed(let failure) = error { reading.remember(.failed(failure), to: question) }
+            throw error
+        }
+    }
+
+    /// An object with a member for each.
+    private func joinedOnce(
+        _ sources: [JoinedSource], by program: String?, in scope: EvaluationContext
+    ) async throws(FetchError) -> Value {
+        let members = sources.map { source in
+            Emitter<[UInt8], FetchError>.once { () throws(FetchError) in
+                var inner = scope
+                inner.path.append(source.name)
+                do throws(FetchError) {
+                    return try await self.value(of: source.stage, in: inner).json
+                } catch {
+                    throw error.of("source '\(source.name)'")
+                }
+            }
+        }
+        var values: [[UInt8]]?
+        for try await row in accumulateLatestMany(members) { values = row }
+        guard let values, values.count == sources.count, !Task.isCancelled else { throw .cancelled }
+        var object = Array("{".utf8)
+        for (source, value) in zip(sources, values) {
+            if object.count > 1 { object.append(UInt8(ascii: ",")) }
+            object += Array("\"\(source.name)\":".utf8) + value
+        }
+        object.append(UInt8(ascii: "}"))
+        guard let program else { return Value(json: object) }
+        return Value(json: try await evaluate(program, over: object, in: scope))
+    }
+
+    // MARK: One source
+
+    /// What a stage's source delivers, after its transform.
+    private func data(
+        of stage: StageDefinition, in scope: EvaluationContext, onError: EachDefinition.OnError
+    ) async throws(FetchError) -> Value {
+        let before = await parts.part(at: scope.path)
+        if let place { return try await data(of: stage, in: scope, at: place, before) }
+        do throws(FetchError) {
+            let source = try filled(stage.source, in: scope)
+            let binding = binding(of: stage, asking: source, in: scope)
+            if let pages = stage.pages, case .http(let source) = source {
+                let set = try await loadPages(
+                    pages, of: source, with: scope.variables, after: synchronized(before, binding),
+                    seed: scope.seed(from: seed))
+                return try await value(of: set, of: pages, stage, asking: .http(source), binding, in: scope)
+            }
+            let known = isUnconditional ? nil : before.flatMap { $0.binding == binding ? $0 : nil }
+            switch try await fetch(source, known?.validators) {
+            case .notModified(let newer, _):
+                guard var part = known else { throw .failed(RunFailure.unaskedNotModified) }
+                let isNewer = newer.map { $0 != part.validators } ?? false
+                if let newer { part.validators = newer }
+                note(source, part.validators, in: scope)
+                return Value(json: part.value, origin: source.request, part: .init(part, isNew: isNewer))
+            case .content(let content):
+                note(source, content.validators, in: scope)
+                let part = StoredPart(
+                    binding: binding, validators: content.validators,
+                    value: try await json(of: content, by: stage, in: scope))
+                return Value(json: part.value, origin: source.request, part: .init(part, isNew: true))
+            }
+        } catch {
+            guard case .failed(let failure) = error, onError == .previous, failure.isOfOneBranch, var before else {
+                throw error
+            }
+            // The next attempt asks for it without conditions, too.
+            let forgets = isUnconditional && !before.validators.isEmpty
+            if forgets { before.validators = Validators() }
+            var value = kept(before, of: stage, in: scope, isNew: forgets)
+            value.staleness = failure
+            return value
+        }
+    }
+
+    /// What the source delivered last, and at the place with one page more.
+    private func data(
+        of stage: StageDefinition, in scope: EvaluationContext, at place: [String], _ before: StoredPart?
+    ) async throws(FetchError) -> Value {
+        guard let before else { throw .failed(.noPart) }
+        guard scope.path == place, let pages = stage.pages, before.pages?.next != nil else {
+            return kept(before, of: stage, in: scope)
+        }
+        let source = try filled(stage.source, in: scope)
+        let binding = binding(of: stage, asking: source, in: scope)
+        let set = try await continued(before, pages, of: source, binding, in: scope)
+        return try await value(of: set, of: pages, stage, asking: source, binding, in: scope)
+    }
+
+    /// What the source delivered last. From where is known only if the same is asked of it now.
+    private func kept(
+        _ part: StoredPart, of stage: StageDefinition, in scope: EvaluationContext, isNew: Bool = false
+    ) -> Value {
+        var value = Value(json: part.value, part: .init(part, isNew: isNew))
+        if stage.each != nil, let source = try? filled(stage.source, in: scope),
+            part.binding == binding(of: stage, asking: source, in: scope)
+        {
+            value.origin = source.request
+        }
+        return value
+    }
+
+    /// Goes on with a set by one page.
+    private func continued(
+        _ part: StoredPart, _ pages: PagesDefinition, of source: SourceDefinition, _ binding: String,
+        in scope: EvaluationContext
+    ) async throws(FetchError) -> PageSet {
+        guard part.binding == binding, case .http(let source) = source else {
+            throw .failed(
+                RunFailure(.local, "the pages that are there were loaded with another configuration; refresh it first"))
+        }
+        return try await loadPages(
+            pages, of: source, with: scope.variables, after: part.pages, seed: scope.seed(from: seed))
+    }
+
+    /// What a set of pages became.
+    private func value(
+        of set: PageSet, of pages: PagesDefinition, _ stage: StageDefinition, asking source: SourceDefinition,
+        _ binding: String, in scope: EvaluationContext
+    ) async throws(FetchError) -> Value {
+        let json = try await evaluate(stage.transform ?? ".", over: set.items, in: scope)
+        let part = StoredPart(binding: binding, validators: Validators(), value: json, pages: try kept(set, of: pages))
+        return Value(json: json, origin: source.request, part: .init(part, isNew: true))
+    }
+
+    private func kept(_ set: PageSet, of pages: PagesDefinition) throws(FetchError) -> StoredPages? {
+        guard pages.keepsItems else { return nil }
+        try keptItems.take(set.items.count)
+        return StoredPages(items: set.items, count: set.pages, next: set.next, token: set.token)
+    }
+
+    /// What a check goes on from that asks for changes alone; nil: it asks for everything.
+    private func synchronized(_ part: StoredPart?, _ binding: String) -> StoredPages? {
+        guard !isUnconditional, let part, part.binding == binding, var pages = part.pages, pages.token != nil else {
+            return nil
+        }
+        pages.next = nil
+        return pages
+    }
+
+    /// The items of the pipeline's own pages, where its stage is nothing else.
+    func items(of pages: PagesDefinition, _ source: HTTPSource) async throws(FetchError) -> [UInt8] {
+        let scope = EvaluationContext()
+        let binding = binding(of: definition.stage, asking: .http(source), in: scope)
+        var before: StoredPart?
+        if place != nil {
+            before = await parts.part(at: scope.path)
+            guard let part = before, let pages = part.pages else { throw .failed(.noPart) }
+            guard pages.next != nil else {
+                parts.use(.init(part, isNew: false), at: scope.path)
+                return pages.items
+            }
+        }
+        let set =
+            if let before {
+                try await continued(before, pages, of: .http(source), binding, in: scope)
+            } else {
+                try await loadPages(
+                    pages, of: source,
+                    after: pages.sync == nil ? nil : synchronized(await parts.part(at: scope.path), binding), seed: seed
+                )
+            }
+        if let kept = try kept(set, of: pages) {
+            // The items are the value.
+            let part = StoredPart(binding: binding, validators: Validators(), value: [], pages: kept)
+            parts.use(.init(part, isNew: true), at: scope.path)
+        }
+        return set.items
+    }
+
+    private func note(_ source: SourceDefinition, _ validators: Validators, in scope: EvaluationContext) {
+        guard case .copy = source else { return }
+        scope.reading?.note(ConsistentRead.Copy(source: source, validators: validators))
+    }
+
+    private func filled(_ source: SourceDefinition, in scope: EvaluationContext) throws(FetchError) -> SourceDefinition {
+        let names = Set(scope.variables.map(\.name))
+        for place in source.places where scope.places[place] == nil && names.contains(JQVariable.name(place.name)) {
+            throw .failed(RunFailure(.content, "the item has no text or number at '\(place)'"))
+        }
+        do throws(RunFailure) {
+            let filled = try source.filled { scope.places[$0] ?? parameters.value($0) }
+            guard case .http(let template) = source, let place = template.placeOfURL, case .http(let request) = filled
+            else { return filled }
+            return .http(
+                try request.following(
+                    request.url, at: place, from: scope.lists[place.name]?.source,
+                    sameOrigin: scope.lists[place.name]?.sameOrigin ?? true, resolve: world.fetcher.resolve))
+        } catch {
+            throw .failed(error)
+        }
+    }
+
+    private func binding(of stage: StageDefinition, asking source: SourceDefinition, in scope: EvaluationContext) -> String {
+        var binding = BindingNumber()
+        binding.add(source)
+        binding.add(stage.pages?.summary ?? "")
+        binding.add(stage.transform ?? "")
+        if stage.format != .json { binding.add("format:\(stage.format)") }
+        binding.add(definition.check.types.joined(separator: " "))
+        for variable in scope.variables {
+            binding.add(variable.name)
+            binding.add(variable.json)
+        }
+        return binding.text
+    }
+
+    private func fetch(
+        _ source: SourceDefinition, _ validators: Validators?
+    ) async throws(FetchError) -> FetchResult {
+        if Task.isCancelled { throw .cancelled }
+        try progress.allowRequest()
+        return try await world.fetcher.fetch(
+            FetchRequest(
+                source: source, validators: validators, maxBytes: definition.check.maxBytes, epoch: epoch,
+                progress: progress.track(), announced: { [progress] in progress.announce($0) },
+                asked: { [progress] in progress.countRequest() }, keeper: reader.keeper))
+    }
+
+    private var reader: ContentReader { ContentReader(world: world, definition: definition) }
+
+    private func json(
+        of content: FetchedContent, by stage: StageDefinition, in scope: EvaluationContext
+    ) async throws(FetchError) -> [UInt8] {
+        let rules = definition.check
+        // A file and a program state no type.
+        var refusal = rules.refusal(ofAnswer: content.body.size)
+        if case .http = stage.source { refusal = rules.refusal(ofType: content.mediaType) ?? refusal }
+        if let refusal {
+            await content.body.discard()
+            throw .failed(refusal)
+        }
+        return try await reader.read(content.body) { (bytes, world) throws(FetchError) in
+            try await evaluate(
+                stage.transform ?? ".", over: bytes, written: stage.format, in: scope, by: world.transformer)
+        }
+    }
+
+    /// The one JSON text that a program makes.
+    ///
+    /// - Parameter transformer: nil: that of the run.
+    private func evaluate(
+        _ program: String, over input: [UInt8], written format: ContentFormat = .json, in scope: EvaluationContext,
+        by transformer: (any Transforming)? = nil
+    ) async throws(FetchError) -> [UInt8] {
+        let values = try await (transformer ?? world.transformer).values(
+            of: input, in: format, by: "(\(program)\n) | tojson", variables: scope.variables)
+        guard let value = values.first, values.count == 1 else {
+            throw .failed(
+                RunFailure(.content, "a part needs one JSON text, and there are \(values.count) (\(program))"))
+        }
+        return value
+    }
+
+    /// The pages of a stage that has some.
+    private func loadPages(
+        _ pages: PagesDefinition, of source: HTTPSource, with variables: [JQVariable] = [],
+        after earlier: StoredPages? = nil, seed: UInt64
+    ) async throws(FetchError) -> PageSet {
+        let set = try await PageLoader(
+            pages: pages, source: source, variables: variables, world: world, reader: reader, check: definition.check,
+            retry: definition.refresh.retry, jitter: Jitter(seed: seed), epoch: epoch, progress: progress,
+            earlier: earlier
+        ).load()
+        if set.truncated { progress.noteTruncation() }
+        return set
+    }
+}
+
+extension SourceDefinition {
+    /// The request to an origin; nil: it is asked for in another way.
+    fileprivate var request: HTTPSource? {
+        guard case .http(let request) = self else { return nil }
+        return request
+    }
+}
+
+extension RunFailure {
+    /// Where one page is asked for, there is nothing from before.
+    static let noPart = RunFailure(
+        .absent, "what was loaded before is not there any more; a refresh loads it")
+
+    /// Whether the failure is the branch's own: an origin that wants to be left alone means all of them, and so does a
+    /// budget that is spent.
+    var isOfOneBranch: Bool { retryAfter == nil && kind != .budget }
+}
+
+extension FetchError {
+    /// The failure of a part, or of something beside the content, as that of the run. Of parts within each other the innermost is named: its path says all.
+    func of(_ part: String) -> FetchError {
+        guard case .failed(var failure) = self, !failure.message.hasPrefix("branch '") else { return self }
+        failure.message = "\(part): \(failure.message)"
+        // The part's name may be a key.
+        failure.quotesContent = true
+        return .failed(failure)
+    }
+}
