@@ -102,6 +102,9 @@ package enum DaemonEntry {
         defer { handler.flush(for: .seconds(1)) }
         let log = Logger(label: "freshetd") { _ in handler }
         do {
+            // They look after all children of the process, which has this one loop.
+            let orphans: any Sendable = try OrphanReaper.isNeeded ? OrphanReaper(loop) : StrayProcessKiller(loop)
+            defer { withExtendedLifetime(orphans) {} }
             return try await Supervisor(
                 options: options, loop: loop, log: log, threshold: threshold, redactor: redactor
             ).run()

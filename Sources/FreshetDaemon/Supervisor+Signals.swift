@@ -74,7 +74,8 @@ extension Supervisor {
                 hosted.definition.refresh.files.contains(file.watch.path)
             }
         }
-        for other in Set(pipelines.values.flatMap(\.definition.refresh.after)) where CommitSignals.row(of: other) == name {
+        for other in Set(pipelines.values.flatMap(\.definition.refresh.after))
+        where CommitSignals.row(of: other) == name {
             return ManualSignal(fire: { self.commitNews.raise(other, $0) }) { hosted in
                 hosted.definition.refresh.after.contains(other)
             }

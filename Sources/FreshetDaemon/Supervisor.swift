@@ -76,9 +76,6 @@ actor Supervisor {
     var fileWatches: [String: [SharedFileWatch]] = [:]
     let fileNews: FileEventPublisher
     private var termination: SignalDescriptor?
-    /// As process 1.
-    private var reaper: OrphanReaper?
-    private var strays: StrayProcessKiller?
     /// Nil where nobody watches.
     var heartbeat: Heartbeat?
     /// The control socket, if the service manager passed it.
@@ -323,7 +320,6 @@ actor Supervisor {
     /// A process signal may come at any time from the start on. It is blocked and so stays pending until its
     /// descriptor is read: that must not be before somebody listens.
     private func listenToProcessSignals() throws {
-        if OrphanReaper.isNeeded { reaper = try OrphanReaper(loop) } else { strays = try StrayProcessKiller(loop) }
         termination = try SignalDescriptor(loop, [SIGTERM, SIGINT]) { [weak self] _ in self?.end() }
         adopt { await self.listenToHangup() }
     }

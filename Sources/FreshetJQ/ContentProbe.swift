@@ -151,7 +151,9 @@ enum ContentProbe {
         case "X509 CRL":
             let list = d2i_X509_CRL(nil, &next, length)
             X509_CRL_free(list)
-            if list == nil { throw ValidationError("text \(number) is no revocation list: \(words(of: ERR_peek_last_error()))") }
+            if list == nil {
+                throw ValidationError("text \(number) is no revocation list: \(words(of: ERR_peek_last_error()))")
+            }
         default: break
         }
         return true

@@ -208,7 +208,8 @@ final class HookScheduler: Sendable {
         let (verdict, next) = state.withLock { state in
             let debt = state.machine.debts(of: order.pipeline).first { $0.hook.identity == identity }
             return (
-                state.failures[order.pipeline, default: [:]][identity, default: RepeatedFailureLimiter()].failed(at: now), debt
+                state.failures[order.pipeline, default: [:]][identity, default: RepeatedFailureLimiter()].failed(
+                    at: now), debt
             )
         }
         let isPublic = world.readers.isPublic(order.pipeline) || order.hook.unit != nil

@@ -69,7 +69,9 @@ struct PathTrust: Sendable {
             switch found.kind {
             case .link(let target):
                 links += 1
-                guard links <= Self.mostLinks else { throw ValidationError(message: "\(place) leads in a circle of links") }
+                guard links <= Self.mostLinks else {
+                    throw ValidationError(message: "\(place) leads in a circle of links")
+                }
                 try checkOwner(found, at: place)
                 if target.hasPrefix("/") { directory = "" }
                 ahead = (Self.components(target) + ahead)[...]
@@ -84,10 +86,13 @@ struct PathTrust: Sendable {
                 guard ahead.isEmpty else { throw ValidationError(message: "\(place) is no directory") }
                 return try check(found, at: place)
             case .other where use == .configuration && ahead.isEmpty: return try checkOwner(found, at: place)
-            case .other: throw ValidationError(message: "\(place) is neither a file nor a directory", remedy: "name a program")
+            case .other:
+                throw ValidationError(message: "\(place) is neither a file nor a directory", remedy: "name a program")
             }
         }
-        guard use == .configuration else { throw ValidationError(message: "it is a directory", remedy: "name a program") }
+        guard use == .configuration else {
+            throw ValidationError(message: "it is a directory", remedy: "name a program")
+        }
     }
 
     private func check(_ entry: Entry, at path: String, mayBeShared: Bool = false) throws(ValidationError) {

@@ -35,7 +35,8 @@ package struct StoredHookState: Hashable, Sendable {
     package var error: String?
 
     package init(
-        told: GenerationIdentity? = nil, tried: GenerationIdentity? = nil, attempts: Int = 0, failingSince: Int64? = nil,
+        told: GenerationIdentity? = nil, tried: GenerationIdentity? = nil, attempts: Int = 0,
+        failingSince: Int64? = nil,
         error: String? = nil
     ) {
         self.told = told

@@ -103,7 +103,8 @@ private struct PatternTranslation {
                 count()
             case "(":
                 guard rest.first != "?" else {
-                    throw ParameterPattern.ValidationError("has '(?'", remedy: "groups are written (…) here, and have no options")
+                    throw ParameterPattern.ValidationError(
+                        "has '(?'", remedy: "groups are written (…) here, and have no options")
                 }
                 result.append(character)
                 groups.append((0, 0))
@@ -186,7 +187,9 @@ private struct PatternTranslation {
                 continue
             }
             if character == "\\" {
-                guard let escaped = rest.popFirst() else { throw ParameterPattern.ValidationError("ends in a backslash") }
+                guard let escaped = rest.popFirst() else {
+                    throw ParameterPattern.ValidationError("ends in a backslash")
+                }
                 if let named = Self.classes[escaped], !named.inside.isEmpty {
                     items += named.inside
                     continue

@@ -318,7 +318,8 @@ struct StageEvaluator: Sendable {
         scope.reading?.note(ConsistentRead.Copy(source: source, validators: validators))
     }
 
-    private func filled(_ source: SourceDefinition, in scope: EvaluationContext) throws(FetchError) -> SourceDefinition {
+    private func filled(_ source: SourceDefinition, in scope: EvaluationContext) throws(FetchError) -> SourceDefinition
+    {
         let names = Set(scope.variables.map(\.name))
         for place in source.places where scope.places[place] == nil && names.contains(JQVariable.name(place.name)) {
             throw .failed(RunFailure(.content, "the item has no text or number at '\(place)'"))
@@ -336,7 +337,9 @@ struct StageEvaluator: Sendable {
         }
     }
 
-    private func binding(of stage: StageDefinition, asking source: SourceDefinition, in scope: EvaluationContext) -> String {
+    private func binding(of stage: StageDefinition, asking source: SourceDefinition, in scope: EvaluationContext)
+        -> String
+    {
         var binding = BindingNumber()
         binding.add(source)
         binding.add(stage.pages?.summary ?? "")

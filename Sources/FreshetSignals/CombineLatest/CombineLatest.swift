@@ -65,7 +65,10 @@ where A.Failure == B.Failure, A.Failure == C.Failure, A.Element: Sendable, B.Ele
     let c: C
 
     func makeAsyncIterator() -> DriverIterator<Element, Failure> {
-        let (a, b, c) = (UnsafeTransfer(a.makeAsyncIterator()), UnsafeTransfer(b.makeAsyncIterator()), UnsafeTransfer(c.makeAsyncIterator()))
+        let (a, b, c) = (
+            UnsafeTransfer(a.makeAsyncIterator()), UnsafeTransfer(b.makeAsyncIterator()),
+            UnsafeTransfer(c.makeAsyncIterator())
+        )
         return DriverIterator { driver throws(Failure) in
             let storage = LatestStorage<Row3<A.Element, B.Element, C.Element>, Failure>(Row3(), branches: 3)
             let round = driver.beginRound()

@@ -128,7 +128,9 @@ final class ShareStorage<Base: AsyncSequence & Sendable>: Sendable where Base.El
         }.resumeAll()
     }
 
-    private func pump(_ connection: Machine.Connection, _ upstream: UnsafeTransfer<Base.AsyncIterator>) async -> Base.Failure? {
+    private func pump(_ connection: Machine.Connection, _ upstream: UnsafeTransfer<Base.AsyncIterator>) async -> Base
+        .Failure?
+    {
         guard var iterator = upstream.open() else { return nil }
         do throws(Base.Failure) {
             while await mayPull(connection) {

@@ -62,7 +62,8 @@ where Base.Element: Sendable, Other.Element: Sendable {
     func makeAsyncIterator() -> DriverIterator<Element, Failure> {
         let otherIterator = UnsafeTransfer(other.makeAsyncIterator())
         let storage = WithLatestFromStorage<Base, Other, Failure>(
-            UnsafeTransfer(base.makeAsyncIterator()), otherIterator, rethrowBase: rethrowBase, rethrowOther: rethrowOther)
+            UnsafeTransfer(base.makeAsyncIterator()), otherIterator, rethrowBase: rethrowBase,
+            rethrowOther: rethrowOther)
         return DriverIterator { driver throws(Failure) in await storage.operate(driver) }
     }
 }

@@ -28,7 +28,8 @@ final class BusLink: @unchecked Sendable {
         let handler: @Sendable (BusMessage) -> Void
 
         init(
-            onStanding: @escaping @Sendable (BusSubscriptionState) -> Void, onStranger: @escaping @Sendable () -> Void = {},
+            onStanding: @escaping @Sendable (BusSubscriptionState) -> Void,
+            onStranger: @escaping @Sendable () -> Void = {},
             handler: @escaping @Sendable (BusMessage) -> Void
         ) {
             self.onStanding = onStanding

@@ -17,7 +17,9 @@ struct FileObservation: Sendable {
 extension FileMonitor {
     func look(_ order: Order) -> FileObservation {
         let trail = PathResolution(order.path, calls)
-        guard order.events.contains(.rewatch) || trail.steps != order.steps else { return FileObservation(trail: trail) }
+        guard order.events.contains(.rewatch) || trail.steps != order.steps else {
+            return FileObservation(trail: trail)
+        }
         return follow(order, from: trail)
     }
 

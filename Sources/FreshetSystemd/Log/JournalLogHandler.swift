@@ -52,7 +52,8 @@ public struct JournalLogHandler: LogHandler {
     ///   - redactor: knows secrets that no message may hold.
     public init(
         label: String, identifier: String, destination: LogDestination, threshold: LogThreshold,
-        loss: LostEntriesReport = LostEntriesReport(), metadataProvider: Logger.MetadataProvider? = nil, redactor: Redactor? = nil
+        loss: LostEntriesReport = LostEntriesReport(), metadataProvider: Logger.MetadataProvider? = nil,
+        redactor: Redactor? = nil
     ) {
         self.label = label
         self.identifier = identifier

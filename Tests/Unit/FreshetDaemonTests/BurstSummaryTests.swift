@@ -19,7 +19,8 @@ struct BurstSummaryTests {
 
     /// How many of so many pipelines are told one by one. All of it happens at one instant.
     private func tell(
-        _ waves: inout BurstSummary, _ count: Int, _ news: BurstSummary.News, by signal: String = "reload", from: Int = 0,
+        _ waves: inout BurstSummary, _ count: Int, _ news: BurstSummary.News, by signal: String = "reload",
+        from: Int = 0,
         at seconds: Double = 0
     ) -> Int {
         (from..<from + count).count { waves.ended("p\($0)", by: signal, news, at: at(seconds)).tell }

@@ -51,7 +51,9 @@ struct TextTemplateTests {
         for value in [
             "", "01", "+1", "1.", ".5", "1e", "- 1", "1,2", "\"x\"", "[]", "{}", "True", "nan", "0x1", "1 ", "\u{661}",
         ] {
-            #expect(throws: TextTemplate.ValidationError.notAJSONValue(.init("a"))) { try filled("[{a}]", .json, ["a": value]) }
+            #expect(throws: TextTemplate.ValidationError.notAJSONValue(.init("a"))) {
+                try filled("[{a}]", .json, ["a": value])
+            }
         }
     }
 
@@ -59,7 +61,9 @@ struct TextTemplateTests {
     func header() throws {
         #expect(try filled("a {a}", .header, ["a": "x; y=\"z\" ~"]) == "a x; y=\"z\" ~")
         for value in ["a\r\nX: 1", "\n", "\u{0}", "\t", "\u{7f}", "é"] {
-            #expect(throws: TextTemplate.ValidationError.notInHeader(.init("a"))) { try filled("{a}", .header, ["a": value]) }
+            #expect(throws: TextTemplate.ValidationError.notInHeader(.init("a"))) {
+                try filled("{a}", .header, ["a": value])
+            }
         }
         let most = String(repeating: "x", count: TextTemplate.maximumHeaderLength)
         #expect(try filled("{a}", .header, ["a": most]) == most)

@@ -52,7 +52,9 @@ struct URLTemplateTests {
             #expect(throws: URLTemplate.ValidationError.unbalanced) { try URLTemplate(text) }
         }
         for name in ["", ".", "a.", ".a", "1", "-a", "a b", "a{", "ä", "a..b"] {
-            #expect(throws: URLTemplate.ValidationError.notAName(name)) { try URLTemplate("https://a.example/{\(name)}") }
+            #expect(throws: URLTemplate.ValidationError.notAName(name)) {
+                try URLTemplate("https://a.example/{\(name)}")
+            }
         }
     }
 

@@ -221,7 +221,8 @@ struct PublishTests {
     @Test("a failure is delivered after the watcher has ended and the signal was dropped; then the end")
     func failure() throws {
         let source = SignalSource("s")
-        let sequence = publishAndRepeat(onOutputFrom: source.signal) { () throws(ValidationError) -> Emitter<Int, ValidationError> in
+        let sequence = publishAndRepeat(onOutputFrom: source.signal) {
+            () throws(ValidationError) -> Emitter<Int, ValidationError> in
             throw ValidationError()
         }
         try SerialTestExecutor().run {

@@ -150,7 +150,8 @@ struct PathStateTests {
     @Test(
         "the kernel's errors say why",
         arguments: [
-            (Int32(101), UnreachableReason.noRoute), (113, .refused(by: "unreachable")), (22, .refused(by: "blackhole")),
+            (Int32(101), UnreachableReason.noRoute), (113, .refused(by: "unreachable")),
+            (22, .refused(by: "blackhole")),
             (13, .refused(by: "prohibit")), (95, .unknown(errno: 95)),
         ])
     func errors(_ number: Int32, _ obstacle: UnreachableReason) throws {

@@ -92,7 +92,8 @@ import Testing
         let new = begun([.init(from: 0, to: 60 * minute - 1_000_000)])
         #expect(new.since == 60 * minute - 10_000_000)
         // Another daemon was before it, or nothing at all is known.
-        for unseen in [[Timeline.TimeRange(from: 20 * minute, to: 58 * minute)], [.init(from: 0, to: 60 * minute)], []] {
+        for unseen in [[Timeline.TimeRange(from: 20 * minute, to: 58 * minute)], [.init(from: 0, to: 60 * minute)], []]
+        {
             let whole = begun(unseen)
             #expect(whole.since == 0 && whole.unseen == unseen)
         }
